@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo
 
 from simplemem.errors import NotFound
 from simplemem.faces import render
@@ -36,14 +36,9 @@ _TOKENS = 8000  # of a graph in an answer
 
 
 class GraphArguments(Arguments):
-    """Arguments of a graph: a number is no text, and an object may come as the text of one."""
+    """Arguments of a graph: a number is no text."""
 
     model_config = ConfigDict(coerce_numbers_to_str=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _said_as_json(cls, value: Any) -> Any:
-        return from_json(value)
 
 
 def _list(value: Any, info: ValidationInfo) -> Any:
@@ -101,21 +96,22 @@ _Ways = TypedDict("_Ways", {"hits": list[_Way], "more": bool})
 
 @dataclass(frozen=True)
 class Rules:
-    """What one face makes of the graph's tools. `voice` words what a verb did or found. A relation to a name that no entity
-    has waits for one or is passed over (`relate_missing`), an observation of such a name is passed over or refuses the
-    whole call. With `twins_learn` an entity that is there already learns what is new. A face that `is_reference` keeps
-    what is said twice in one call. `hints` are a verb's, where they are not those of the toolset `graph`."""
+    """What one face makes of the graph's tools. `voice` words what a verb did or found. With `twins_learn` an entity that
+    is there already learns what is new. A face that `is_reference` keeps what is said twice in one call; there a relation
+    to a name that no entity has waits for one, and an observation of such a name refuses the whole call, where others pass
+    both over. `hints` are a verb's, where they are not those of the toolset `graph`."""
 
     voice: Callable[..., Reply[Any]]
     manner: Manner = OURS
-    relate_missing: Literal["stub", "skip"] = "skip"
-    add_missing: Literal["skip", "refuse"] = "skip"
     twins_learn: bool = False
     is_reference: bool = False
     hints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def once(self, texts: Sequence[str]) -> Sequence[str]:
-        return texts if self.is_reference else list(dict.fromkeys(texts))
+    def observations(self, said: Addition | EntityIn) -> list[Observation]:
+        texts = said.contents if isinstance(said, Addition) else said.observations
+        once = texts if self.is_reference else dict.fromkeys(texts)
+        attributes = said.attributes() if isinstance(said, Addition) else {}
+        return [Observation(text, attributes) for text in once]
 
 
 def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
@@ -143,32 +139,27 @@ def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
 
 def create_entities(graph: KnowledgeGraph, caller: Caller, rules: Rules, entities: List[EntityIn]) -> Reply[Made]:
     """Add entities to the knowledge graph, each with a name, a type and what is known of it."""
-    wanted = [
-        Entity(each.name, each.entityType, tuple(map(Observation, rules.once(each.observations)))) for each in entities
-    ]
+    wanted = [Entity(each.name, each.entityType, tuple(rules.observations(each))) for each in entities]
     made = graph.create_entities(wanted, **caller)
     new = {each.name for each in made}
     there = [each for each in wanted if each.name not in new]
-    more = [(each.name, each.observations) for each in there] if rules.twins_learn else []
-    learned = graph.add_observations(more, missing="skip", **caller) if more else ()
-    existing = list(dict.fromkeys(each.name for each in there))
-    data = {"entities": [each.as_dict() for each in made], "existing": existing}
-    return rules.voice("create_entities", data | ({"merged": _added(learned)} if rules.twins_learn else {}))
+    data: Data = {"entities": [each.as_dict() for each in made], "existing": _once(each.name for each in there)}
+    if rules.twins_learn:
+        more = [(each.name, each.observations) for each in there]
+        data["merged"] = _added(graph.add_observations(more, missing="skip", **caller) if more else ())
+    return rules.voice("create_entities", data)
 
 
 def create_relations(
-    graph: KnowledgeGraph,
-    caller: Caller,
-    rules: Rules,
-    relations: List[RelationIn],
+    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: List[RelationIn]
 ) -> Reply[Related]:
     """Relate entities of the knowledge graph, in the active voice: from Apollo, depends on, to Saturn."""
     wanted = [each.relation() for each in relations]
-    made = graph.create_relations(wanted, missing=rules.relate_missing, **caller)
-    ends = list(dict.fromkeys(end for each in wanted for end in (each.source, each.target)))
-    names = {each.name for each in graph.open(ends).entities} if rules.relate_missing == "skip" else set(ends)
+    made = graph.create_relations(wanted, missing="stub" if rules.is_reference else "skip", **caller)
+    ends = _once(end for each in wanted for end in (each.source, each.target))
+    names = ends if rules.is_reference else [each.name for each in graph.open(ends).entities]
     absent = [end for end in ends if end not in names]
-    lacking = [each for each in wanted if {each.source, each.target} - names]
+    lacking = [each for each in wanted if {each.source, each.target} & set(absent)]
     if lacking and len(lacking) == len(wanted):
         raise _nobody(graph, absent)
     data = {"relations": [each.as_dict() for each in made], "skipped": [each.as_dict() for each in lacking]}
@@ -179,13 +170,10 @@ def add_observations(
     graph: KnowledgeGraph, caller: Caller, rules: Rules, observations: List[Addition]
 ) -> Reply[Learnt]:
     """Add what is known of entities, one fact a sentence. What is known already is not added again."""
-    additions = [
-        (each.entityName, [Observation(text, each.attributes()) for text in rules.once(each.contents)])
-        for each in observations
-    ]
-    learned = graph.add_observations(additions, missing=rules.add_missing, **caller)
+    additions = [(each.entityName, rules.observations(each)) for each in observations]
+    learned = graph.add_observations(additions, missing="refuse" if rules.is_reference else "skip", **caller)
     known = {name for name, _ in learned}
-    absent = list(dict.fromkeys(name for name, _ in additions if name not in known))
+    absent = _once(name for name, _ in additions if name not in known)
     if absent and not learned:
         raise _nobody(graph, absent)
     return rules.voice("add_observations", {"results": _added(learned), "notFound": absent})
@@ -195,6 +183,10 @@ def _added(learned: Iterable[tuple[str, list[str]]]) -> list[Data]:
     return [{"entityName": name, "addedObservations": texts} for name, texts in learned]
 
 
+def _once(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
 def delete_entities(
     graph: KnowledgeGraph,
     caller: Caller,
@@ -202,9 +194,8 @@ def delete_entities(
     names: Annotated[List[str], also("entityNames", "entity_names", "names", "name")],
 ) -> Reply[Deleted]:
     """Delete entities and the relations from and to them (they can be brought back)."""
-    absent = graph.delete_entities(names, **caller)
-    gone = [name for name in dict.fromkeys(names) if name not in absent]
-    return rules.voice("delete_entities", {"deleted": gone, "notFound": list(dict.fromkeys(absent))})
+    absent = _once(graph.delete_entities(names, **caller))
+    return rules.voice("delete_entities", {"deleted": [n for n in _once(names) if n not in absent], "notFound": absent})
 
 
 def delete_observations(
@@ -214,9 +205,8 @@ def delete_observations(
     deletions: Annotated[List[Removal], also("deletions", "observations")],
 ) -> Reply[Removed]:
     """Delete facts from entities, each given as it stands there."""
-    wanted = [(each.entityName, each.observations) for each in deletions]
-    count, absent = graph.delete_observations(wanted, **caller)
-    return rules.voice("delete_observations", {"deleted": count, "notFound": list(dict.fromkeys(absent))})
+    count, absent = graph.delete_observations([(each.entityName, each.observations) for each in deletions], **caller)
+    return rules.voice("delete_observations", {"deleted": count, "notFound": absent})
 
 
 def delete_relations(
@@ -281,9 +271,7 @@ def traverse_graph(
 ) -> Reply[_Ways]:
     """What lies around an entity: each thing its relations lead to, nearest first, with the way there."""
     whole = graph.read()
-    if start not in {name for each in whole.relations for name in each.key[::2]} | {
-        each.name for each in whole.entities
-    }:
+    if start not in {*(name for each in whole.relations for name in each.key[::2]), *(e.name for e in whole.entities)}:
         raise _nobody(graph, [start])
     types = {each.name: each.type for each in whole.entities}
     steps = takewhile(lambda each: len(each.path) <= depth, walk(whole, start, kind=relation, direction=direction))

@@ -9,12 +9,11 @@ as well. Times are milliseconds since 1970.
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
 
-import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import Field, WithJsonSchema
 
@@ -33,13 +32,13 @@ if TYPE_CHECKING:
     from simplemem.kinds.graph.past import PastVersion
     from simplemem.store import EnhancedStore
 
+V = TypeVar("V", Entity, Relation)
 Number = Annotated[int | float, WithJsonSchema({"type": "number"})]  # as it was said: 0 is not 0.0 in a note
 Moment = Annotated[float, about("Milliseconds since 1970")]
 _AT: Final = "at"  # when a relation or an observation was last said to be so
 _SINCE: Final = "created"
-_REST: Final = "metadata"  # all of it, where one of its names is none for an attribute
-_OWN: Final = frozenset({"strength", "confidence", _AT, _SINCE, _REST})
-_KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_REST: Final = "metadata"
+_WEIGHTS: Final = {"strength", "confidence"}
 _NAMESPACE: Final = uuid.UUID("6f0f7f4e-5c1b-5a52-9d0e-2d6f2b1a7c11")
 _MANNER: Final = RULES.manner
 
@@ -59,17 +58,16 @@ class _Weighed(GraphArguments):
         """These as attributes. A strength and a confidence of `before` that are not given again are kept, metadata is
         replaced."""
         kept = before or {}
-        weights = {key: kept[key] for key in ("strength", "confidence") if key in kept}
-        found = weights | self.model_dump(include={"strength", "confidence"}, exclude_none=True)
-        metadata = _metadata(kept) if self.metadata is None else self.metadata
-        is_plain = all(_KEY.fullmatch(key) and key not in _OWN for key in metadata)
-        found |= metadata if is_plain else {_REST: metadata}
-        if not found:
-            return {}
-        moment = datetime.now(UTC) if self.updatedAt is None else _moment(self.updatedAt)
-        found[_AT] = moment.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
-        first = kept.get(_SINCE, kept.get(_AT))
-        return found | ({_SINCE: first} if first is not None else {})
+        found = {key: kept[key] for key in _WEIGHTS if key in kept}
+        found |= self.model_dump(include=_WEIGHTS, exclude_none=True)
+        if metadata := _metadata(kept) if self.metadata is None else self.metadata:
+            found[_REST] = metadata
+        if found:
+            moment = datetime.now(UTC) if self.updatedAt is None else _moment(self.updatedAt)
+            found[_AT] = moment.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+            if first := kept.get(_SINCE, kept.get(_AT)):
+                found[_SINCE] = first
+        return found
 
 
 class WeighedRelation(_Weighed, verbs.RelationIn):
@@ -87,9 +85,9 @@ _HINTS = HINTS | {
 
 
 def _metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata among attributes."""
+    """The metadata among attributes; each may also be one by itself."""
     rest = attributes.get(_REST)
-    plain = {key: value for key, value in attributes.items() if key not in _OWN}
+    plain = {key: value for key, value in attributes.items() if key not in (*_WEIGHTS, _AT, _SINCE, _REST)}
     return plain | (dict(rest) if isinstance(rest, Mapping) else {})
 
 
@@ -142,12 +140,10 @@ def get_entity_history(store: EnhancedStore, entityName: str) -> Reply[None]:
     """All that an entity was, oldest first"""
     from simplemem.kinds.graph.past import entity_history
 
-    versions = entity_history(store, entityName)
-    shown = [
-        each.value.as_dict() | {"id": _id(entityName), "updatedAt": _milliseconds(each.since)} | _validity(k, versions)
-        for k, each in enumerate(versions)
-    ]
-    return Reply(pretty(shown))
+    return _versions(
+        entity_history(store, entityName),
+        lambda each: each.value.as_dict() | {"id": _id(entityName), "updatedAt": _milliseconds(each.since)},
+    )
 
 
 @tool("Get Relation History", manner=_MANNER)
@@ -156,9 +152,17 @@ def get_relation_history(store: EnhancedStore, source: Source, target: Target, r
     from simplemem.kinds.graph.past import relation_history
 
     versions = relation_history(store, Relation(source, relationType, target))
-    return Reply(
-        pretty([_relation(each.value, each.since) | _validity(k, versions) for k, each in enumerate(versions)])
-    )
+    return _versions(versions, lambda each: _relation(each.value, each.since))
+
+
+def _versions(versions: list[PastVersion[V]], shown: Callable[[PastVersion[V]], Data]) -> Reply[None]:
+    """Some versions, each with its number, when it was so, and who made it so."""
+    every = []
+    for number, each in enumerate(versions, 1):
+        times = {"createdAt": versions[0].since, "validFrom": each.since, "validTo": each.until}
+        validity = {"version": number} | {key: _milliseconds(moment) for key, moment in times.items()}
+        every.append(shown(each) | validity | {"changedBy": each.by or None})
+    return Reply(pretty(every))
 
 
 @tool("Get Graph At Time", manner=_MANNER)
@@ -178,11 +182,11 @@ def get_decayed_graph(
     decay_factor: Annotated[float | None, about("What is left of a confidence after 30 days, 0.5 unless said")] = None,
 ) -> Reply[None]:
     """The knowledge graph with each confidence as it has faded since it was said"""
-    from simplemem.kinds.graph.past import FACTOR, FLOOR, HALF_LIFE, decayed
+    from simplemem.kinds.graph.past import FLOOR, HALF_LIFE, decayed
 
     began, found = datetime.now(UTC), graph.read()
     now = began if reference_time is None else _moment(reference_time)
-    factor = FACTOR if decay_factor is None else decay_factor
+    factor = 0.5 if decay_factor is None else decay_factor
     if not 0 < factor <= 1:
         raise Invalid(f"decay_factor is over 0 and at most 1: what is left of a confidence after {HALF_LIFE.days} days")
     changed = {entity.name: _time(entity.modified) for entity in found.entities}
@@ -190,9 +194,9 @@ def get_decayed_graph(
         decayed(each, _time(each.attributes.get(_AT)) or changed.get(each.source) or now, now, factor)
         for each in found.relations
     )
-    shown = _graph(store, Graph(found.entities, relations), began)
     decay = {"enabled": True, "halfLifeDays": HALF_LIFE.days, "minConfidence": FLOOR, "decayFactor": factor}
-    return Reply(pretty({**shown, "diagnostics": {"decay_info": decay}}))
+    shown = _graph(store, Graph(found.entities, relations), began)
+    return Reply(pretty(shown | {"diagnostics": {"decay_info": decay}}))
 
 
 # --- meaning
@@ -217,19 +221,19 @@ def semantic_search(
     wanted = {each.path: each for each in whole.entities if not types or each.type.casefold() in types}
     alike = store.bench.likeness(query, wanted.keys())
     weight = 0.0 if alike.missing else semantic_weight if hybrid_search else 1.0
-    found: list[tuple[float, Entity, Data]] = []
+    found: list[tuple[float, str, Data]] = []
     for path in alike.words if alike.missing else alike.meaning:
         words, similarity = alike.words.get(path, 0.0), (1 + alike.meaning.get(path, -1.0)) / 2
         score = weight * similarity + (1 - weight) * words
         if alike.missing or max(similarity, score) >= min_similarity:
             parts = {"name": wanted[path].name, "score": round(score, 4)}
             parts |= {} if alike.missing else {"similarity": round(similarity, 4)}
-            found.append((score, wanted[path], parts | ({"keyword": round(words, 4)} if weight < 1 else {})))
+            found.append((score, path, parts | ({"keyword": round(words, 4)} if weight < 1 else {})))
     best = sorted(found, key=lambda each: -each[0])[: int(limit)]
-    names = {entity.name for _, entity, _ in best}
+    entities = tuple(wanted[path] for _, path, _ in best)
+    names = {entity.name for entity in entities}
     relations = tuple(each for each in whole.relations if each.source in names or each.target in names)
-    shown = _graph(store, Graph(tuple(entity for _, entity, _ in best), relations), began)
-    shown["scores"] = [parts for _, _, parts in best]
+    shown = _graph(store, Graph(entities, relations), began) | {"scores": [parts for _, _, parts in best]}
     why = {"diagnostics": {"searched": "words", "why": alike.missing}} if alike.missing else {}
     return Reply(pretty(shown | why))
 
@@ -258,14 +262,6 @@ def _graph(store: EnhancedStore | None, graph: Graph, began: datetime) -> Data:
         "total": len(entities),
         "timeTaken": max(0, int((datetime.now(UTC) - began).total_seconds() * 1000)),
     }
-
-
-def _validity(number: int, versions: list[PastVersion[Any]]) -> Data:
-    """Which of some versions one is, when it was so, and who made it so."""
-    version = versions[number]
-    times = {"createdAt": versions[0].since, "validFrom": version.since, "validTo": version.until}
-    shown = {key: _milliseconds(moment) for key, moment in times.items()}
-    return {"version": number + 1, **shown, "changedBy": version.by or None}
 
 
 def _relation(relation: Relation, page: datetime | None) -> Data:

@@ -87,5 +87,5 @@ HINTS: Final[dict[str, dict[str, Any]]] = {
     }
     for verb in verbs.VERBS[:6]
 }
-RULES: Final = Rules(_as_json, JsonText(), relate_missing="stub", add_missing="refuse", is_reference=True, hints=HINTS)
+RULES: Final = Rules(_as_json, JsonText(), is_reference=True, hints=HINTS)
 TOOLS: tuple[Tool, ...] = verbs.graph_tools(RULES, *verbs.VERBS)

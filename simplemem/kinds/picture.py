@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from importlib.resources import files
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from simplemem.kinds.graph.values import Graph
@@ -34,8 +33,6 @@ Drawing = dict[str, Any]
 """All that a picture shows, as D3 and NetworkX read it: `nodes` with an `id` of their own, and `links` between those. A
 node is an entity, a note, or a name that relations lead to although nobody has written it (`missing`). The same graph is
 the same bytes."""
-Notes = Literal["all", "linked", "none"]
-"""Which notes are drawn beside entities: every one, those that entities link to, or none."""
 
 
 def withheld_in(drawing: Drawing) -> int:
@@ -60,9 +57,8 @@ def drawing_of(
     by_path: dict[str, str] = {}
 
     def add(name: str, label: str, type_: str, kind: str, path: str = "", said: Sequence[str] = ()) -> str:
-        spellings = [name, *([path] if path else [])]
-        id_ = next((each for each in spellings if each not in nodes), "")
-        id_ = id_ or next(each for number in count(2) if (each := f"{name} ({number})") not in nodes)
+        ids = (name, *([path] if path else []), f"{name} ({len(nodes)})")
+        id_ = next(each for each in ids if each not in nodes)
         more: dict[str, Any] = {"path": path, "tags": list((tags or {}).get(path, ()))}
         more |= {"private": True} if path in withheld else {"observations": list(said), "text": (texts or {}).get(path)}
         facts = {"id": id_, "label": label, "type": type_, "kind": kind}
@@ -80,19 +76,19 @@ def drawing_of(
             if note.type == "entity":  # a page that only holds relations
                 by_name.setdefault(note.title, id_)
     edges: list[dict[str, Any]] = []
+
+    def join(source: str, target: str, kind: str, **more: Any) -> None:
+        edges.append({"source": source, "target": target, "key": len(edges), "type": kind, **more})
+
     for relation in graph.relations:
-        for name in (relation.source, relation.target):
-            if name not in by_name:
-                by_name[name] = add(name, name, "", "missing")
-        source, target = by_name[relation.source], by_name[relation.target]
-        told = dict(relation.attributes) if "private" not in nodes[source] else {}
-        edge = {"source": source, "target": target, "key": len(edges), "type": relation.type, "link": False}
-        edges.append(edge | ({"attributes": told} if told else {}))
-    related = {(edge["source"], edge["target"]) for edge in edges}
-    for source, target in ((by_path.get(one, ""), by_path.get(other, "")) for one, other in links):
-        if source and target and source != target and (source, target) not in related:  # a relation says more
-            related.add((source, target))
-            edges.append({"source": source, "target": target, "key": len(edges), "type": LINK, "link": True})
+        ends = relation.source, relation.target
+        source, target = (by_name[n] if n in by_name else by_name.setdefault(n, add(n, n, "", "missing")) for n in ends)
+        told = relation.attributes if "private" not in nodes[source] else {}
+        join(source, target, relation.type, link=False, **({"attributes": dict(told)} if told else {}))
+    joined = {(edge["source"], edge["target"]) for edge in edges}
+    for source, target in dict.fromkeys((by_path.get(one, ""), by_path.get(other, "")) for one, other in links):
+        if source and target and source != target and (source, target) not in joined:  # a relation says more
+            join(source, target, LINK, link=True)
     facts = {"directed": True, "multigraph": True, "graph": {"name": title}}
     return facts | {"nodes": list(nodes.values()), "links": edges}
 
@@ -101,37 +97,39 @@ def drawing_of_store(
     store: EnhancedStore,
     graph: Graph,
     *,
-    notes: Notes = "linked",
+    notes: Literal["all", "linked", "none"] = "linked",
     narrowed: Filter | None = None,
     texts: bool = True,
     private: bool = False,
 ) -> Drawing:
-    """A vault's graph to draw. A filter narrows entities as well: they are notes. What private notes say is left out
-    unless `private` is asked for, and what any says without `texts`."""
+    """A vault's graph to draw, and beside the entities every note, those that they relate to, or none. A filter narrows
+    entities as well: they are notes. What private notes say is left out unless `private` is asked for, and what any says
+    without `texts`."""
     listed: dict[str, Listed] = {}
     cursor: str | None = ""
     while cursor is not None:
         page = store.list(filter=narrowed or Filter(), sort="name", limit=_PAGE, cursor=cursor or None)
         listed |= {each.path: each for each in page.items}
         cursor = page.next_cursor
-    is_narrowed = narrowed not in (None, Filter())
-    kept = [each for each in graph.entities if notes != "none" or not each.is_note]
-    kept = [each for each in kept if not is_narrowed or each.path in listed]
+    everything = narrowed in (None, Filter())
+    kept = [
+        each if texts else replace(each, observations=())
+        for each in graph.entities
+        if (notes != "none" or not each.is_note) and (everything or each.path in listed)
+    ]
     gone = {each.name for each in graph.entities} - {each.name for each in kept}
     relations = tuple(each for each in graph.relations if each.source not in gone and each.target not in gone)
     drawn = sorted(listed.values(), key=lambda note: note.path) if notes == "all" else []
     inspected = store.inspect() if drawn else {}
     links = [(path, target) for path in listed for target in inspected.get(path, {}).get("links", ())]
-    told: dict[str, str] = {}
-    withheld: set[str] = set()
-    if texts:
-        wanted = dict.fromkeys([*(each.path for each in kept if each.path), *(each.path for each in drawn)])
-        withheld = set() if private else store.bench.private(wanted)
-        for read in store.bench.read(path for path in wanted if path not in withheld):
-            told[read.path] = read.text[read_header(read.text).body_start :].strip("\r\n").replace("\r\n", "\n")
-        withheld |= wanted.keys() - told.keys()  # in doubt one that cannot be read just now
-    else:
-        kept = [replace(each, observations=()) for each in kept]
+    paths = {*(each.path for each in kept), *(each.path for each in drawn)} - {""}
+    wanted = paths if texts else set[str]()
+    withheld = set() if private else store.bench.private(wanted)
+    told = {
+        read.path: read.text[read_header(read.text).body_start :].strip("\r\n").replace("\r\n", "\n")
+        for read in store.bench.read(sorted(wanted - withheld))
+    }
+    withheld |= wanted - told.keys()  # in doubt one that cannot be read just now
     tags = {path: note.tags for path, note in listed.items()}
     whole = Graph(tuple(kept), relations)
     return drawing_of(store.root.name, whole, notes=drawn, links=links, texts=told, tags=tags, withheld=withheld)

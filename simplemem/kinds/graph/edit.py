@@ -1,47 +1,40 @@
 """A change of the graph while it is made: the pages that come, and the bullets that come, change and go.
 
-What is added to a page is put there at the end, all at once, however many relations it gets.
+What is looked at is the network as it was before the change; `text` sees to it that this is what the disk has. What is added
+to a page is put there at the end, all at once, however many relations it gets.
 """
 
 from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
-from simplemem.errors import SimplememError
+from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.kinds.graph import page as pages
 from simplemem.kinds.graph.network import Network, graph_of_pages
 from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, read_page
 from simplemem.kinds.graph.spelling import literal
-from simplemem.kinds.graph.values import Entity, Observation, Relation
+from simplemem.kinds.graph.values import Entity, NoSuchEntity, Observation, Relation
 from simplemem.kinds.kind import ChangeSet
 from simplemem.note.names import base_name, check_name, compare_key, legal_name, name_of
 from simplemem.store import Draft, now
 
 _MOST_BYTES: Final = 120  # of the readable part of a file's name, where more must follow
+Additions = Iterable[tuple[str, Sequence[Observation]]]
+Added = list[tuple[str, list[str]]]
 Key = tuple[str, str, str]
 
 
-class _New(NamedTuple):
-    """A page that is made."""
-
-    path: str
-    entity: Entity
-    order: int
-    is_stub: bool
-
-
 class GraphEdit(ChangeSet):
-    """The pages that one change of the graph touches. What it looks at is the network as it was before; `text` sees to it
-    that this is what the disk has."""
+    """The pages that one change of the graph touches."""
 
     def __init__(self, network: Network) -> None:
         super().__init__(network)
         self._network = network
         self._order = network.last_order
-        self._new: dict[str, _New] = {}  # by name
+        self._new: dict[str, tuple[str, Entity, int, bool]] = {}  # by name: path, entity, order, whether it is a stub
         self._stems: dict[str, str] = {}  # names that a file is made for, or that a new link waits for, by file name
         self._lines: dict[tuple[str, str], list[str]] = {}  # that are added, by page and section
         self._held: dict[str, dict[Key, tuple[str, Bullet]]] = {}
@@ -56,59 +49,111 @@ class GraphEdit(ChangeSet):
             self.put(path, pages.with_lines(text, read_page(path, text), section, lines))
         return super().drafts()
 
-    def make(self, entity: Entity, *, stub: bool = False) -> str:
-        """A new page. Returns its path."""
-        path = file_for(entity.name, lambda path: self._is_taken(path, entity.name))
-        self._stems[compare_key(base_name(path))] = entity.name
-        self._order += 1
-        self._new[entity.name] = _New(path, entity, self._order, stub)
-        return path
+    # -- what is added
 
-    def become(self, path: str, entity: Entity) -> None:
-        """Make an entity of a page that only held relations."""
-        self._order += 1
-        self.put(path, pages.made_entity(self.text(path), entity.type, self._order))
-        self.say(path, entity.observations)
+    def create(self, entities: Iterable[Entity]) -> list[Entity]:
+        """Make entities, of pages that only held relations too. Returns those that were not there."""
+        made: dict[str, Entity] = {}
+        for entity in entities:
+            there = self._network.named(entity.name)
+            if entity.name in made or (there is not None and not there.is_stub):
+                continue
+            made[entity.name] = entity
+            if there is None:
+                self._make(entity)
+                continue
+            self._order += 1
+            self.put(there.path, pages.made_entity(self.text(there.path), entity.type, self._order))
+            self._add(there.path, "observations", map(pages.observation_line, entity.observations))
+        return list(made.values())
 
-    def say(self, path: str, observations: Iterable[Observation]) -> None:
-        """Add observations to a page."""
-        if lines := [pages.observation_line(each) for each in observations]:
-            self._lines.setdefault((path, "observations"), []).extend(lines)
+    def say(self, additions: Additions, missing: str) -> Added:
+        """Add observations that are not there. A name without an entity is passed over ("skip") or refuses all."""
+        added: Added = []
+        held: dict[str, set[str]] = {}
+        for name, said in additions:
+            if (page := self._network.entity(name)) is not None:
+                known = held.setdefault(page.path, {each.text for each in page.observations})
+                new = [each for each in said if each.text not in known]
+                known |= {each.text for each in new}
+                self._add(page.path, "observations", map(pages.observation_line, new))
+                added.append((name, [each.text for each in new]))
+            elif missing != "skip":
+                raise NoSuchEntity(name)
+        return added
 
-    def unsay(self, page: GraphPage, texts: Collection[str]) -> int:
-        """Take the observations that are equal to these texts out of a page. Returns how many."""
-        gone = [each for each in page.bullets if isinstance(each.says, Observation) and each.says.text in texts]
-        if gone:
-            self.put(page.path, pages.without(self.text(page.path), gone))
-        return len(gone)
+    def relate(self, relations: Iterable[Relation]) -> list[Relation]:
+        """Add relations to the pages of their sources, which are made if need be. Returns those that were not there."""
+        made: dict[Key, Relation] = {}
+        for relation in relations:
+            if relation.key in made or self._bullet_of(relation) is not None:
+                continue
+            made[relation.key] = relation
+            own = [page for page in self._network.all_named(relation.source) if page.is_own]
+            if own:
+                source = min(own, key=lambda page: page.is_stub).path
+            elif (new := self._new.get(relation.source)) is not None:
+                source = new[0]
+            else:
+                source = self._make(Entity(relation.source, ""), stub=True)
+            link = self._link_to(relation.target, source)
+            self._add(source, "relations", [pages.bond_line(relation.type, link, relation.attributes)])
+        return list(made.values())
 
-    # -- relations
+    def _add(self, path: str, section: str, lines: Iterable[str]) -> None:
+        if more := list(lines):
+            self._lines.setdefault((path, section), []).extend(more)
 
-    def held(self, relation: Relation) -> tuple[str, Bullet] | None:
-        """The first relation that says the same: its page and its bullet."""
-        source = relation.source
-        if source not in self._held:
-            every = [(page, *each) for page in self._network.all_named(source) for each in self._relations_on(page)]
-            self._held[source] = {said.key: (page.path, bullet) for page, bullet, said in reversed(every)}
-        return self._held[source].get(relation.key)
+    # -- what changes and goes
 
-    def relate(self, relation: Relation) -> None:
-        """Add a relation to the page of its source, which is made if need be."""
-        name = relation.source
-        own = [page for page in self._network.all_named(name) if page.is_own]
-        if own:
-            source = min(own, key=lambda page: page.is_stub).path
-        else:
-            source = self._new[name].path if name in self._new else self.make(Entity(name, ""), stub=True)
-        line = pages.bond_line(relation.type, self._link_to(relation.target, source), relation.attributes)
-        self._lines.setdefault((source, "relations"), []).append(line)
-
-    def set_attributes(self, path: str, bullet: Bullet, attributes: Mapping[str, Any]) -> None:
+    def update(self, relation: Relation) -> None:
         """Give a relation other attributes."""
-        self.put(path, pages.with_attributes(self.text(path), bullet, attributes))
+        if (there := self._bullet_of(relation)) is None:
+            why = f"Relation not found: {relation.source} -> {relation.target} ({relation.type})"
+            raise NotFound(why, hint="create_relations makes it.")
+        path, bullet = there
+        self.put(path, pages.with_attributes(self.text(path), bullet, relation.attributes))
 
-    def unrelate(self, page: GraphPage, which: Callable[[Relation], bool]) -> int:
-        """Take relations out of a page, and a page that only held those and on which nobody wrote. Returns how many."""
+    def delete(self, names: Sequence[str]) -> list[str]:
+        """Drop entities, and every relation from and to their names. Returns the names that were no entity's."""
+        every = {name: self._network.all_named(name) for name in names}
+        for found in every.values():
+            if found and not any(page.is_own for page in found):
+                why = f"{found[0].name} is a note, not an entity: it is not deleted from the graph"
+                raise Invalid(why, hint=f"delete_memory deletes it; its name is {name_of(found[0].path)}.")
+        gone = {page.path: page.name for found in every.values() for page in found if page.is_own}
+        ends = [*gone.items(), *(("", name) for name in every)]
+        sources = {source.path: source for end in ends for source in self._network.pointing_at(*end)}
+        for path in gone:
+            self.drop(path)
+        for path in sorted(sources.keys() - gone.keys()):
+            self._unrelate(sources[path], lambda relation: relation.target in every)
+        return [name for name in names if all(page.is_stub for page in every[name])]
+
+    def unsay(self, deletions: Iterable[tuple[str, Iterable[str]]]) -> tuple[int, list[str]]:
+        """Take out all observations that are equal to these texts. Returns how many, and the names that were no entity's."""
+        wanted: dict[str, set[str]] = {}
+        for name, texts in deletions:
+            wanted.setdefault(name, set()).update(texts)
+        count, absent = 0, []
+        for name, some in wanted.items():
+            if (page := self._network.entity(name)) is None:
+                absent.append(name)
+                continue
+            gone = [each for each in page.bullets if isinstance(each.says, Observation) and each.says.text in some]
+            if gone:
+                self.put(page.path, pages.without(self.text(page.path), gone))
+                count += len(gone)
+        return count, absent
+
+    def unrelate(self, relations: Iterable[Relation]) -> int:
+        """Take relations out. Returns how many there were."""
+        wanted = {relation.key for relation in relations}
+        some = [page for name in sorted({key[0] for key in wanted}) for page in self._network.all_named(name)]
+        return sum(self._unrelate(page, lambda relation: relation.key in wanted) for page in some)
+
+    def _unrelate(self, page: GraphPage, which: Callable[[Relation], bool]) -> int:
+        """A page that only held what goes, and on which nobody wrote, goes with it."""
         gone = [bullet for bullet, relation in self._relations_on(page) if which(relation)]
         if gone:
             text = pages.without(self.text(page.path), gone)
@@ -118,43 +163,60 @@ class GraphEdit(ChangeSet):
                 self.drop(page.path)
         return len(gone)
 
+    def _bullet_of(self, relation: Relation) -> tuple[str, Bullet] | None:
+        """The first bullet that says a relation, and its page."""
+        source = relation.source
+        if source not in self._held:
+            every = [(page, *each) for page in self._network.all_named(source) for each in self._relations_on(page)]
+            self._held[source] = {said.key: (page.path, bullet) for page, bullet, said in reversed(every)}
+        return self._held[source].get(relation.key)
+
     def _relations_on(self, page: GraphPage) -> list[tuple[Bullet, Relation]]:
         bonds = [each for each in page.bullets if isinstance(each.says, Bond)]
         return list(zip(bonds, graph_of_pages([page], self._network.ties, self._network.items).relations, strict=True))
+
+    # -- files and links
+
+    def _make(self, entity: Entity, *, stub: bool = False) -> str:
+        """A new page. Returns its path."""
+
+        def is_taken(path: str) -> bool:
+            stem = base_name(path)
+            called = self.bench.files_called(stem) or self.bench.files_called(f"{stem}.md")
+            is_anothers = self._stems.get(compare_key(stem), entity.name) != entity.name
+            awaited = self._network.is_awaited(stem, entity.name)
+            return bool(is_anothers or awaited or called or self.bench.is_taken(path))
+
+        path = file_for(entity.name, is_taken)
+        self._stems[compare_key(base_name(path))] = entity.name
+        self._order += 1
+        self._new[entity.name] = (path, entity, self._order, stub)
+        return path
 
     def _link_to(self, name: str, source: str) -> str:
         """A link to a name: to the page it has, or that this change makes, else to the one note that is called so, which is
         drawn into the graph by that. To what is not there yet it is a link that leads there later, else a literal."""
         page, new = self._network.named(name), self._new.get(name)
-        stub = page.path if page is not None and page.is_stub else None
-        if new is not None and not new.is_stub:
-            path: str | None = new.path
-        elif page is not None:
-            path = None if stub else page.path
-        else:
-            found = [path for path in self.bench.files_called(f"{name}.md") if base_name(path) == name]
-            note = self._network.page_at(found[0]) if len(found) == 1 else None
-            path = note.path if note is not None and note.name == name else None
-        if path is None:
-            is_free = _carries(name) and self.bench.meant([(name, source)])[0] in (None, stub)
+        if page is None and new is None:
+            called = [path for path in self.bench.files_called(f"{name}.md") if base_name(path) == name]
+            note = self._network.page_at(called[0]) if len(called) == 1 else None
+            page = note if note is not None and note.name == name else None
+        if new is not None and not new[3]:
+            target = base_name(new[0])  # no index knows it yet, and nothing else is called so
+        elif page is None or page.is_stub:
+            to = [None, page and page.path]
+            is_free = _carries(name) and self.bench.meant([(name, source)])[0] in to
             return (
                 f"[[{name}]]" if is_free and self._stems.setdefault(compare_key(name), name) == name else literal(name)
             )
-        target = base_name(path)
-        if new is None:  # no index knows a new page yet, and nothing else is called as that is
-            spellings = (target, name_of(path), f"{target}.md", path)
+        else:
+            stem = base_name(page.path)
+            spellings = (stem, name_of(page.path), f"{stem}.md", page.path)
             meant = self.bench.meant([(spelling, source) for spelling in spellings])
-            target = next((each for each, led in zip(spellings, meant, strict=True) if led == path), path)
+            target = next((each for each, to in zip(spellings, meant, strict=True) if to == page.path), page.path)
         if set(target) & set("[]|#"):  # the name of a person's file, which no link can say
             return literal(name)
         return f"[[{target}|{name}]]" if name != target and _can_be_shown(name) else f"[[{target}]]"
-
-    def _is_taken(self, path: str, name: str) -> bool:
-        """Whether a link to this file would be doubtful, or another is in the way."""
-        stem = base_name(path)
-        called = [*self.bench.files_called(stem), *self.bench.files_called(f"{stem}.md")]
-        is_ours = self._stems.get(compare_key(stem), name) != name
-        return bool(is_ours or called or self.bench.is_taken(path) or self._network.is_awaited(stem, name))
 
 
 def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False) -> str:
@@ -181,6 +243,5 @@ def _carries(name: str) -> bool:
 
 def _can_be_shown(name: str) -> bool:
     """Whether a link can show this name."""
-    if not name or len(name) > 120 or not name.isprintable() or name != name.strip():
-        return False
-    return not set(name) & set("[]|#^") and "%%" not in name
+    is_short = 0 < len(name) <= 120 and name.isprintable() and name == name.strip()
+    return is_short and "%%" not in name and not set(name) & set("[]|#^")

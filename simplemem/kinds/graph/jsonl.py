@@ -28,6 +28,7 @@ from simplemem.store import EnhancedStore
 
 _HALF: Final = re.compile("[\ud800-\udfff]")  # of a surrogate pair: escaped, all else is as it is
 _PATIENCE: Final = 120.0
+_COUNTS: Final = ("entities", "relations", "observations", "entities_there", "relations_there")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +118,8 @@ def import_file(
         last = store.bench.last_version()
         told = (lambda done, total: progress("import", done, total)) if progress is not None else None
         new = graph_of(store).take_in(graph, told, who=who, tool="import", reason=f"import of {file.name}")
-        counts = new._asdict() | {
-            "entities_there": len(graph.entities) - new.entities,
-            "relations_there": len(graph.relations) - new.relations,
-        }
+        there = (len(graph.entities) - new[0], len(graph.relations) - new[1])
+        counts = dict(zip(_COUNTS, (*new, *there), strict=True))
         since = f"v{last + 1}" if store.bench.last_version() > last else ""
         when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         add({"when": when, "file": path, "sha256": hashlib.sha256(data).hexdigest(), **counts})

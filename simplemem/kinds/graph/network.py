@@ -52,6 +52,11 @@ class Network(Shelf[GraphPage]):
         """The page of an exact name: the entity, else the note, else the stub that has it."""
         return min(self.all_named(name), key=lambda page: (page.is_stub, not page.is_own), default=None)
 
+    def entity(self, name: str) -> GraphPage | None:
+        """The page of an entity or a note."""
+        page = self.named(name)
+        return None if page is None or page.is_stub else page
+
     def page_at(self, path: str) -> GraphPage | None:
         """A note as a page, whether or not it is part of the graph."""
         return self.items.get(path) or next(map(self.kind.read, self.bench.read([path])), None)

@@ -23,8 +23,6 @@ from simplemem.store import EnhancedStore
 _MOST: Final = 10_000
 HALF_LIFE: Final = timedelta(days=30)
 FLOOR: Final = 0.1
-FACTOR: Final = 0.5
-"""What is left of a confidence after one half-life."""
 V = TypeVar("V", Entity, Relation)
 
 
@@ -133,10 +131,9 @@ def graph_at(store: EnhancedStore, when: datetime) -> Graph:
     return graph_of_pages(sorted(shown.values(), key=place), network.resolved(shown.values(), files), shown)
 
 
-def decayed(relation: Relation, said: datetime, now: datetime, factor: float = FACTOR) -> Relation:
-    """A relation with the confidence that is left of it, if it has one: it halves every thirty days and never falls below
-    a tenth, as the graph memory servers promise (memento.md §4). The floor lifts none that was below it, and what was said
-    later than `now` is not older. What stands in the notes does not change."""
+def decayed(relation: Relation, said: datetime, now: datetime, factor: float = 0.5) -> Relation:
+    """A relation with the confidence that is left of it, if it has one: `factor` of it after thirty days and never less
+    than a tenth (memento.md §4). The floor lifts none that was below it, and what was said later than `now` is not older."""
     confidence = relation.attributes.get("confidence")
     if not isinstance(confidence, (int, float)) or isinstance(confidence, bool):
         return relation
