@@ -33,11 +33,43 @@ def unified_diff(old: bytes | None, new: bytes, names: tuple[str, str], most: in
     if old is None or old == new or (most is not None and max(len(old), len(new)) > _MOST_BYTES):
         return ""
     one, two = lines_of(old), lines_of(new)
-    lines = [f"--- {names[0]}\n", f"+++ {names[1]}\n", *_hunks(one, two)]
+    lines = [f"--- {names[0]}\n", f"+++ {names[1]}\n"]
+    near: list[_Change] = []  # changes near each other share a hunk
+    for change in changes(one, two):
+        if near and change[0] - near[-1][1] > 2 * _AROUND:
+            lines += _hunk(one, two, near)
+            near = []
+        near.append(change)
+    lines += _hunk(one, two, near) if near else ()
     text = "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in lines)
     if most is not None and len(text) > most:
         text = text[:most].rpartition("\n")[0] + "\n" + _SHORTENED
     return text
+
+
+def _hunk(one: Sequence[str], two: Sequence[str], near: Sequence[_Change]) -> Iterator[str]:
+    before, after = min(_AROUND, near[0][0]), min(_AROUND, len(one) - near[-1][1])
+    at, end = near[0][0] - before, near[-1][1] + after
+    there, stop = near[0][2] - before, near[-1][3] + after
+    # Lines are counted from 1, and an empty span by the line before it; a span of one line has no length.
+    spans = [f"{a + (b > a)}" + ("" if b - a == 1 else f",{b - a}") for a, b in ((at, end), (there, stop))]
+    yield f"@@ -{spans[0]} +{spans[1]} @@\n"
+    for start, upto, first, last in near:
+        yield from (f" {line}" for line in one[at:start])
+        yield from (f"-{line}" for line in one[start:upto])
+        yield from (f"+{line}" for line in two[first:last])
+        at = upto
+    yield from (f" {line}" for line in one[at:end])
+
+
+def changes(one: Sequence[str], two: Sequence[str]) -> Iterator[_Change]:
+    """What differs: these lines of `one` became those of `two`, in order."""
+    at = there = 0
+    for line, match in enumerate([*matches(one, two), len(two)]):
+        if match >= 0:
+            if line > at or match > there:
+                yield at, line, there, match
+            at, there = line + 1, match + 1
 
 
 def lines_of(data: bytes) -> list[str]:
@@ -52,7 +84,11 @@ def blame(
     """Who made every line of a text, which is that of the first state: its hash (None: no note), and who made it so, newest
     first. `text_of` gives an earlier text, None when it is not kept: where several could have written a line, nobody is
     named. A text that comes back brings its authors along."""
-    lines = _bare_lines(now)
+
+    def bare(text: bytes) -> list[str]:
+        return [line.rstrip() for line in lines_of(text)]
+
+    lines = bare(now)
     found: list[_Maker | None] = [None] * len(lines)
     oldest = {sha: at for at, (sha, _) in enumerate(states)}
     places = dict(enumerate(range(len(lines))))  # the lines whose maker is still sought, and where they stood then
@@ -64,60 +100,18 @@ def blame(
             sha = states[before][0]
             earlier = b"" if sha is None else text_of(sha)  # a note that was not there has no lines to hand on
             before += earlier is None
-        makers = [maker for _, maker in states[at:before]]
-        old = _bare_lines(earlier or b"")
+        makers = {maker for _, maker in states[at:before]}
+        old = bare(earlier or b"")
         was = matches(lines, old)
-        for line, place in places.items():
+        found_here = states[at][1] if len(makers) == 1 else None
+        for line, place in list(places.items()):
             if was[place] < 0:
-                found[line] = makers[0] if len(set(makers)) == 1 else None
-        places = {line: was[place] for line, place in places.items() if was[place] >= 0}
+                found[line] = found_here
+                del places[line]
+            else:
+                places[line] = was[place]
         at, lines = before, old
     return found
-
-
-def _bare_lines(text: bytes) -> list[str]:
-    return [line.rstrip() for line in lines_of(text)]
-
-
-def _hunks(one: Sequence[str], two: Sequence[str]) -> Iterator[str]:
-    """The lines of a unified diff: changes near each other share a hunk."""
-    near: list[_Change] = []
-    for change in changes(one, two):
-        if near and change[0] - near[-1][1] > 2 * _AROUND:
-            yield from _hunk(one, two, near)
-            near = []
-        near.append(change)
-    if near:
-        yield from _hunk(one, two, near)
-
-
-def changes(one: Sequence[str], two: Sequence[str]) -> Iterator[_Change]:
-    """What differs: these lines of `one` became those of `two`, in order."""
-    at = there = 0
-    for line, match in enumerate([*matches(one, two), len(two)]):
-        if match >= 0:
-            if line > at or match > there:
-                yield at, line, there, match
-            at, there = line + 1, match + 1
-
-
-def _hunk(one: Sequence[str], two: Sequence[str], near: Sequence[_Change]) -> Iterator[str]:
-    before, after = min(_AROUND, near[0][0]), min(_AROUND, len(one) - near[-1][1])
-    at, end = near[0][0] - before, near[-1][1] + after
-    yield f"@@ -{_span(at, end)} +{_span(near[0][2] - before, near[-1][3] + after)} @@\n"
-    for start, stop, first, last in near:
-        yield from (f" {line}" for line in one[at:start])
-        yield from (f"-{line}" for line in one[start:stop])
-        yield from (f"+{line}" for line in two[first:last])
-        at = stop
-    yield from (f" {line}" for line in one[at:end])
-
-
-def _span(start: int, end: int) -> str:
-    """Lines from 0 as the head of a hunk counts them: from 1, and an empty span by the line before it."""
-    if end - start == 1:
-        return f"{start + 1}"
-    return f"{start + (end > start)},{end - start}"
 
 
 # ------------------------------------------------------------------ matching
@@ -143,7 +137,7 @@ def matches(one: Sequence[str], other: Sequence[str]) -> list[int]:
         looks -= end - start + stop - there
         if start == end or there == stop or looks < 0:
             continue
-        anchors = _rising(_standing_once(one, other, start, end, there, stop))
+        anchors = _anchors(one, other, start, end, there, stop)
         if not anchors:
             # No line stands once: a small stretch is matched by the longest stretches that both have.
             if (end - start) * (stop - there) <= _MOST_CELLS:
@@ -161,17 +155,13 @@ def matches(one: Sequence[str], other: Sequence[str]) -> list[int]:
     return found
 
 
-def _standing_once(
+def _anchors(
     one: Sequence[str], other: Sequence[str], start: int, end: int, there: int, stop: int
 ) -> list[tuple[int, int]]:
-    """The lines that stand once on either side of a stretch, in the order of `one`."""
+    """The lines that stand once on either side of a stretch: of these pairs the longest row that rises on both sides."""
     here, over = Counter(one[start:end]), Counter(other[there:stop])
     places = {other[at]: at for at in range(there, stop) if over[other[at]] == 1}
-    return [(at, places[one[at]]) for at in range(start, end) if here[one[at]] == 1 and one[at] in places]
-
-
-def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest row of pairs whose second numbers rise as the first do."""
+    pairs = [(at, places[one[at]]) for at in range(start, end) if here[one[at]] == 1 and one[at] in places]
     ends: list[int] = []  # the smallest second number that a row of each length ends with
     last: list[int] = []  # the pair that is that end
     before: list[int] = []

@@ -11,10 +11,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid, TooLong
 from simplemem.note.header import read_header
@@ -24,17 +23,11 @@ MOST_SEGMENT_BYTES = 200
 MOST_NAME_CHARACTERS = 240
 NAMELESS = "Untitled"
 
-_DEVICES = frozenset(
-    ["con", "prn", "aux", "nul", "conin$", "conout$"]
-    + [port + digit for port in ("com", "lpt") for digit in "0123456789¹²³"]
-)
-# What Windows forbids in a file name and what ends a link target.
-_FORBIDDEN = '\\:*?"<>|#^[]'
-_FORBIDDEN_RUN = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]+')
-_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-# Percent signs that a careless reader would decode into a path.
-_ENCODED_PATH = re.compile(r"%(?=2e|2f|5c|00)", re.IGNORECASE)
-_DRIVE = re.compile(r"[A-Za-z]:")
+_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])[ ]*(\..*)?", re.IGNORECASE | re.DOTALL)
+# What Windows forbids in a file name, what ends a link target and what no file can hold, with the spaces around it.
+_FORBIDDEN = re.compile(r'[ \\/:*?"<>|#^\[\]\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]+')
+# Percent signs that begin a comment in Obsidian, or that a careless reader would decode into a path.
+_PERCENT = re.compile(r"%(?=%|2e|2f|5c|00)", re.IGNORECASE)
 
 
 def check_name(name: str) -> str:
@@ -42,49 +35,26 @@ def check_name(name: str) -> str:
     wanted = unicodedata.normalize("NFC", name)
     while (shorter := name_of(wanted)) != wanted:  # `x.md.md` as well: as a name, `x.md` would mean `x`
         wanted = shorter
-    if (fault := _fault_of_name(wanted)) is not None:
-        raise Invalid(f"{_shown(name)} cannot be the name of a note: {fault}.", hint=_proposal(name), name=_shown(name))
-    longest = max(len(segment.encode()) for segment in wanted.split("/"))
+    parts = wanted.split("/")
+    longest = max(len(well_formed(part).encode()) for part in parts)
     if longest > MOST_SEGMENT_BYTES or len(wanted) > MOST_NAME_CHARACTERS:
         raise TooLong(
             f"{_shown(name)} is too long: a name has at most {MOST_NAME_CHARACTERS} characters, each part of it "
             f"{MOST_SEGMENT_BYTES} bytes.",
-            hint=_proposal(name) if longest > MOST_SEGMENT_BYTES else "Use fewer or shorter folders.",
+            hint=_proposal(name),
+        )
+    if any(part != legal_name(part) for part in parts):
+        raise Invalid(
+            f"{_shown(name)} cannot be the name of a note on every system and in every link.",
+            hint=_proposal(name),
+            name=_shown(name),
         )
     return wanted
 
 
-def _fault_of_name(name: str) -> str | None:
-    """Why this cannot be the name of a note everywhere, None when it can."""
-    segments = name.split("/")
-    for char in name:
-        if char in _FORBIDDEN:
-            return f"it has {char!r}, which not every system or no link allows"
-        if (char < " " or char > "~") and (
-            char == "\xa0" or _FORBIDDEN_RUN.match(char) or unicodedata.category(char) in _UNSEEN
-        ):
-            return f"it has a character that cannot be seen or typed (U+{ord(char):04X})"
-    faults = (
-        (not name.strip(), "it is empty"),
-        (name.startswith("/") or segments[0] == "~", "it is a path outside the vault; names begin at the vault's root"),
-        (".." in segments, "it leads out of its folder with '..'"),
-        ("" in segments, "there is nothing between two slashes"),
-        ("%%" in name, "it has '%%', which begins a comment in Obsidian"),
-        (_ENCODED_PATH.search(name), "it has a percent-encoded part of a path"),
-        (
-            name.startswith(".") or "/." in name,
-            "a name that begins with a dot is hidden, and hidden files are no notes",
-        ),
-        (any(part != part.strip() for part in segments), "a part of it begins or ends with a space"),
-        (any(part.endswith(".") for part in segments), "a part of it ends with a dot, which Windows drops"),
-        (any(map(is_device, segments)), "a part of it is the name of a device on Windows"),
-    )
-    return next((said for is_fault, said in faults if is_fault), None)
-
-
 def is_device(segment: str) -> bool:
     """Whether Windows takes this name, whatever its extension, for a device."""
-    return segment.split(".")[0].rstrip().casefold() in _DEVICES
+    return _DEVICE.fullmatch(segment) is not None
 
 
 def legal_name(title: str) -> str:
@@ -96,29 +66,27 @@ def legal_name(title: str) -> str:
 
 
 def _mended(name: str) -> str:
-    name = "".join(char for char in name if unicodedata.category(char) not in ("Cf", "Cs"))
-    name = re.sub(r"\s+", " ", name)
-    name = _FORBIDDEN_RUN.sub(lambda run: _bridge(name, run.start(), run.end()), name)
-    name = re.sub(r"%{2,}", "%", name)
-    name = _ENCODED_PATH.sub("", name)
-    name = _shortened(_tidy(unicodedata.normalize("NFC", name)))
+    """One step to a legal name: a hyphen for what is forbidden inside a word ("a/b" -> "a-b"), nothing for it elsewhere."""
+    name = "".join(char for char in name if unicodedata.category(char) != "Cf")
+    name = _FORBIDDEN.sub(_bridge, re.sub(r"\s*[^\S \u3000]\s*", " ", name))
+    name = _shortened(_tidy(unicodedata.normalize("NFC", _PERCENT.sub("", name))))
     if not name or name == "~":
         return NAMELESS
-    if is_device(name):
-        stem, dot, rest = name.partition(".")
-        name = f"{stem.rstrip()}_{dot}{rest}"
-    return name
+    stem, dot, rest = name.partition(".")
+    return f"{stem.rstrip()}_{dot}{rest}" if is_device(name) else name
 
 
-def _bridge(name: str, start: int, end: int) -> str:
-    """What stands for forbidden characters: a hyphen inside a word ("a/b" -> "a-b"), nothing at its edge."""
-    inside = start > 0 and end < len(name) and not name[start - 1].isspace() and not name[end].isspace()
-    return "-" if inside else ""
+def _bridge(run: re.Match[str]) -> str:
+    """What stands for forbidden characters: a hyphen inside a word ("a/b" -> "a-b"), a space or nothing elsewhere."""
+    if not run[0].strip(" "):
+        return run[0]
+    is_edge = run.start() == 0 or run.end() == len(run.string)
+    return "" if is_edge else " " if " " in run[0] else "-"
 
 
 def _tidy(name: str) -> str:
     """Without the spaces and dots at the ends, and the extension that every note has anyway."""
-    return name_of(" ".join(name.split()).lstrip(". ")).rstrip(". ")
+    return name_of(name.strip().lstrip(". ")).rstrip(". ")
 
 
 def _shortened(name: str) -> str:
@@ -134,12 +102,9 @@ def _shortened(name: str) -> str:
 
 
 def clean_reference(name: str) -> str:
-    """What a caller means by a name: without [[ ]], what is shown, a heading, `.md` and a leading slash; NFC.
-
-    It may be the name of a note that exists under a name that nobody could give a new one, so only what could
-    lead out of the vault is refused. A hash between letters begins a heading ("Note#Part"); in "C# notes" it
-    is part of the name.
-    """
+    """What a caller means by a name: without [[ ]], what is shown, a heading, `.md` and a leading slash; NFC. A hash between
+    letters begins a heading ("Note#Part"); in "C# notes" it is part of the name. Only what could lead out of the vault is
+    refused: notes exist under names that nobody could give a new one."""
     wanted = unicodedata.normalize("NFC", well_formed(name)).strip()
     linked = re.fullmatch(r"!?\[\[(.*)\]\]", wanted, re.DOTALL)
     if linked is not None:
@@ -184,7 +149,7 @@ def base_name(path: str) -> str:
 def _proposal(name: str) -> str:
     """The hint of a refused name: the nearest legal one."""
     parts = [part for part in name_of(name).replace("\\", "/").split("/") if part.strip(" .~")]
-    legal = "/".join(legal_name(_DRIVE.sub("", part) if k == 0 else part) for k, part in enumerate(parts)) or NAMELESS
+    legal = "/".join(map(legal_name, parts)) or NAMELESS
     return "Use fewer or shorter folders." if len(legal) > MOST_NAME_CHARACTERS else f"A name that works: {legal}"
 
 
@@ -234,8 +199,7 @@ COPY_REASON: Final = "a conflict copy made by "
 _AKIN: Final = 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictName:
+class ConflictName(NamedTuple):
     """What a name says: the path of the note it would be a copy of, and who keeps such copies. Not `certain`: people give
     such names too."""
 

@@ -10,12 +10,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(NamedTuple):
     """Something that looks secret: what it is, and where. `shown` may be printed, the text between the offsets not."""
 
     kind: str
@@ -48,15 +46,13 @@ _ISSUED = tuple(
     )
     for letters in several.split()
 )
-_PEM = "PRIVATE KEY"
 _PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_LINE = re.compile(r"-----|[0-9A-Za-z+/]{40}")
 
 # `scheme://user:password@host`
-_IN_ADDRESS = re.compile(r"://([^\s/:@\"'<>`]{0,100}+):([^\s/@\"'<>`]{3,200}+)@([^\s/:\"'<>`)]{1,200}+)")
-_EXAMPLE_HOST = re.compile(r"(?:.*\.)?(?:example(?:\.\w{2,3})?|invalid|test|host(?:name)?)", re.IGNORECASE)
+_IN_ADDRESS = re.compile(r"://([^\s/:@\"'<>`]{0,100}+):([^\s/@\"'<>`]{3,200}+)@(?![\w.]*\bexample\b)", re.IGNORECASE)
 
-# Words that a password or key stands after. The others are weaker: `token` and `secret` stand in much prose and code.
+# Words that a password or key stands after. `token` is weaker: it stands in much prose and code.
 _WORDS = {
     "password": (
         "password", "passwd", "passphrase", "pwd", "passwort", "kennwort", "mot de passe", "contraseña", "senha",
@@ -68,39 +64,35 @@ _WORDS = {
     ),
     "token": ("token",),
 }  # fmt: skip
-_TEXT = r"([^\s\"'`|,;，。]{8,256}+)"
+_TEXT = r"[ \t]{0,8}[\"'`*_]{0,3}([^\s\"'`|,;，。]{8,256}+)"
 _VALUE = re.compile(
     r"(?:[_-]?(?:key|token|prod|dev|live|test|value)){0,2}"
-    r"[\"'`*_]{0,3}[ \t]{0,8}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{0,8}[\"'`*_|]{0,3}"
-    rf"[ \t]{{0,8}}[\"'`]?{_TEXT}",
+    rf"[\"'`*_]{{0,3}}[ \t]{{0,8}}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{{0,8}}[\"'`*_|]{{0,3}}{_TEXT}",
     re.IGNORECASE,
 )
 # `the password is ...`, `password for the router: ...`, `password (guests): ...`
 _IN_PROSE = re.compile(
     r"[*_]{0,3}[ \t]{1,3}(?:(?:is|was|ist|war|lautet|est|es)[ \t]{0,3}[:：]?"
     r"|(?:for|of|on|to|at|für|von|vom|zum)[ \t][^\n:=|：]{1,40}[:=：]|\([^\n()]{1,40}\)[ \t]{0,3}[:=：])"
-    rf"[*_]{{0,3}}[ \t]{{0,8}}[\"'`*_]{{0,3}}{_TEXT}",
+    rf"[*_]{{0,3}}{_TEXT}",
     re.IGNORECASE,
 )
 
 _MADE_UP = re.compile(
-    r"x{4,}|\*{3,}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]|redacted|dummy|sample|insert"
+    r"x{4}|\*{3}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]|redacted|dummy|sample|insert"
     r"|01234567|12345678|abcdefg",
     re.IGNORECASE,
 )
+# A word about a value; where the value is kept; a UUID, a date, a call.
 _NO_VALUE = re.compile(
-    r"(?:pass(?:word|wort|wd)?|secret|token|user(?:name)?|admin|root|postgres|guest|test|demo|key|hunter2|foo|bar|foobar"
-    r"|none|null|true|false)\d{0,4}[!.]?",
-    re.IGNORECASE,
-)
-# Where the value is kept; a UUID, a date, a call.
-_ELSEWHERE = re.compile(
-    r"[\[{(<$%~/&\\#]|\.{1,2}/|https?://|env[:.]|op://|vault:|file:|process\.env|os\."
+    r"(?i:(?:pass(?:word|wort|wd)?|secret|token|user(?:name)?|admin|root|postgres|guest|test|demo|key|hunter2|foo|bar"
+    r"|foobar|none|null|true|false)\d{0,4}[!.]?$)"
+    r"|[\[{(<$%~/&\\#]|\.{1,2}/|https?://|env[:.]|op://|vault:|file:|process\.env|os\."
     r"|(?i:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$)|\d{4}-\d\d-\d\d(?:[T_].*)?$|[A-Za-z_][\w.]*[(\[]"
 )
 _KEY_LETTERS = re.compile(r"[0-9A-Za-z_./+=~:-]{16,256}")
 _NAMES = re.compile(r"(?:[A-Za-z_]++\d{0,2}[._/-])*+[A-Za-z_]+\d{0,2}[.:]?")
-_HEX = re.compile(r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})", re.IGNORECASE)
+_HEX = re.compile(r"[0-9a-fA-F]{32,128}")
 
 
 def find_secrets(text: str) -> list[Secret]:
@@ -111,13 +103,12 @@ def find_secrets(text: str) -> list[Secret]:
     secrets: list[Secret] = []
     line, at, covered = 1, 0, 0
     for end, (start, kind, public) in sorted(found.items(), key=lambda item: (item[1][0], -item[0])):
-        if end <= covered:
-            continue
-        gap = text[at:start]
-        line += gap.count("\n") + gap.count("\r") - gap.count("\r\n")
-        at, covered = start, end
-        shown = f"{text[start : start + min(4, public)]}… ({end - start} characters)"
-        secrets.append(Secret(kind, line, start, end, shown))
+        if end > covered:
+            gap = text[at:start]
+            line += gap.count("\n") + gap.count("\r") - gap.count("\r\n")
+            at, covered = start, end
+            shown = f"{text[start : start + min(4, public)]}… ({end - start} characters)"
+            secrets.append(Secret(kind, line, start, end, shown))
     return secrets
 
 
@@ -133,7 +124,8 @@ _Found = Iterator[tuple[int, int, str, int]]
 
 
 def _issued(text: str) -> _Found:
-    for begin in _PEM_BEGIN.finditer(text) if _PEM in text else ():
+    """Keys that say by their form what they are."""
+    for begin in _PEM_BEGIN.finditer(text):
         line = _PEM_LINE.search(text, begin.end(), begin.end() + 400)
         if line is not None and line[0] != "-----":
             end = text.find("-----", line.end(), line.end() + 20_000)
@@ -141,12 +133,11 @@ def _issued(text: str) -> _Found:
     for kind, letters, pattern in _ISSUED:
         for at in _places(text, letters):
             match = pattern.match(text, at)
-            if match is not None and _is_drawn(match[1], 3.0):
+            if match is not None and _is_drawn(match[1]):
                 yield at, match.end(), kind, len(letters)
     for match in _IN_ADDRESS.finditer(text):
-        user, password, host = match.groups()
-        is_made_up = _MADE_UP.search(password) or _NO_VALUE.fullmatch(password) or _ELSEWHERE.match(password)
-        if password != user and not _EXAMPLE_HOST.fullmatch(host) and not is_made_up:
+        user, password = match.groups()
+        if password != user and not _MADE_UP.search(password) and not _NO_VALUE.match(password):
             yield match.start(2), match.end(2), "password in an address", 0
 
 
@@ -156,41 +147,33 @@ def _after_words(text: str) -> _Found:
         for word in words:
             for at in _places(lowered, word):
                 match = _VALUE.match(text, at + len(word))
-                # `api_key=api_key=...`: the last of them has the value
-                if match is not None and f"{word}=" not in (said := match[1].lower()) and f"{word}:" not in said:
-                    value = match[1].rstrip(")]}>" if kind == "password" else ".)]}>*_:")
-                    if _is_a_value(value, kind):
-                        yield match.start(1), match.start(1) + len(value), kind, 0
-                elif match is None and kind == "password" and (match := _IN_PROSE.match(text, at + len(word))):
-                    value = match[1].rstrip(")]}>.")
-                    # In prose it must be plain to see: small and capital letters and figures, and no name of a thing.
-                    mixed = any(map(str.islower, value)) and any(map(str.isupper, value))
-                    if mixed and _NAMES.fullmatch(value) is None and _is_a_value(value, kind):
-                        yield match.start(1), match.start(1) + len(value), kind, 0
+                in_prose = None if match or kind != "password" else _IN_PROSE.match(text, at + len(word))
+                if found := match or in_prose:
+                    value = found[1].rstrip(")]}>.*_:")
+                    if _is_a_value(value, "prose" if in_prose else kind):
+                        yield found.start(1), found.start(1) + len(value), kind, 0
 
 
 def _is_a_value(value: str, kind: str) -> bool:
     """Whether what stands after `password:` or `api_key =` is one, not a word about it."""
-    if len(value) < 8 or _MADE_UP.search(value) or _NO_VALUE.fullmatch(value) or _ELSEWHERE.match(value):
+    if len(value) < 8 or _MADE_UP.search(value) or _NO_VALUE.match(value):
         return False
     figures = sum(map(str.isdigit, value))
     if kind == "password":
         return figures > 0 and any(map(str.isalpha, value)) and not _HEX.fullmatch(value) and _bits(value) >= 2.5
+    if kind == "prose":  # it must be plain to see: small and capital letters and figures, and no name of a thing
+        mixed = any(map(str.islower, value)) and any(map(str.isupper, value)) and figures > 0
+        return mixed and _NAMES.fullmatch(value) is None and _bits(value) >= 2.5
     if _KEY_LETTERS.fullmatch(value) is None or _NAMES.fullmatch(value):
         return False
     too_weak = kind == "token" and (len(value) < 20 or _HEX.fullmatch(value))
-    return not too_weak and figures >= 2 and _is_drawn(value, 3.0)
+    return not too_weak and figures >= 2 and _is_drawn(value)
 
 
-def _is_drawn(value: str, bits: float) -> bool:
+def _is_drawn(value: str) -> bool:
     """Whether a value was drawn by lot rather than written: letters and figures, many different ones, nothing made up."""
-    if _MADE_UP.search(value):
-        return False
-    if any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
-        return _bits(value) >= bits
-    # Letters alone: small and capital ones in no order, as no word has them.
-    turns = sum(1 for a, b in pairwise(value) if a.islower() and b.isupper())
-    return value.isalpha() and len(value) >= 16 and turns >= len(value) // 8
+    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return mixed and _MADE_UP.search(value) is None and _bits(value) >= 3.0
 
 
 def _bits(value: str) -> float:
