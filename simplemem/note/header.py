@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
 import yaml
@@ -100,24 +100,11 @@ def find_key(properties: Mapping[str, Any], key: str) -> str | None:
 _OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
-_MOST_KEPT: Final = 1 << 20  # characters
-_last: tuple[str, Header] | None = None
 
 
+@lru_cache(maxsize=1)  # one change of a note asks for the header of the very same text again and again
 def read_header(text: str) -> Header:
-    """The header of a note. Never raises and never stalls. One change of a note asks for the header of the very same text
-    again and again: the last one read is kept, and known by being that object, so that no text is compared."""
-    global _last
-    last = _last
-    if last is not None and last[0] is text:
-        return last[1]
-    header = _read(text)
-    if len(text) <= _MOST_KEPT:
-        _last = (text, header)
-    return header
-
-
-def _read(text: str) -> Header:
+    """The header of a note. Never raises and never stalls."""
     # Nothing but a BOM may stand before a header, and it has to be closed.
     opening = _OPENING.match(text)
     fences = _CLOSING.finditer(text, opening.end()) if opening else ()
@@ -241,6 +228,7 @@ def read_yaml(text: str, start: int, end: int) -> Document:
 _STRANGE: Final = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _IMPOSSIBLE: Final = re.compile("[\x00\ud800-\udfff]")
 _WORD: Final = re.compile(r"[^ \t\r\n]*")
+_COLON: Final = re.compile(r"[ \t]*+:")
 _BLANKS: Final = re.compile(r"(?:[ \t\r\n]+|(?<![^ \t\r\n])#[^\r\n]*)*+")
 
 
@@ -333,11 +321,8 @@ class _YamlReader:
                 raise RefusedError("a key is there twice", at)
             name = self._node(inner, events, levels - 1)._replace(value=key)
             value = self._node(next(events), events, levels - 1)
-            if value.start == value.end and not event.flow_style:
-                # libyaml puts the empty value of a `? key` where the next thing begins, lines further down.
-                at = skip_blanks(self.text, name.end, value.start)
-                at = at + 1 if at < value.start and self.text[at] == ":" else name.end
-                value = value._replace(start=at, content=at, end=at)
+            if not event.flow_style and not _COLON.match(self.text, name.end):
+                raise RefusedError("a key with a question mark before it", at)
             nodes += [name, value]
             found[key] = value.value
         # `[a: b]` is a map without braces inside a flow list: it ends with its value.

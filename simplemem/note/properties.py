@@ -1,24 +1,49 @@
 """Change one property of a note by splicing its text (obsidian.md §3.2): every other byte stays. Pure.
 
-Nothing that exists is re-serialised. Each verb takes the text of a whole note and returns the new one, which has been read
-again: where any other property came out different, the edit is refused with Unreadable. A note whose header is broken,
-JSON or one pair of braces is never rewritten. Only the header of a new note is written whole.
+Nothing that exists is re-serialised: an edit is a span of the text and what takes its place. Each verb takes the text of a
+whole note and returns the new one, which has been read again: where any other property came out different, the edit is
+refused with Unreadable. A note whose header is broken, JSON or one pair of braces is never rewritten. Only the header of a
+new note is written whole.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from copy import deepcopy
+from datetime import datetime
+from functools import cache, partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
 
-from simplemem.errors import Invalid, Unreadable
-from simplemem.note import splice
-from simplemem.note.header import Header, Scalar, find_key, read_header, read_yaml, same
-from simplemem.note.splice import BLANK_LINES, LOOSE_LINES
+import yaml
+
+from simplemem.errors import Invalid, TooLong, Unreadable
+from simplemem.note.diff import changes, matches
+from simplemem.note.header import (
+    DIGIT_LIMIT,
+    SURROGATE,
+    Header,
+    Node,
+    Scalar,
+    core_value,
+    find_key,
+    read_header,
+    read_yaml,
+    same,
+    skip_blanks,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from frontmatter.default_handlers import BaseHandler
+
+_KEY_LIMIT: Final = 500  # libyaml looks 1,024 characters ahead for the colon of a key
+_LOOSE_LINES: Final = re.compile(r"(?:[ \t]*+(?:\r\n|\r|\n)|[ \t]++#[^\r\n]*+(?:\r\n|\r|\n))*+")
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+
+_Edit = tuple[int, int, str]  # replace text[start:end]
 
 
 def set_property(text: str, key: str, value: Any) -> str:
@@ -28,62 +53,56 @@ def set_property(text: str, key: str, value: Any) -> str:
     properties = dict(header.properties)
     spelled = find_key(properties, key)
     if spelled is None:
-        wanted = splice.clean_value(value)
-        return _checked(text, header, splice.add_property(text, header, key, wanted), {**properties, key: wanted})
-    if same(properties[spelled], value):
+        wanted = _clean_value(value)
+        return _checked(text, header, _add(text, header, key, wanted), {**properties, key: wanted})
+    there = properties[spelled]
+    if same(there, value):
         return text  # whatever it is: also what we would not write
-    wanted = splice.clean_value(value, properties[spelled])
-    if same(properties[spelled], wanted):
+    wanted = _clean_value(value, there)
+    if same(there, wanted):
         return text
-    assert header.root is not None
-    after = splice.change_property(text, header.root, spelled, wanted)
-    return _checked(text, header, after, {**properties, spelled: wanted})
+    pieces, kept = [], 0
+    for start, end, new in sorted(_set(text, *_entry(header.root, spelled), wanted)):
+        pieces += [text[kept:start], new]
+        kept = end
+    return _checked(text, header, "".join([*pieces, text[kept:]]), {**properties, spelled: wanted})
 
 
 def remove_property(text: str, key: str) -> str:
     """The note without this property. The fences stay, even when nothing is left between them."""
     header = _read_to_edit(text)
-    properties = dict(header.properties)
-    spelled = find_key(properties, key)
+    spelled = find_key(header.properties, key)
     if spelled is None:
         return text
-    del properties[spelled]
-    assert header.root is not None
-    place = splice.find_place(text, header.root, spelled)
-    start, end = splice.lines_of(text, place.begins, place.value)
-    # Blank lines or an indented comment below it may now belong to a block of text above it: then they go with it.
-    for lines_below in (BLANK_LINES.match, LOOSE_LINES.match):
-        try:
-            return _checked(text, header, text[:start] + text[end:], properties)
-        except Unreadable:
-            end = lines_below(text, end).end()  # type: ignore[union-attr]  # it matches everything
-    return _checked(text, header, text[:start] + text[end:], properties)
+    left = {name: value for name, value in header.properties.items() if name != spelled}
+    name, value = _entry(header.root, spelled)
+    start, end = _lines(text, name.start, value.end)
+    try:
+        return _checked(text, header, text[:start] + text[end:], left)
+    except Unreadable:  # blank lines or an indented comment below it would now belong to a block of text above it
+        end = _LOOSE_LINES.match(text, end).end()  # type: ignore[union-attr]  # it matches everything
+        return _checked(text, header, text[:start] + text[end:], left)
 
 
 def remove_item(text: str, key: str, item: Any) -> str:
     """The note without this item of a list; the last one leaves `[]`, and so does a single value."""
     current = _read_to_edit(text).get(key)
-    if isinstance(current, list):
-        kept = [there for there in current if not same(there, item)]
-        return text if len(kept) == len(current) else set_property(text, key, kept)
-    return set_property(text, key, []) if current is not None and same(current, item) else text
+    items = current if isinstance(current, list) else [] if current is None else [current]
+    kept = [there for there in items if not same(there, item)]
+    return text if len(kept) == len(items) else set_property(text, key, kept)
 
 
 def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
     """The note with another text in this place, in the quotes that stand there wherever they can hold it."""
     header = _read_to_edit(text)
-    if scalar not in header.scalars:
-        raise Invalid(
-            f"The property {'.'.join(scalar.path)} is not where it was.", hint="Read the note again, then change it."
-        )
-    written = splice.write_text(value, text[scalar.start : scalar.start + 1], flow=scalar.flow)
-    after = text[: scalar.start] + written + text[scalar.end :]
-    now = read_header(after)
-    wanted = {there.path: there.value for there in header.scalars} | {scalar.path: value}
-    is_same = list(now.properties) == list(header.properties) and after[now.body_start :] == text[header.body_start :]
-    if not is_same or {there.path: there.value for there in now.scalars} != wanted:
-        raise _unsafe()
-    return after
+    wanted = deepcopy(dict(header.properties))
+    *way, last = scalar.path
+    within: Any = wanted
+    for step in way:
+        within = within[int(step) if isinstance(within, list) else step]
+    within[int(last) if isinstance(within, list) else last] = value
+    written = _write_text(value, text[scalar.start : scalar.start + 1], flow=scalar.flow)
+    return _checked(text, header, text[: scalar.start] + written + text[scalar.end :], wanted)
 
 
 def _read_to_edit(text: str) -> Header:
@@ -103,15 +122,11 @@ def _checked(before: str, was: Header, after: str, expected: dict[str, Any]) -> 
     now = read_header(after)
     body = before[was.body_start :].removeprefix("\ufeff" if was.style == "none" else "")
     if now.style != "yaml" or after[now.body_start :] != body or not same(dict(now.properties), expected):
-        raise _unsafe()
+        raise Unreadable(
+            "This property cannot be changed without changing something else, so the header was left alone.",
+            hint="Write it in a plainer way in an editor (name: value), then try again.",
+        )
     return after
-
-
-def _unsafe() -> Unreadable:
-    return Unreadable(
-        "This property cannot be changed without changing something else, so the header was left alone.",
-        hint="Write it in a plainer way in an editor (name: value), then try again.",
-    )
 
 
 # ------------------------------------------------------------------ new notes
@@ -122,7 +137,7 @@ def render_header(properties: Mapping[str, Any], newline: str = "\n") -> str:
     import frontmatter  # imported where a note is made: reading needs none of it
 
     post = frontmatter.Post("")
-    post.metadata = {key: splice.clean_value(value) for key, value in properties.items()}
+    post.metadata = {key: _clean_value(value) for key, value in properties.items()}
     lines = frontmatter.dumps(post, handler()).split("\n") if post.metadata else ["---", "---"]
     written = newline.join([*lines, ""])
     if not same(dict(read_header(written).properties), post.metadata):
@@ -146,6 +161,243 @@ def handler() -> BaseHandler:
             return dict(root.value) if root is not None and isinstance(root.value, dict) else {}
 
         def export(self, metadata: dict[str, object], **_: object) -> str:
-            return "\n".join(line for key, value in metadata.items() for line in splice.render_property(key, value))
+            return "\n".join(line for key, value in metadata.items() for line in _property_lines(key, value))
 
     return CoreYaml()
+
+
+# ------------------------------------------------------------------ a value into its place
+
+
+def _entry(node: Node | None, name: str) -> tuple[Node, Node]:
+    """The name and the value of an entry that a map has."""
+    assert node is not None
+    return next((key, value) for key, value in node.pairs() if key.value == name)
+
+
+def _line_start(text: str, at: int) -> int:
+    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+
+
+def _line_end(text: str, at: int) -> tuple[int, int, str]:
+    """Where the line ends, where the next begins, and what is between them."""
+    found = _LINE_END.search(text, at)
+    return (*found.span(), found[0]) if found else (len(text), len(text), "\n")
+
+
+def _lines(text: str, start: int, end: int) -> tuple[int, int]:
+    """The lines that are one entry or item."""
+    return _line_start(text, start), _line_end(text, end)[1]
+
+
+def _add(text: str, header: Header, key: str, value: Any) -> str:
+    """A text with one more property: at the end of its header, indented as that is, or in a header made for it."""
+    if header.style == "none":
+        bom = 1 if text.startswith("\ufeff") else 0
+        return text[:bom] + _line_end(text, 0)[2].join(["---", *_property_lines(key, value), "---", text[bom:]])
+    at = header.end
+    newline = "\r\n" if text[at - 2 : at] == "\r\n" else text[at - 1]
+    first = header.root.children[0].start if header.root is not None and header.root.children else 0
+    indent = first - _line_start(text, first) if first else 0
+    return text[:at] + "".join(line + newline for line in _property_lines(key, value, indent)) + text[at:]
+
+
+def _set(text: str, key: Node, old: Node, value: Any) -> list[_Edit]:
+    """Give an entry of a block map another value. Its quotes stay where they fit, and so do the comments beside it."""
+    if value and old.children and type(value) is type(old.value):
+        return _change_inside(text, key, old, value)
+    colon = skip_blanks(text, key.end, old.start) + 1
+    gap = text[colon : old.start]
+    below = _LINE_END.search(gap)
+    inline = _inline(value, old.style)
+    if inline is not None and below is None:
+        return [(old.start, old.end, inline if gap else " " + inline) if inline else (colon, old.end, "")]
+    # What follows the value, or the colon of a value that begins further down, is a comment, and it stays.
+    line_end = _line_end(text, old.end)[0]
+    comment = (gap[: below.start()] if below else text[old.end : line_end]).rstrip(" \t")
+    if inline is not None:
+        return [(colon, line_end, f" {inline}".rstrip(" ") + comment)]
+    indent = key.start - _line_start(text, key.start)
+    return [(colon, line_end, _line_end(text, key.start)[2].join([comment, *_block_lines(value, indent)]))]
+
+
+def _change_inside(text: str, key: Node, node: Node, wanted: list[Any] | dict[str, Any]) -> list[_Edit]:
+    """Only what differs between the list or map there is and the one wanted: items by what they say, entries by names."""
+    flow, edits, items = node.style in ("[", "{"), list[_Edit](), tuple[Node, ...]()
+    if isinstance(wanted, dict):
+        spans = [(name.start, value.end) for name, value in node.pairs()]
+        begins = [start for start, _ in spans]
+        texts = [partial(_pair, name, value, flow=flow) for name, value in wanted.items()]
+        old, new = list(node.value), list(wanted)
+        for (name, there), match in zip(node.pairs(), matches(old, new), strict=True):
+            if match < 0 or same(there.value, value := wanted[name.value]):
+                continue
+            if not flow:
+                edits += _set(text, name, there, value)
+            elif there.end > there.start:
+                edits.append((there.start, there.end, _write_scalar(value, there.style, flow=True)))
+            else:
+                edits.append((name.end, there.end, ": " + _write_scalar(value, flow=True)))
+        lead = ""
+    else:
+        items = node.children
+        spans = [(item.start, item.end) for item in items]
+        begins = [node.content, *(skip_blanks(text, one.end, two.start) for one, two in pairwise(items))]
+        texts = [partial(_write_scalar, value, flow=flow) for value in wanted]
+        old, new = list(map(repr, node.value)), list(map(repr, wanted))
+        space = text[begins[0] + 1 : items[0].start]
+        lead = "-" + (space if space and not space.strip(" ") else " ")
+    for start, stop, first, last in changes(old, new):
+        # Where one text takes the place of another, its line stays, and so does the comment on it.
+        if items and all(item.style in ("", "'", '"') and item.end > item.start for item in items[start:stop]):
+            while start < stop and first < last and isinstance(wanted, list):
+                item = items[start]
+                edits.append((item.start, item.end, _write_scalar(wanted[first], item.style, flow=flow)))
+                start, first = start + 1, first + 1
+        if start == stop and first == last:
+            continue
+        if flow:
+            edits.append(_change_flow(spans, start, stop, [write() for write in texts[first:last]]))
+            continue
+        edits += [(*_lines(text, begins[at], spans[at][1]), "") for at in range(start, stop)]
+        top = _line_start(text, begins[0])
+        where = _lines(text, begins[start - 1], spans[start - 1][1])[1] if start else top
+        mark, newline = text[top : begins[0]] + lead, _line_end(text, key.start)[2]
+        edits.append((where, where, "".join(mark + write() + newline for write in texts[first:last])))
+    return edits
+
+
+def _change_flow(spans: list[tuple[int, int]], head: int, stop: int, new: list[str]) -> _Edit:
+    """Put `new` where items head to stop stand, with the commas that go with them."""
+    if stop < len(spans):
+        return spans[head][0], spans[stop][0], "".join(item + ", " for item in new)
+    if head > 0:
+        return spans[head - 1][1], spans[stop - 1][1], "".join(", " + item for item in new)
+    return spans[0][0], spans[-1][1], ", ".join(new)
+
+
+# ------------------------------------------------------------------ lines and values as they are written
+# What is written reads back equal under YAML 1.2 core, and means the same to readers of YAML 1.1 (PyYAML, Ruby) where
+# quotes can buy that: `yes`, `12:30` and `010` get quotes, ISO dates stay bare as Obsidian writes them.
+
+
+def _property_lines(key: str, value: Any, indent: int = 0) -> list[str]:
+    """The lines of one property; the items of a list stand two further in, as Obsidian writes them."""
+    name = " " * indent + _write_key(key) + ":"
+    inline = _inline(value)
+    return [name, *_block_lines(value, indent)] if inline is None else [f"{name} {inline}".rstrip(" ")]
+
+
+def _inline(value: Any, style: str = "") -> str | None:
+    """A value that fits on the line of its key, None when it is a list or map with something in it."""
+    if isinstance(value, (list, dict)):
+        return None if value else "[]" if isinstance(value, list) else "{}"
+    return "" if value is None else _write_scalar(value, style)
+
+
+def _block_lines(value: Any, indent: int) -> list[str]:
+    inside = " " * (indent + 2)
+    if isinstance(value, list):
+        return [f"{inside}- {_write_scalar(item)}" for item in value]
+    return [inside + _pair(name, entry) for name, entry in value.items()]
+
+
+def _pair(name: str, value: Any, *, flow: bool = False) -> str:
+    return f"{_write_text(name, flow=True) if flow else _write_key(name)}: {_write_scalar(value, flow=flow)}"
+
+
+# What some parser takes for the end of a line or a byte order mark, or refuses: only written as an escape.
+_UNWRITABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_NOT_PLAIN: Final = re.compile(r"[-?:,\[\]{}#&*!|>'\"%@`=]|\.\.\.|.*?(?::\s|\s#|:$)", re.DOTALL)
+_NOT_PLAIN_IN_FLOW: Final = re.compile(r"[,\[\]{}]|:\S")
+_ISO_DATE: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
+)
+# What YAML 1.1 takes for something else than text, beside what PyYAML knows of: words in any case and short dates (Ruby).
+_OLD: Final = re.compile(
+    r"(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", re.DOTALL
+)
+
+
+def is_plain_safe(value: str, *, flow: bool = False) -> bool:
+    """Whether this text may stand without quotes, and still be this text for every reader."""
+    if not value or value != value.strip() or _UNWRITABLE.search(value) or _NOT_PLAIN.match(value):
+        return False
+    if (flow and _NOT_PLAIN_IN_FLOW.search(value)) or not isinstance(core_value(value), str):
+        return False
+    if _ISO_DATE.fullmatch(value):
+        try:  # one that is not on the calendar makes PyYAML raise
+            return bool(datetime.fromisoformat(value))
+        except ValueError:
+            return False
+    old = yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], ())
+    return not (_OLD.fullmatch(value) or any(pattern.match(value) for _, pattern in old))
+
+
+def _write_text(value: str, style: str = "", *, flow: bool = False) -> str:
+    """A text in the quotes of what it replaces ("", "'" or '"'), escaped in double ones where it must be."""
+    if half := SURROGATE.search(value):
+        raise Invalid(
+            f"A text holds half of a character (U+{ord(half[0]):04X}), which no file can hold.",
+            hint="Send the text again as valid Unicode.",
+        )
+    if style == "'" and not _UNWRITABLE.search(value):
+        return "'" + value.replace("'", "''") + "'"
+    if style != '"' and is_plain_safe(value, flow=flow):
+        return value
+    return _UNWRITABLE.sub(lambda found: f"\\u{ord(found[0]):04X}", json.dumps(value, ensure_ascii=False))
+
+
+def _write_key(key: str) -> str:
+    """A property's name. Names are one line, and short enough for every parser to see the colon."""
+    if len(key) > _KEY_LIMIT:
+        raise TooLong(
+            f"The property name {key[:40]!r}... is longer than {_KEY_LIMIT} characters.", hint="Use a shorter one."
+        )
+    if not key or key != key.strip() or _UNWRITABLE.search(key):
+        raise Invalid(
+            f"{key!r} cannot be the name of a property.",
+            hint="Use one line of text without control characters or spaces around it.",
+        )
+    return _write_text(key, flow=":" in key or "," in key)
+
+
+def _write_scalar(value: Any, style: str = "", *, flow: bool = False) -> str:
+    """One plain value. None is written as `null`; a caller that may leave the place empty does so itself."""
+    if isinstance(value, str):
+        return _write_text(value, style, flow=flow)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10 ** (DIGIT_LIMIT - 1):
+        raise TooLong(f"A number has more than {DIGIT_LIMIT:,} digits.", hint="Write it as text.")
+    if value is None or isinstance(value, (bool, int)):
+        return json.dumps(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+        mantissa, exponent, power = repr(value).partition("e")
+        # YAML 1.1 takes 1e+16 for text: it wants the dot.
+        return mantissa + (".0" if exponent and "." not in mantissa else "") + exponent + power
+    raise Invalid(
+        f"A value of type {type(value).__name__} cannot stand in a property here.",
+        hint="Use text, numbers, true, false or null, and flat lists of these.",
+    )
+
+
+def _clean_value(value: Any, there: Any = None) -> Any:
+    """The value as it will read back: a scalar, a list of them or a flat map. Invalid for anything else.
+
+    `there` is what stands in the note: an item or entry of it may stay, whatever it is.
+    """
+    kept = there.values() if isinstance(there, dict) else there if isinstance(there, list) else ()
+    nested = [one for one in kept if isinstance(one, (list, dict))]
+
+    def clean(inner: Any) -> Any:
+        if any(same(inner, one) for one in nested):
+            return inner
+        _write_scalar(inner)
+        return str.__str__(inner) if isinstance(inner, str) else inner  # an enum's member reads back as its text
+
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise Invalid("The entries of a property must have names that are text.", hint="Quote the names.")
+        return {key: clean(entry) for key, entry in value.items()}
+    return [clean(item) for item in value] if isinstance(value, (list, tuple)) else clean(value)

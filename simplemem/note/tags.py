@@ -23,7 +23,6 @@ Request = dict[str, str | bool | None]
 # obsidian.md §2: what may not stand in a tag. A slash separates the levels of a nested one.
 _NOT_IN_TAG: Final = re.compile(r"[\s!\"#$%&'()*+,.:;<=>?@\[\\\]^`{|}~\u2000-\u206f\u2e00-\u2e7f]+")
 _LEGACY_KEYS: Final = ("tag", "keywords")
-_APART: Final = re.compile(r"[\s,]+")
 # Properties with a meaning of their own: a tag's value is neither kept in one of these nor looked for there.
 _RESERVED: Final = frozenset(
     """title description type id created modified links tags tag keywords aliases alias cssclasses publish permalink image
@@ -47,10 +46,6 @@ def _joined(text: str) -> str:
     return "-".join(text.split())
 
 
-def _spelled(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _is_item(item: Any) -> bool:
     """obsidian.md §2: items of the list that are no text, or hold spaces, are no tags."""
     return isinstance(item, str) and bool(item.strip()) and not any(map(str.isspace, item.strip()))
@@ -68,7 +63,7 @@ def _is_tag(item: Any, name: str) -> bool:
 def _items(tags: Any) -> list[Any]:
     """The tags property as a list; of a text, the tags that are in it."""
     if isinstance(tags, str):
-        return [name for name in _APART.split(tags) if name]
+        return tags.replace(",", " ").split()
     return tags if isinstance(tags, list) else [] if tags is None else [tags]
 
 
@@ -76,31 +71,52 @@ def _property(properties: Mapping[str, Any], key: str) -> Any:
     return properties.get(find_key(properties, key) or key)
 
 
-def _is_value(value: Any) -> bool:
-    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
+def _kept_value(properties: Mapping[str, Any], name: str) -> Value | None:
+    """The value of a tag that stands in a property beside it (obsidian.md §3.3)."""
+    value = _property(properties, name)
+    is_plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    return value if is_plain and name.lower() not in _RESERVED else None
 
 
 # ------------------------------------------------------------------ what callers ask for
 
 
+_ENTRY: Final = re.compile(r"\s*+([^\s=:]*+)\s*+[=:](.*)", re.DOTALL)
+
+
 def parse_tag_request(value: object) -> Request:
     """Tags as callers write them, forgivingly: a map, a list, "a, status=b", or any of these as JSON text."""
-    if value is None:
-        return {}
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):  # a number of too many digits is a ValueError too
+            raise _refused(value) from None
     if isinstance(value, str):
-        if value.lstrip()[:1] in ("{", "["):
-            try:
-                return parse_tag_request(json.loads(value))
-            except (ValueError, RecursionError):  # a number of too many digits is a ValueError too
-                raise _refused(value) from None
         # Commas stand between tags, and so do spaces where they are not part of a `key=value`.
         parts = ([part] if _ENTRY.fullmatch(part) else part.split() for part in value.split(","))
-        return _merged(_from_text(part) for several in parts for part in several)
+        value = [part for several in parts for part in several]
+    request: Request = {}
     if isinstance(value, Mapping):
-        return _merged(_from_entry(key, entry) for key, entry in value.items())
-    if isinstance(value, (list, tuple)) and all(isinstance(item, (str, Mapping)) for item in value):
-        return _merged(_from_text(item) if isinstance(item, str) else parse_tag_request(item) for item in value)
-    raise _refused(value)
+        for key, entry in value.items():
+            name = _name_of(key)
+            if isinstance(entry, (list, tuple)):
+                request |= {_name_of(f"{name}/{item}"): True for item in entry}
+            elif entry is None or isinstance(entry, bool):
+                request[name] = entry
+            elif isinstance(entry, (str, int, float)):
+                request[name] = str(entry).strip() or True
+            else:
+                raise _refused({key: entry})
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            if not isinstance(item, (str, Mapping)):
+                raise _refused(value)
+            found = _ENTRY.fullmatch(item) if isinstance(item, str) else None
+            entry = {found[1]: found[2].strip()} if found else {item: True} if isinstance(item, str) else item
+            request |= parse_tag_request(entry)
+    elif value is not None:
+        raise _refused(value)
+    return request
 
 
 def _refused(value: object) -> Invalid:
@@ -108,29 +124,6 @@ def _refused(value: object) -> Invalid:
         f"These are not tags: {str(value)[:80]!r}.",
         hint='Give {"todo": true, "status": "done"} or ["todo", "status/done"].',
     )
-
-
-def _merged(parts: Iterable[Request]) -> Request:
-    return {key: value for part in parts for key, value in part.items()}
-
-
-_ENTRY: Final = re.compile(r"\s*+([^\s=:]*+)\s*+[=:](.*)", re.DOTALL)
-
-
-def _from_text(text: str) -> Request:
-    found = _ENTRY.fullmatch(text)
-    return _from_entry(found[1], found[2].strip()) if found else _from_entry(text, True)
-
-
-def _from_entry(key: object, value: object) -> Request:
-    name = _name_of(key)
-    if value is None or isinstance(value, bool):
-        return {name: value}
-    if isinstance(value, (list, tuple)):
-        return _merged(_from_entry(f"{name}/{item}", True) for item in value)
-    if isinstance(value, (str, int, float)):
-        return {name: _spelled(value).strip() or True}
-    raise _refused({key: value})
 
 
 def _name_of(key: object) -> str:
@@ -176,7 +169,7 @@ def _nested(name: str, value: Any) -> str | None:
     """`key/value` when the value can be part of a tag (spaces become `-`, obsidian.md §3.3), else None."""
     if value is True or not isinstance(value, (str, int, float)):
         return None
-    part = _joined(_spelled(value))
+    part = _joined(str(value))
     return f"{name}/{part}" if part and "/" not in part and not _NOT_IN_TAG.search(part) else None
 
 
@@ -203,7 +196,7 @@ def tag_pairs(tags: Iterable[Tag], properties: Mapping[str, Any]) -> tuple[tuple
         for name in (_bare(key).lower(), _joined(_bare(key)).lower()):
             rows[name, ""] = None
             if value is not True:
-                rows[name, _spelled(value)] = None
+                rows[name, str(value)] = None
     return tuple(rows)
 
 
@@ -234,10 +227,8 @@ def _values_kept_whole(tags: Sequence[Tag], properties: Mapping[str, Any]) -> It
         yield from ((key, value) for key, _, value in _map_entries(entries))
         return
     for tag in tags:
-        if tag.source == "property" and tag.name.lower() not in _RESERVED:
-            value = _property(properties, tag.name)
-            if _is_value(value):
-                yield tag.name, value
+        if tag.source == "property" and (value := _kept_value(properties, tag.name)) is not None:
+            yield tag.name, value
 
 
 # ------------------------------------------------------------------ writing
@@ -256,8 +247,7 @@ def tags_for_new_note(request: object) -> tuple[list[str], dict[str, Any]]:
 
 def _legal(name: str) -> str:
     """The name, when Obsidian would take it for a tag (obsidian.md §2)."""
-    has_letters = re.search(r"[^0-9/]", name) is not None
-    if has_letters and not _NOT_IN_TAG.search(name) and not name.startswith("/") and "//" not in name:
+    if all(name.split("/")) and not _NOT_IN_TAG.search(name) and re.search(r"[^0-9/]", name):
         return name
     proposed = re.sub(r"/+", "/", _NOT_IN_TAG.sub("-", name)).strip("-/")
     proposed = proposed if re.search(r"[^0-9/]", proposed) else f"n{proposed}" if proposed else "tag"
@@ -287,14 +277,22 @@ def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
             entries = {k: v for k, v in entries.items() if not _is_entry(k, v, name)}
             items = [item for item in items if not _is_named(item, name)]
         elif is_map:
-            _change_map(entries, name, value)
+            is_key = (k for k in entries if _joined(_bare(k)).casefold() == name.casefold())
+            spelled = next(is_key, name)
+            # In a map, `status/done` may be there as `status: done`.
+            if (
+                value is not True
+                or spelled in entries
+                or not any(_is_tag(t, name) for _, t, _ in _map_entries(entries))
+            ):
+                entries[spelled] = _typed_like(entries.get(spelled), value)
         else:
             items, kept = _change_list(items, _legal(name), value, properties)
             text = text if kept is None else set_property(text, name, kept)
     if is_map:
         text = set_property(text, "tags", entries)
     elif items != _items(tags):
-        is_text = isinstance(tags, str) and len(items) == 1 and len(_APART.split(tags.strip())) == 1
+        is_text = isinstance(tags, str) and len(items) == 1 and len(_items(tags)) == 1
         text = set_property(text, "tags", items[0] if is_text else items)  # one text is one tag, and stays a text
     for key in _LEGACY_KEYS:  # what is asked away goes from these too, or it would still be found
         old = _property(properties, key)
@@ -310,14 +308,6 @@ def _is_entry(key: str, value: Any, name: str) -> bool:
     return _joined(_bare(key)).casefold() == name.casefold() or any(_is_named(tag, name) for tag in tags)
 
 
-def _change_map(entries: dict[str, Any], name: str, value: str | bool) -> None:
-    folded = name.casefold()
-    spelled = next((key for key in entries if _joined(_bare(key)).casefold() == folded), None)
-    if value is True and spelled is None and any(tag.casefold() == folded for _, tag, _ in _map_entries(entries)):
-        return
-    entries[spelled or name] = _typed_like(entries.get(spelled or name), value)
-
-
 def _change_list(
     items: list[Any], name: str, value: str | bool, properties: Mapping[str, Any]
 ) -> tuple[list[Any], Any]:
@@ -326,9 +316,7 @@ def _change_list(
     if value is True:
         return items if is_there else [*items, name], None
     there = _property(properties, name)
-    in_property = is_there and name.lower() not in _RESERVED and _is_value(there)
-    nested = None if in_property else _nested(name, value)
-    kept = _typed_like(there, value) if nested is None else None
+    nested = None if is_there and _kept_value(properties, name) is not None else _nested(name, value)
     if nested is None and (name.lower() in _RESERVED or "/" in name or isinstance(there, (list, Mapping))):
         raise Invalid(
             f"The tag {name!r} cannot carry {str(value)[:60]!r}: no tag and no property here can hold it.",
@@ -337,16 +325,16 @@ def _change_list(
     wanted = nested or name
     # The first value there is gives up its place to the new one; the others of that key go.
     values = [at for at, item in enumerate(items) if _is_named(item, name) and not _is_tag(item, name)]
-    place = next((at for at, item in enumerate(items) if _is_tag(item, wanted)), values[0] if values else None)
-    if place is None:
-        return [*items, wanted], kept
-    changed = [item if at != place or _is_tag(item, wanted) else wanted for at, item in enumerate(items)]
-    return [item for at, item in enumerate(changed) if at == place or at not in values], kept
+    place = next((at for at, item in enumerate(items) if _is_tag(item, wanted)), values[0] if values else len(items))
+    changed = [*items, wanted] if place == len(items) else list(items)
+    if not _is_tag(changed[place], wanted):
+        changed[place] = wanted
+    left = [item for at, item in enumerate(changed) if at == place or at not in values]
+    return left, _typed_like(there, value) if nested is None else None
 
 
 def _typed_like(there: Any, value: Any) -> Any:
     """A number stays a number: values arrive as text, and Obsidian gives every property one type."""
     number = core_value(value) if isinstance(value, str) else value
-    if isinstance(there, (int, float)) and isinstance(number, (int, float)) and not isinstance(there, bool):
-        return number
-    return value
+    is_number = isinstance(number, (int, float)) and isinstance(there, (int, float)) and not isinstance(there, bool)
+    return number if is_number else value

@@ -11,8 +11,15 @@ import yaml
 
 from simplemem.errors import Invalid, SimplememError, TooLong, Unreadable
 from simplemem.note.header import Scalar, read_header
-from simplemem.note.properties import handler, remove_item, remove_property, render_header, replace_scalar, set_property
-from simplemem.note.splice import is_plain_safe
+from simplemem.note.properties import (
+    handler,
+    is_plain_safe,
+    remove_item,
+    remove_property,
+    render_header,
+    replace_scalar,
+    set_property,
+)
 
 
 def note(header: str, body: str = "# Body\n") -> str:
@@ -40,7 +47,6 @@ TRICKY: dict[str, tuple[str, dict[str, Any]]] = {
     "mixed line ends": ("---\na: 1\r\nb: 2\n---\r\nbody\n", {"a": 1, "b": 2}),
     "byte order mark": ("\ufeff---\na: 1\n---\n", {"a": 1}),
     "tab after the colon": ("---\ntitle:\tA\n---\n", {"title": "A"}),
-    "explicit key, no value": ("---\n? lonely\nb: 1\n---\n", {"lonely": None, "b": 1}),
     "next line and form feed": ('---\na: "x\x85y"\nb: p\x0cq\n---\n', {"a": "x\x85y", "b": "p\x0cq"}),
     "plain text over lines": ("---\na: one\n  two\n\n  three\nb: 1\n---\n", {"a": "one two\nthree", "b": 1}),
     "quoted text over lines": ('---\na: "one\n  two \\\n  three"\nb: 1\n---\n', {"a": "one two three",
@@ -121,6 +127,7 @@ def test_a_header_may_be_empty(text: str) -> None:
         ("a: \0", 2, 4),
         ('a: "\\ud800"', 2, 7),
         ("? [a, b]\n: c", 2, 3),
+        ("a: 1\n? b\n: c", 3, 3),
         ("a: " + "[" * 16 + "]" * 16, 2, 19),
     ],
 )
@@ -230,7 +237,7 @@ def test_every_text_has_its_place() -> None:
 def test_a_text_is_replaced_in_its_own_quotes(before: str, value: str, after: str) -> None:
     (scalar,) = read_header(note(before)).scalars
     assert replace_scalar(note(before), scalar, value) == note(after)
-    with pytest.raises(Invalid):
+    with pytest.raises(Unreadable):
         replace_scalar(note("x: 1\n" + before), scalar, value)  # it is not there any more
 
 
@@ -266,11 +273,9 @@ def test_a_change_of_a_tricky_header_leaves_the_other_properties(text: str, mean
         ("t: [a, b , c] # x", "t", ["a", "c"], "t: [a, c] # x"),
         ("t: [a, b]", "t", ["a", "b", "c: d"], 't: [a, b, "c: d"]'),
         ("t: [a,\n  b, # c\n]", "t", ["a", "b", "x"], "t: [a,\n  b, x, # c\n]"),
-        ("? a\n: b\nc: 1", "a", ["x"], "a:\n  - x\nc: 1"),
         ("  a: 1\n  b: 2", "new", ["x"], "  a: 1\n  b: 2\n  new:\n    - x"),
         ("a: 1", "yes", "no", 'a: 1\n"yes": "no"'),
         ("tags:\n  - a # c\n\nx: 1", "tags", ["a", "b"], "tags:\n  - a # c\n  - b\n\nx: 1"),
-        ("tags:\n- |+\n  a\n\nx: 1", "tags", ["a\n\n", "b"], "tags:\n- |+\n  a\n\n- b\nx: 1"),
         ("t: {a: 'b', c}", "t", {"a": "x", "c": True}, "t: {a: 'x', c: true}"),
         ("t: {a: 'b'}", "t", {"a": "b", "c": "d, e"}, "t: {a: 'b', c: \"d, e\"}"),
         ("t:\n    a: 1 # c\n    b: 2\nx: 1", "t", {"a": 5, "b": 2}, "t:\n    a: 5 # c\n    b: 2\nx: 1"),
