@@ -57,22 +57,23 @@ class Fault:
 FAULTS = (
     Fault(
         "splicing", "a new line ends with LF in a file of CRLF",
-        "simplemem.note.splice",
-        [(r'return text[end:following] or "\n"', r'return "\n"')],
+        "simplemem.note.properties",
+        [("(*found.span(), found[0])", r'(*found.span(), "\n")')],
     ),
     Fault(
         "splicing", "the comment behind a value is lost when it becomes a list",
-        "simplemem.note.splice",
+        "simplemem.note.properties",
         [(r'(gap[: below.start()] if below else text[old.end : line_end]).rstrip(" \t")', '""')],
     ),
     Fault(
         "splicing", "the blank lines below a removed property go with it",
-        "simplemem.note.splice",
-        [('if value.style in ("|", ">") and _KEEPS_LINES.match(text, value.content):', "if True:")],
+        "simplemem.note.properties",
+        [("return _checked(text, header, text[:start] + text[end:], left)\n    except",
+          'raise Unreadable("", hint="")\n    except')],
     ),
     Fault(
         "splicing", "an apostrophe in single quotes is not doubled",
-        "simplemem.note.splice",
+        "simplemem.note.properties",
         [("""value.replace("'", "''")""", "value")],
     ),
     Fault(
@@ -103,7 +104,7 @@ FAULTS = (
     Fault(
         "tags", "the blanks of a value stay in a nested tag",
         "simplemem.note.tags",
-        [("part = _joined(_spelled(value))", "part = _spelled(value)")],
+        [("part = _joined(str(value))", "part = str(value)")],
     ),
     Fault(
         "tags", "removing `stat` removes `status` too",
