@@ -25,7 +25,7 @@ NAMELESS = "Untitled"
 
 _DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])[ ]*(\..*)?", re.IGNORECASE | re.DOTALL)
 # What Windows forbids in a file name, what ends a link target and what no file can hold, with the spaces around it.
-_FORBIDDEN = re.compile(r'[ \\/:*?"<>|#^\[\]\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]+')
+_FORBIDDEN = re.compile(r'[\s\\/:*?"<>|#^\[\]\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]+')
 # Percent signs that begin a comment in Obsidian, or that a careless reader would decode into a path.
 _PERCENT = re.compile(r"%(?=%|2e|2f|5c|00)", re.IGNORECASE)
 
@@ -68,7 +68,7 @@ def legal_name(title: str) -> str:
 def _mended(name: str) -> str:
     """One step to a legal name: a hyphen for what is forbidden inside a word ("a/b" -> "a-b"), nothing for it elsewhere."""
     name = "".join(char for char in name if unicodedata.category(char) != "Cf")
-    name = _FORBIDDEN.sub(_bridge, re.sub(r"\s*[^\S \u3000]\s*", " ", name))
+    name = _FORBIDDEN.sub(_bridge, name)
     name = _shortened(_tidy(unicodedata.normalize("NFC", _PERCENT.sub("", name))))
     if not name or name == "~":
         return NAMELESS
@@ -78,10 +78,10 @@ def _mended(name: str) -> str:
 
 def _bridge(run: re.Match[str]) -> str:
     """What stands for forbidden characters: a hyphen inside a word ("a/b" -> "a-b"), a space or nothing elsewhere."""
-    if not run[0].strip(" "):
+    if not run[0].strip(" \u3000"):
         return run[0]
     is_edge = run.start() == 0 or run.end() == len(run.string)
-    return "" if is_edge else " " if " " in run[0] else "-"
+    return "" if is_edge else " " if any(map(str.isspace, run[0])) else "-"
 
 
 def _tidy(name: str) -> str:
