@@ -12,27 +12,25 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import pygit2
 from pygit2.enums import DiffFind, FileMode, RepositoryOpenFlag, RepositoryState, SortMode
 from pygit2.ffi import C
 
-from simplemem.errors import NotFound, TooLong, Unavailable
+from simplemem.errors import NotFound, Unavailable
 
 _SECONDS = 10.0  # for walking through commits; longer than this nobody waits
 _MOST_BYTES = 10_000_000  # of a text
 _YEAR_9999 = 253_402_300_799
 _ID = re.compile(r"[0-9a-f]{7,64}")
 _INCLUDES = re.compile(rb"\[\s*+include", re.IGNORECASE)  # a section may begin anywhere in a line
-_PERSON = ("simplemem", "simplemem@localhost")
-_LOCK, _OURS = "index.lock", "index.simplemem"
-_TRAILER = "Simplemem-"
+_TRAILER = re.compile(r"^Simplemem-(\w+): (.*)$", re.MULTILINE)
 _FILES = "HEAD config config.worktree index index.lock index.simplemem packed-refs shallow commondir gitdir".split()
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 _SET_ASIDE = 0x8000, 0x4000  # of an index entry: assume-unchanged in its flags, skip-worktree in its further ones
@@ -42,16 +40,15 @@ _CANNOT = {
     "mandatory extension": "its index is split or sparse, which libgit2 cannot read",
 }
 
-Entries = dict[str, tuple[str, int] | None]
-"""Files of a tree or an index by path: object id and mode, None for no file."""
+File = tuple[str, int] | None
+"""A file of a tree or an index: object id and mode, None for no file."""
 
 
 class Busy(Unavailable):
     """Another git is at work in it: over in a moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """One commit that changed a note. `path` is where the note was then, `old_path` where it had been before."""
 
     commit: str
@@ -65,12 +62,11 @@ class Commit:
     tool: str
     reason: str
     versions: tuple[str, ...]  # the changes of our history that it holds
-    before: str | None  # git's ids of the text before and after, None where there was none
-    after: str | None
+    before: bytes | None  # the text, None where there was none, or it is not in this clone
+    after: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(NamedTuple):
     """What a change of ours did to one note: the text before and after, None where there is no such note. `target` is where
     the note is afterwards."""
 
@@ -83,8 +79,7 @@ class Patch:
 # -- where the repository is
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
+class Checkout(NamedTuple):
     """Where a vault lies in git: the working tree, its git directory, the one it shares, and the vault's place in it."""
 
     top: Path
@@ -96,19 +91,18 @@ class Checkout:
 def find(root: Path) -> Checkout | None:
     """The repository a vault lies in, None for most. It is not opened for this."""
     real = Path(os.path.realpath(root))
-    for folder in (real, *real.parents):
-        if not folder.exists() or folder.stat().st_dev != real.stat().st_dev:
+    for top in (real, *real.parents):
+        if not top.exists() or top.stat().st_dev != real.stat().st_dev:
             break  # as git does: what lies on another disk is another matter
-        here = folder / ".git"
+        here = top / ".git"
         git_dir = Path(
-            os.path.realpath(folder / _pointer(here).removeprefix("gitdir:").strip() if here.is_file() else here)
+            os.path.realpath(top / _pointer(here).removeprefix("gitdir:").strip() if here.is_file() else here)
         )
         common = Path(os.path.realpath(git_dir / (_pointer(git_dir / "commondir") or ".")))
         if (git_dir / "HEAD").is_file() and (common / "objects").is_dir():
             if git_dir == here and common != git_dir:
                 raise Unavailable(f"{here} leads to {common} by its `commondir`, which only a worktree's may.")
-            prefix = "" if real == folder else real.relative_to(folder).as_posix() + "/"
-            return Checkout(folder, git_dir, common, prefix)
+            return Checkout(top, git_dir, common, "" if real == top else real.relative_to(top).as_posix() + "/")
     return None
 
 
@@ -179,29 +173,24 @@ def history(root: Path, path: str, limit: int = 20) -> list[Commit]:
 
 
 def text_at(root: Path, path: str, commit: str) -> tuple[str, bytes]:
-    """A note's path and bytes at a commit, under whatever name it had then."""
+    """A note's path and bytes at a commit, under whatever name it had then. The commit is given by its id, or the
+    beginning of it: no branch of that name is meant."""
+    wanted, found = commit.strip().lower(), None
     with _opened(root) as (repo, place):
-        tree = _commit_called(repo, commit).tree
+        with suppress(ValueError, pygit2.InvalidSpecError):
+            named = repo.get(wanted) if _ID.fullmatch(wanted) else None
+            found = named.peel(pygit2.Commit) if named is not None else None
+        if found is None:
+            raise NotFound(f"There is no commit {commit[:64]!r}.", hint="The history of a note lists its commits.")
         for name in chain([path], (each.path for each in _commits_of(repo, place, path))):
-            entry = _entry(tree, place.prefix + name)
-            if entry is None or entry[1] not in _PLAIN:
+            file = _file(found.tree, place.prefix + name)
+            if file is None or file[1] not in _PLAIN:
                 continue
-            blob = repo.get(entry[0])
-            if not isinstance(blob, pygit2.Blob):
-                raise NotFound(f"The text of {path!r} at {commit[:12]} is not in this clone.")
-            if blob.size > _MOST_BYTES:
-                raise TooLong(f"{path!r} had {blob.size:,} bytes at {commit[:12]}; at most {_MOST_BYTES:,} are read.")
-            return name, blob.data
+            data = _text(repo, file)
+            if data is None:
+                raise NotFound(f"The text of {path!r} at {commit[:12]} is not in this clone, or too large.")
+            return name, data
     raise NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
-
-
-def texts(root: Path, wanted: Iterable[str]) -> dict[str, bytes]:
-    """Texts by git's ids of them, as `Commit.before` and `after` name them. What is missing or too large is left out."""
-    with _opened(root) as (repo, _):
-        blobs = {oid: repo.get(oid) for oid in filter(_ID.fullmatch, set(wanted))}
-        return {
-            oid: blob.data for oid, blob in blobs.items() if isinstance(blob, pygit2.Blob) and blob.size <= _MOST_BYTES
-        }
 
 
 def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator[Commit]:
@@ -214,10 +203,7 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
             raise Unavailable(f"git gave no answer within {_SECONDS:g} s.", hint="git.history = false leaves it out.")
         known: list[object] = [repo.get(oid) for oid in commit.parent_ids]
         parents = [each for each in known if isinstance(each, pygit2.Commit)]  # a shallow clone has not all of them
-        if any(parent.tree_id == commit.tree_id for parent in parents):
-            continue
-        now = _entry(commit.tree, name)
-        before = [_entry(parent.tree, name) for parent in parents] or [None]
+        now, before = _file(commit.tree, name), [_file(parent.tree, name) for parent in parents] or [None]
         if now in before:
             continue
         was, old = before[0], None
@@ -226,48 +212,39 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
             diff.find_similar(flags=DiffFind.FIND_RENAMES)
             renamed = (str(d.old_file.path) for d in diff.deltas if d.status_char() == "R" and d.new_file.path == name)
             old = next((path for path in renamed if path.startswith(place.prefix)), None)
-            was = _entry(parents[0].tree, old) if old else None
-        said = commit.message
+            was = _file(parents[0].tree, old) if old else None
+        subject, _, rest = commit.message.rstrip().partition("\n")
+        said: dict[str, list[str]] = {}
+        for key, value in _TRAILER.findall(rest.rpartition("\n\n")[2]):
+            said.setdefault(key, []).append(_printable(value))
+        seconds = max(0, min(commit.author.time, _YEAR_9999))
         yield Commit(
             commit=str(commit.id),
             path=name[cut:],
             old_path=old[cut:] if old else None,
             op="move" if old else "create" if was is None else "delete" if now is None else "update",
-            when=datetime.fromtimestamp(max(0, min(commit.author.time, _YEAR_9999)), UTC).strftime(
-                "%Y-%m-%dT%H:%M:%SZ"
-            ),
+            when=datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             who=_printable(commit.author.name)[:200],
-            subject=_printable(said.partition("\n")[0])[:300],
-            actor="; ".join(_trailers(said, "Actor")),
-            tool="; ".join(_trailers(said, "Tool")),
-            reason="; ".join(_trailers(said, "Reason")),
-            versions=_trailers(said, "Version"),
-            before=was[0] if was else None,
-            after=now[0] if now else None,
+            subject=_printable(subject)[:300],
+            actor="; ".join(said.get("Actor", ())),
+            tool="; ".join(said.get("Tool", ())),
+            reason="; ".join(said.get("Reason", ())),
+            versions=tuple(said.get("Version", ())),
+            before=_text(repo, was),
+            after=_text(repo, now),
         )
         name = old or name
 
 
-def _entry(tree: pygit2.Tree | None, path: str) -> tuple[str, int] | None:
+def _file(tree: pygit2.Tree | None, path: str) -> File:
     if tree is None or path not in tree or tree[path].filemode == FileMode.TREE:
         return None
     return str(tree[path].id), int(tree[path].filemode)
 
 
-def _commit_called(repo: pygit2.Repository, commit: str) -> pygit2.Commit:
-    """The commit of this id, or of the only one that begins so: no branch of that name is meant."""
-    wanted = commit.strip().lower()
-    with suppress(ValueError, pygit2.InvalidSpecError):
-        found = repo.get(wanted) if _ID.fullmatch(wanted) else None
-        if found is not None:
-            return found.peel(pygit2.Commit)
-    raise NotFound(f"There is no commit {commit[:64]!r}.", hint="The history of a note lists its commits.")
-
-
-def _trailers(message: str, key: str) -> tuple[str, ...]:
-    """What a commit of ours says of itself in the lines at its end."""
-    lines = (line.partition(": ") for line in message.rstrip().rpartition("\n\n")[2].splitlines())
-    return tuple(_printable(value) for name, _, value in lines if name == _TRAILER + key)
+def _text(repo: pygit2.Repository, file: File) -> bytes | None:
+    blob = repo.get(file[0]) if file is not None else None
+    return blob.data if isinstance(blob, pygit2.Blob) and blob.size <= _MOST_BYTES else None
 
 
 def _printable(text: str) -> str:
@@ -276,10 +253,6 @@ def _printable(text: str) -> str:
 
 
 # -- commits of ours
-
-
-class _Left(Exception):
-    """A change that is not ours to commit, with the reason."""
 
 
 def commit(root: Path, operations: Sequence[Sequence[Patch]], message: str, when: int) -> list[str]:
@@ -291,146 +264,150 @@ def commit(root: Path, operations: Sequence[Sequence[Patch]], message: str, when
         branch = repo.lookup_reference("HEAD").target
         if not isinstance(branch, str):
             raise Unavailable("No branch is checked out (HEAD is detached), so a commit would belong to none.")
-        last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
-        now: Entries = {}
-        left = []
+        draft, left = _Draft(repo, place, index), []
         for operation in operations:
-            tried = dict(now)
             try:
-                for patch in operation:
-                    _apply(repo, place, index, last, tried, patch)
-                for path in tried:
-                    if _staged(index, path) not in (_head(last, path), tried[path]):
-                        raise _Left(f"{path!r} is staged by you.")
+                draft.add(operation)
             except _Left as reason:
                 left.append(str(reason))
-            else:
-                now = tried
-        changed: Entries = {path: entry for path, entry in now.items() if entry != _head(last, path)}
+        changed = {path: file for path, file in draft.files.items() if file != draft.head(path)}
         if changed:
-            made = _made(repo, last, changed, message, when)
             # The index first: a crash between the two leaves our change staged, never the undoing of it.
-            _put_in_place(place, index, changed)
-            _move_branch(repo, branch, last, made, message.partition("\n")[0])
+            _set_files(index, changed)
+            index.write()
+            ours, theirs = place.git_dir / "index.simplemem", place.git_dir / "index"
+            if theirs.exists():
+                shutil.copystat(theirs, ours)  # by its time git tells what was edited in the moment it was staged
+            os.replace(ours, theirs)
+            _made(repo, branch, draft.last, changed, message, when)
         return left
 
 
-def _apply(
-    repo: pygit2.Repository,
-    place: Checkout,
-    index: pygit2.Index,
-    last: pygit2.Commit | None,
-    now: Entries,
-    patch: Patch,
-) -> None:
-    """Make a change to `now`, what the last commit and the changes before it have."""
-    path, target, before, after = place.prefix + patch.path, place.prefix + patch.target, patch.before, patch.after
-    unwanted = {each for each in (path, target) if _is_ignored(repo, place, index, each)}
-    if target in unwanted:  # a move out of sight is a deletion, and one into sight a creation
-        target, after = path, None
-    if path in unwanted:
-        path, before = target, None
-    if path in unwanted:
-        return
-    then = _head(last, path)
-    there = now.get(path, then)
-    old, new = _stored(repo, path, before), _stored(repo, target, after)
-    if there is None:
-        if old is not None and new is not None and (_head(last, target) or ("", 0))[0] != new:
-            raise _Left(f"{path!r} was written by a person and is not in git yet.")
-        entry = None if new is None else (new, int(FileMode.BLOB))
-    elif there[1] not in _PLAIN:
-        raise _Left(f"{path!r} is no plain file in git.")
-    elif old == new:
-        entry = there  # it only moved, with whatever a person has or has not committed of it
-    elif old is None or new is None or there[0] in (old, new) or (then is not None and then[0] == old):
-        entry = None if new is None else (new, there[1])
-    else:  # a person's edits lie between, which are theirs to commit
-        sides = (pygit2.IndexEntry(path, pygit2.Oid(hex=oid), FileMode.BLOB) for oid in (old, there[0], new))
-        try:
-            merged = repo.merge_file_from_index(next(sides), next(sides), next(sides))
-        except UnicodeDecodeError:
+class _Left(Exception):
+    """A change that is not ours to commit, with the reason."""
+
+
+class _Draft:
+    """What a commit will change: files by their path, on top of the last commit."""
+
+    def __init__(self, repo: pygit2.Repository, place: Checkout, index: pygit2.Index) -> None:
+        self._repo, self._place, self._index = repo, place, index
+        self.last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
+        self.files: dict[str, File] = {}
+
+    def head(self, path: str) -> File:
+        """A file of the last commit."""
+        return _file(self.last.tree, path) if self.last is not None else None
+
+    def add(self, operation: Sequence[Patch]) -> None:
+        """Take in an operation, or leave it as a whole."""
+        files = dict(self.files)
+        for patch in operation:
+            self._apply(patch, files)
+        for path, file in files.items():
+            staged: File = None
+            if path in self._index:
+                try:
+                    staged = str(self._index[path].id), int(self._index[path].mode)
+                except KeyError:
+                    staged = "a conflict that is not settled", 0
+            if staged not in (self.head(path), file):
+                raise _Left(f"{path!r} is staged by you.")
+        self.files = files
+
+    def _apply(self, patch: Patch, files: dict[str, File]) -> None:
+        path, target = self._place.prefix + patch.path, self._place.prefix + patch.target
+        before, after = patch.before, patch.after
+        ignored = {each for each in (path, target) if self._is_ignored(each)}
+        if target in ignored:  # a move out of sight is a deletion, and one into sight a creation
+            target, after = path, None
+        if path in ignored:
+            path, before = target, None
+        if path in ignored:
+            return
+        then = self.head(path)
+        there = files.get(path, then)
+        old, new = self._stored(path, before), self._stored(target, after)
+        file = None if new is None else (new, there[1] if there else int(FileMode.BLOB))
+        if there is None:
+            if old is not None and new is not None and (self.head(target) or ("",))[0] != new:
+                raise _Left(f"{path!r} was written by a person and is not in git yet.")
+        elif there[1] not in _PLAIN:
+            raise _Left(f"{path!r} is no plain file in git.")
+        elif old == new:
+            file = there  # it only moved, with whatever a person has or has not committed of it
+        elif old is not None and new is not None and there[0] not in (old, new) and not (then and then[0] == old):
+            # A person's edits lie between, which are theirs to commit.
+            sides = (pygit2.IndexEntry(path, pygit2.Oid(hex=oid), FileMode.BLOB) for oid in (old, there[0], new))
             merged = None
-        if merged is None or not merged.automergeable:
-            raise _Left(f"{path!r} has edits of a person's in the lines that were changed.")
-        entry = (str(repo.create_blob(merged.contents.encode())), there[1])
-    now[path] = None
-    now[target] = entry
+            with suppress(UnicodeDecodeError):
+                merged = self._repo.merge_file_from_index(next(sides), next(sides), next(sides))
+            if merged is None or not merged.automergeable:
+                raise _Left(f"{path!r} has edits of a person's in the lines that were changed.")
+            file = str(self._repo.create_blob(merged.contents.encode())), there[1]
+        files[path] = None
+        files[target] = file
+
+    def _is_ignored(self, path: str) -> bool:
+        """Whether git is not to have a note, as the person said. What only git's own programs could add is left to them."""
+        place = self._place
+        folders = [folder for folder in (place.top / path).parents if folder.is_relative_to(place.top)]
+        rules = [folder / name for folder in folders for name in (".gitignore", ".gitattributes")]
+        for file in (*rules, place.common / "info" / "exclude", place.common / "info" / "attributes"):
+            if os.path.lexists(file) and not file.is_file():
+                raise _Left(f"{path!r} stands under {file}, which is no plain file.")
+        if self._repo.path_is_ignored(path) and path not in self._index:
+            return True
+        filtered = self._repo.get_attr(path, "filter") not in (None, False)
+        if filtered or self._repo.get_attr(path, "working-tree-encoding"):
+            raise _Left(f"{path!r} goes through a filter, and simplemem runs none.")  # the plain text must not go in
+        entry = C.git_index_get_bypath(self._index._index, os.fsencode(path), 0)  # noqa: SLF001  (pygit2 shows no flags)
+        if entry and (entry.flags & _SET_ASIDE[0] or entry.flags_extended & _SET_ASIDE[1]):
+            raise _Left(f"{path!r} is one that git was told not to look at (skip-worktree or assume-unchanged).")
+        return False
+
+    def _stored(self, path: str, text: bytes | None) -> str | None:
+        """git's id of a text, which it has from now on, with the line ends that its attributes want."""
+        if text is None:
+            return None
+        ends = self._repo.load_filter_list(path) if text and b"\0" not in text else None
+        return str(self._repo.create_blob(text if ends is None else ends.apply_to_buffer(text)))
 
 
-def _is_ignored(repo: pygit2.Repository, place: Checkout, index: pygit2.Index, path: str) -> bool:
-    """Whether git is not to have a note, as the person said. What only git's own programs could add is left to them."""
-    folders = [folder for folder in (place.top / path).parents if folder.is_relative_to(place.top)]
-    rules = [folder / name for folder in folders for name in (".gitignore", ".gitattributes")]
-    for file in (*rules, place.common / "info" / "exclude", place.common / "info" / "attributes"):
-        if os.path.lexists(file) and not file.is_file():
-            raise _Left(f"{path!r} stands under {file}, which is no plain file.")
-    if repo.path_is_ignored(path) and path not in index:
-        return True
-    if repo.get_attr(path, "filter") not in (None, False) or repo.get_attr(path, "working-tree-encoding"):
-        raise _Left(f"{path!r} goes through a filter, and simplemem runs none.")  # the plain text must not go in
-    entry = C.git_index_get_bypath(index._index, os.fsencode(path), 0)  # noqa: SLF001  (pygit2 shows no flags)
-    if entry and (entry.flags & _SET_ASIDE[0] or entry.flags_extended & _SET_ASIDE[1]):
-        raise _Left(f"{path!r} is one that git was told not to look at (skip-worktree or assume-unchanged).")
-    return False
-
-
-def _head(last: pygit2.Commit | None, path: str) -> tuple[str, int] | None:
-    return _entry(last.tree, path) if last is not None else None
-
-
-def _stored(repo: pygit2.Repository, path: str, text: bytes | None) -> str | None:
-    """git's id of a text, which it has from now on, with the line ends that its attributes want."""
-    if text is None:
-        return None
-    ends = repo.load_filter_list(path) if text and b"\0" not in text else None
-    return str(repo.create_blob(text if ends is None else ends.apply_to_buffer(text)))
-
-
-def _made(repo: pygit2.Repository, last: pygit2.Commit | None, changed: Entries, message: str, when: int) -> pygit2.Oid:
-    """The commit as an object; no branch has it yet."""
+def _made(
+    repo: pygit2.Repository, branch: str, last: pygit2.Commit | None, changed: dict[str, File], message: str, when: int
+) -> None:
+    """Make the commit, if the branch is still where it was."""
     files = pygit2.Index()
     if last is not None:
         files.read_tree(last.tree)
-    _set_entries(files, changed)
-    name, email = (_identity(repo, key) for key in ("name", "email"))
-    name, email = (name, email) if name and email else _PERSON
+    _set_files(files, changed)
+    name, email = "simplemem", "simplemem@localhost"
+    with suppress(KeyError, ValueError, pygit2.GitError):
+        name, email = repo.default_signature.name, repo.default_signature.email
     author, committer = (pygit2.Signature(name, email, at, 0) for at in (when, int(time.time())))
     repo.set_ident(name, email)
     pygit2.settings.enable_fsync_gitdir(True)
-    return repo.create_commit(None, author, committer, message, files.write_tree(repo), [last.id] if last else [])
-
-
-def _identity(repo: pygit2.Repository, key: str) -> str:
-    setting = f"user.{key}"
-    said = os.environ.get(f"GIT_AUTHOR_{key.upper()}", "")
-    if not said and setting in repo.config:
-        said = str(repo.config[setting])
-    return "".join(c for c in said if c.isprintable() and c not in "<>").strip()
-
-
-def _move_branch(
-    repo: pygit2.Repository, branch: str, last: pygit2.Commit | None, made: pygit2.Oid, subject: str
-) -> None:
-    """Have the branch point to a commit, if it is still where it was."""
+    tree, parents = files.write_tree(repo), [last.id] if last else []
     try:
-        with repo.transaction() as moving:
-            moving.lock_ref(branch)
-            if (None if repo.head_is_unborn else repo.head.target) != (last.id if last else None):
-                raise Busy("Another git is at work in the repository.")
-            moving.set_target(branch, made, message=f"commit (simplemem): {subject}")
+        repo.create_commit(branch, author, committer, message, tree, parents)
     except pygit2.GitError as error:
         raise Busy(f"git: {error}.") from error
 
 
-# -- the person's index
+def _set_files(index: pygit2.Index, changed: dict[str, File]) -> None:
+    for path, file in sorted(changed.items(), key=lambda each: each[1] is not None):  # what goes makes room
+        if file is not None:
+            index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=file[0]), FileMode(file[1])))
+        elif path in index:
+            index.remove(path)
 
 
 @contextmanager
 def _index_held(repo: pygit2.Repository, place: Checkout) -> Iterator[pygit2.Index]:
     """A copy of the person's index, under git's own lock of it: meanwhile no other git changes the index or commits it."""
     len(repo.index)  # one that libgit2 cannot read says so here
-    lock, copy, index = place.git_dir / _LOCK, place.git_dir / _OURS, place.git_dir / "index"
+    lock, copy, index = (place.git_dir / name for name in ("index.lock", "index.simplemem", "index"))
     try:
         lock.open("xb").close()
     except FileExistsError as error:
@@ -442,33 +419,3 @@ def _index_held(repo: pygit2.Repository, place: Checkout) -> Iterator[pygit2.Ind
     finally:
         copy.unlink(missing_ok=True)
         lock.unlink(missing_ok=True)
-
-
-def _put_in_place(place: Checkout, held: pygit2.Index, changed: Entries) -> None:
-    """Set entries of the person's index, leaving all others as they are. It keeps its time: by that git tells what was
-    edited in the moment it was staged."""
-    copy = place.git_dir / _OURS
-    was = copy.stat() if copy.exists() else None
-    _set_entries(held, changed)
-    held.write()
-    if was is not None:
-        os.chmod(copy, stat.S_IMODE(was.st_mode))
-        os.utime(copy, ns=(was.st_atime_ns, was.st_mtime_ns))
-    os.replace(copy, place.git_dir / "index")
-
-
-def _set_entries(index: pygit2.Index, changed: Entries) -> None:
-    for path in sorted(changed, key=lambda path: changed[path] is not None):  # what goes makes room
-        entry = changed[path]
-        if entry is not None:
-            index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=entry[0]), FileMode(entry[1])))
-        elif path in index:
-            index.remove(path)
-
-
-def _staged(index: pygit2.Index, path: str) -> tuple[str, int] | None:
-    """What the index has at a path; a conflict that is not settled is none of ours, and equals nothing."""
-    try:
-        return str(index[path].id), int(index[path].mode)
-    except KeyError:
-        return ("conflict", 0) if path in index else None

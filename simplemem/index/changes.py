@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice, takewhile
@@ -34,8 +34,12 @@ _OF_PATH = f"""SELECT {_COLUMNS}, seq FROM changes WHERE path = ?1 AND seq < ?2
                UNION ALL
                SELECT {_COLUMNS}, seq FROM changes WHERE new_path = ?1 AND path <> ?1 AND seq < ?2
                ORDER BY seq DESC"""
-_ALL = 1 << 62
+_LINEAGE = """op <> 'recovered' AND lineage =
+              (SELECT lineage FROM changes WHERE (path = ?1 OR new_path = ?1) AND op <> 'recovered'
+               ORDER BY seq DESC LIMIT 1)"""
+_NARROWED = "+version > ? AND +version <= ? AND ? IN ('', tool) AND (? OR who IN (SELECT value FROM json_each(?)))"
 _WRITTEN = "after IS NOT NULL AND after IS NOT before AND op NOT IN ('undo', 'restore', 'recovered')"
+_ALL = 1 << 62
 
 Row = tuple[Any, ...]
 
@@ -51,25 +55,17 @@ class Origin:
     name: str = ""
     when: str = field(default="", compare=False)
 
-    @property
-    def shown(self) -> str:
-        return self.name or self.kind
-
 
 HUMAN, UNKNOWN = Origin("human"), Origin("unknown")
 
 
-def agent(who: str, tool: str, when: str) -> Origin:
-    """An agent by what its client calls itself, which cannot pass for a person."""
-    name = who or ("an agent without a name" if "_" in tool else "a program")
-    return Origin("agent", f"an agent called {name}" if name.casefold() in ("human", "unknown") else name, when)
-
-
 def author_of(version: Version) -> Origin:
-    """Who made a change."""
+    """Who made a change: a person, or an agent by what its client calls itself, which cannot pass for a person."""
     if version.is_by_person:
         return Origin("human", "", version.when)
-    return agent(version.who, version.tool, version.when)
+    name = version.who or ("an agent without a name" if "_" in version.tool else "a program")
+    taken = name.casefold() in ("human", "unknown")
+    return Origin("agent", f"an agent called {name}" if taken else name, version.when)
 
 
 def is_called(who: str, wanted: str) -> bool:
@@ -98,54 +94,62 @@ class ChangeTable:
         self._vault = vault
         self._healing = healing
 
-    def of(self, path: str, limit: int | None = None) -> list[Version]:
-        """The changes of one note, newest first, followed back through its moves."""
-        return self._ask(lambda db: list(islice(self._seen(db, _back(db, path)), limit)))
+    def of(self, path: str, limit: int | None = None, *, recovered: bool = False) -> list[Version]:
+        """The changes of one note, newest first, followed back through its moves. Texts that were found are no changes,
+        and given only if they are `recovered` ones that are asked for."""
+
+        def back(db: apsw.Connection) -> Iterator[Row]:
+            name, before = path, _ALL
+            while name:
+                rows, then = db.execute(_OF_PATH, (well_formed(name), before)), name
+                name = ""
+                for row in rows:
+                    if recovered or row[5] != "recovered":
+                        yield row
+                    if row[3] == then and row[2] != then:
+                        name, before = row[2], row[14]
+                        break
+
+        return self._ask(lambda db: list(islice(self._seen(db, back(db)), limit)))
 
     def recent(
         self, limit: int | None = None, *, after: int = 0, upto: int | None = None, by: str = "", tool: str = ""
     ) -> list[Version]:
         """The changes of the whole vault, newest first: after a number and up to another, of somebody, with a tool."""
-        rest = "+version > ? AND +version <= ? AND ? IN ('', tool) AND (? OR who IN (SELECT value FROM json_each(?)))"
 
         def found(db: apsw.Connection) -> list[Version]:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
             names = json.dumps([who for (who,) in everybody if is_called(who, by)])
-            rows = _where(db, rest, after, _ALL if upto is None else upto, tool, not by, names)
+            rows = _where(db, _NARROWED, after, _ALL if upto is None else upto, tool, not by, names)
             return list(islice(self._seen(db, rows), limit))
 
         return self._ask(found)
 
     def gone(self) -> list[str]:
         """The paths of notes that were deleted, the last one first."""
-        return self._ask(lambda db: list(dict.fromkeys(v.path for v in self._seen(db, _where(db, "after IS NULL")))))
+        return list(dict.fromkeys(version.path for version in self._those("after IS NULL")))
 
     def find(self, version: str) -> Version:
         """The change of this id. A hidden one is refused as one that never was."""
-        number = number_meant(version)
-        found = self._ask(lambda db: next(self._seen(db, _where(db, "version = ?", number)), None))
-        if found is None:
-            raise no_version(version)
-        return found
+        for found in self._those("version = ?", number_meant(version)):
+            return found
+        raise no_version(version)
 
     def step(self, group: str) -> list[Version]:
         """The changes of one operation, in the order they were made."""
-        return self._ask(lambda db: list(self._seen(db, _step(db, number_of(group)))))
+        number = number_of(group)
 
-    def touches_hidden(self, groups: Collection[str]) -> bool:
-        """Whether one of these operations changed something hidden too."""
+        def found(db: apsw.Connection) -> list[Version]:
+            # They stand together, and the first of them bears the name of all.
+            first = db.execute("SELECT max(seq) FROM changes WHERE version = ?1 AND step = ?1", (number,)).get
+            rows = _where(db, "seq >= ?", _ALL if first is None else first, order="ASC")
+            return list(self._seen(db, takewhile(lambda row: row[1] == number, rows)))
 
-        def found(db: apsw.Connection) -> bool:
-            steps = [_step(db, number_of(group)) for group in groups]
-            return any(len(list(self._seen(db, step))) < len(step) for step in steps)
-
-        return bool(self._vault.access.hidden) and self._ask(found)
+        return self._ask(found)
 
     def lineage(self, path: str) -> list[Version]:
         """The changes of the note that was last known by this path, newest first, whatever its path is now."""
-        of_last = """lineage = (SELECT lineage FROM changes WHERE (path = ?1 OR new_path = ?1) AND op <> 'recovered'
-                     ORDER BY seq DESC LIMIT 1)"""
-        return self._ask(lambda db: list(self._seen(db, _where(db, of_last, path))))
+        return self._those(_LINEAGE, path)
 
     def newest(self) -> int:
         """The number of the last change, 0 before the first."""
@@ -158,15 +162,15 @@ class ChangeTable:
 
     def may_tell(self, sha256: str) -> bool:
         """Whether a change that may be seen found or left this text."""
-        if not self._vault.access.hidden:
-            return True
-        sides = ("after = ?", "before = ?")
-        return self._ask(lambda db: any(True for side in sides for _ in self._seen(db, _where(db, side, sha256))))
+        return not self._vault.access.hidden or any(self._those(f"{side} = ?", sha256) for side in ("after", "before"))
 
     def last_author(self, sha256: str) -> Origin:
         """Who made a text, by its hash; a person made what no change of ours has."""
-        first = self._ask(lambda db: next(_where(db, f"after = ? AND {_WRITTEN}", sha256, newest=False), None))
+        first = self._ask(lambda db: next(_where(db, f"after = ? AND {_WRITTEN}", sha256, order="ASC"), None))
         return HUMAN if first is None else author_of(_version(first))
+
+    def _those(self, condition: str, *values: Any) -> list[Version]:
+        return self._ask(lambda db: list(self._seen(db, _where(db, condition, *values))))
 
     def _ask(self, question: Callable[[apsw.Connection], T]) -> T:
         """The answer of a table that has all that is in the log."""
@@ -181,19 +185,18 @@ class ChangeTable:
 
     def _seen(self, db: apsw.Connection, rows: Iterable[Row]) -> Iterator[Version]:
         """These changes, but for those of hidden notes."""
-        if not self._vault.access.hidden:
-            yield from map(_version, rows)
-            return
+        access = self._vault.access
         told: dict[int, bool] = {}
         for row in rows:
             version, lineage = _version(row), row[13]
-            if version.op == "recovered" and version.path.rpartition("/")[2].startswith("."):
-                continue  # in a file of ours whose name does not tell of which note it is
-            if self._vault.access.hides(version.path) or self._vault.access.hides(version.new_path or version.path):
-                continue
-            if lineage not in told:
-                told[lineage] = self._is_told(db, lineage)
-            if told[lineage]:
+            if access.hidden:
+                if version.op == "recovered" and version.path.rpartition("/")[2].startswith("."):
+                    continue  # in a file of ours whose name does not tell of which note it is
+                if access.hides(version.path) or access.hides(version.new_path or version.path):
+                    continue
+                if lineage not in told:
+                    told[lineage] = self._is_told(db, lineage)
+            if told.get(lineage, True):
                 yield version
 
     def _is_told(self, db: apsw.Connection, lineage: int) -> bool:
@@ -210,7 +213,14 @@ class ChangeTable:
             return False
 
 
-# -- who wrote the text a note has
+def _where(db: apsw.Connection, condition: str, *values: Any, order: str = "DESC") -> Iterator[Row]:
+    """The changes of which this is so, newest first unless told otherwise."""
+    bound = [well_formed(value) if isinstance(value, str) else value for value in values]
+    return db.execute(f"SELECT {_COLUMNS} FROM changes WHERE {condition} ORDER BY seq {order}", bound)
+
+
+def _version(row: Row) -> Version:
+    return Version(spell(row[0]), spell(row[1]), *row[2:13])
 
 
 def written_by(wanted: str) -> tuple[str, dict[str, str]]:
@@ -231,38 +241,34 @@ def written_by(wanted: str) -> tuple[str, dict[str, str]]:
 def follow(database: Database, log: Log) -> None:
     """Bring the table up to what the log has now."""
     with database.reading() as db:
-        offset, size, digest = _mark(db)
-        lines = log.whole_lines(offset - size)
-        if len(lines) == size and _digest(lines) == digest:
-            return
-    with database.writing() as db:
-        grow(db, log)
+        _, lines, anew = _unread(db, log)
+    if lines or anew:
+        with database.writing() as db:
+            grow(db, log)
 
 
-def grow(db: apsw.Connection, log: Log, *, held: bool = False) -> None:
-    """Take in what the log has that was not read yet. A log that is not the one that was read is read from its beginning.
-    With `held` the vault is held since our last change, so that nobody has added another."""
-    offset, size, digest = _mark(db)
-    if held and log.appended[0] == offset:
-        size, lines = 0, log.appended[1]
-    else:
-        lines = log.whole_lines(offset - size)
-        if _digest(lines[:size]) != digest:
-            for table in ("changes", "lineages"):
-                db.execute(f"DELETE FROM {table}").fetchall()
-            offset, size, lines = 0, 0, log.whole_lines()
-    for version in versions_in(lines[size:]):
+def grow(db: apsw.Connection, log: Log) -> None:
+    """Take in what the log has that was not read yet. A log that is not the one that was read is read from its beginning."""
+    offset, lines, anew = _unread(db, log)
+    if anew:
+        for table in ("changes", "lineages"):
+            db.execute(f"DELETE FROM {table}").fetchall()
+    for version in versions_in(lines):
         _put(db, version)
-    tail = lines[-_TAIL:]
-    mark = f"{offset - size + len(lines)} {len(tail)} {_digest(tail)}"
-    db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('log', ?)", (mark,)).fetchall()
+    if lines or anew:
+        tail = lines[-_TAIL:]
+        mark = f"{offset + len(lines)} {len(tail)} {_digest(tail)}"
+        db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('log', ?)", (mark,)).fetchall()
 
 
-def _mark(db: apsw.Connection) -> tuple[int, int, str]:
-    """Up to which byte the log was read, and what the last bytes before that were."""
+def _unread(db: apsw.Connection, log: Log) -> tuple[int, bytes, bool]:
+    """Up to which byte the log was read, the lines since, and whether it is another log, of which nothing was read."""
     said = db.execute("SELECT value FROM meta WHERE key = 'log'").get
     offset, size, digest = (said or f"0 0 {_digest(b'')}").split()
-    return int(offset), int(size), digest
+    lines = log.whole_lines(int(offset) - int(size))
+    if _digest(lines[: int(size)]) != digest:
+        return 0, log.whole_lines(), True
+    return int(offset), lines[int(size) :], False
 
 
 def _digest(tail: bytes) -> str:
@@ -270,68 +276,25 @@ def _digest(tail: bytes) -> str:
 
 
 def _put(db: apsw.Connection, version: Version) -> None:
-    path, new, number = well_formed(version.path), version.new_path and well_formed(version.new_path), version.number
-    origin = author_of(version)
-    db.execute(
-        _INSERT,
-        (
-            number, number_of(version.group), path, new, version.when, version.op, well_formed(version.who),
-            well_formed(version.tool), well_formed(version.reason), version.before, version.after, version.trash,
-            version.kind, _lineage(db, version, path, new),
-            "human" if origin.kind == "human" else well_formed(origin.name).casefold(),
-        ),
-    ).fetchall()  # fmt: skip
-
-
-def _lineage(db: apsw.Connection, version: Version, path: str, new: str | None) -> int:
-    """Which note a change is of: the one that has its place, or had it when we deleted it. A creation begins another. Where
-    another note takes a place, the one that had it has gone, and not by us unless we deleted it."""
-    give_way = "UPDATE lineages SET holds = 0 WHERE path = ? AND holds"
+    """Add a change, with the note it is of: the one that has its place, or had it when we deleted it. A creation begins
+    another. Where another note takes a place, the one that had it has gone, and not by us unless we deleted it."""
+    origin, give_way = author_of(version), "UPDATE lineages SET holds = 0 WHERE path = ? AND holds"
+    path, new = well_formed(version.path), version.new_path and well_formed(version.new_path)
     row = db.execute("SELECT id, there FROM lineages WHERE path = ? AND holds", (path,)).fetchone()
-    held, was_there = row or (0, None)
-    if version.op == "recovered":
-        return int(held)
-    if row is None or version.op == "create":
-        db.execute(give_way, (path,)).fetchall()
-        db.execute("INSERT INTO lineages (path, there, holds) VALUES (?, 1, 1)", (path,)).fetchall()
-        held, was_there = db.last_insert_rowid(), True
-    if new is not None:
-        db.execute(give_way, (new,)).fetchall()
-    there = version.after is not None
-    if new is not None or there != was_there:
-        db.execute("UPDATE lineages SET path = ?, there = ? WHERE id = ?", (new or path, there, held)).fetchall()
-    return int(held)
-
-
-# -- rows
-
-
-def _where(db: apsw.Connection, condition: str, *values: Any, newest: bool = True) -> Iterator[Row]:
-    """The changes of which this is so, newest first or oldest first."""
-    order = "DESC" if newest else "ASC"
-    bound = [well_formed(value) if isinstance(value, str) else value for value in values]
-    return db.execute(f"SELECT {_COLUMNS} FROM changes WHERE {condition} ORDER BY seq {order}", bound)
-
-
-def _back(db: apsw.Connection, path: str) -> Iterator[Row]:
-    """The changes that name a note, newest first, under the names it had before its moves too."""
-    name, before = path, _ALL
-    while name:
-        name_then, name = name, ""
-        for row in db.execute(_OF_PATH, (well_formed(name_then), before)):
-            yield row
-            if row[3] == name_then and row[2] != name_then:
-                name, before = row[2], row[14]
-                break
-
-
-def _step(db: apsw.Connection, group: int) -> Sequence[Row]:
-    """One operation: its changes stand together, the first of them bears its name."""
-    first = db.execute("SELECT max(seq) FROM changes WHERE version = ? AND step = ?", (group, group)).get
-    rows = _where(db, "seq >= ?", _ALL if first is None else first, newest=False)
-    return list(takewhile(lambda row: row[1] == group, rows))
-
-
-def _version(row: Row) -> Version:
-    number, step, path, new, at, op, who, tool, reason, before, after, trash, kind = row[:13]
-    return Version(spell(number), spell(step), path, new, at, op, who, tool, reason, before, after, trash, kind)
+    lineage, was_there = row or (0, None)
+    if version.op != "recovered":
+        if row is None or version.op == "create":
+            db.execute(give_way, (path,)).fetchall()
+            db.execute("INSERT INTO lineages (path, there, holds) VALUES (?, 1, 1)", (path,)).fetchall()
+            lineage, was_there = db.last_insert_rowid(), True
+        if new is not None:
+            db.execute(give_way, (new,)).fetchall()
+        there = version.after is not None
+        if new is not None or there != was_there:
+            change = "UPDATE lineages SET path = ?, there = ? WHERE id = ?"
+            db.execute(change, (new or path, there, lineage)).fetchall()
+    who, tool, reason = map(well_formed, (version.who, version.tool, version.reason))
+    author = "human" if origin.kind == "human" else well_formed(origin.name).casefold()
+    values = (version.number, number_of(version.group), path, new, version.when, version.op, who, tool, reason,
+              version.before, version.after, version.trash, version.kind, lineage, author)  # fmt: skip
+    db.execute(_INSERT, values).fetchall()

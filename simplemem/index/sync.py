@@ -66,7 +66,7 @@ class Sync:
         read = [understood(path, note, stat_of(entry)) for path, note, entry in written]
         gone = {*gone, *(moved[:1] if moved else ())}
         with self.database.writing() as db:
-            changes.grow(db, self.vault.history.log, held=True)
+            changes.grow(db, self.vault.history.log)
             if moved is not None:
                 self.remove_at(db, moved[1])  # if its file went, and nobody told us
                 if (known := notes.known(db, moved[0])) is not None:

@@ -19,7 +19,7 @@ from simplemem.note.merge import merge
 from simplemem.note.names import are_akin, clean_reference, conflict_name, name_of
 from simplemem.note.note import read_note
 from simplemem.store.core import Core
-from simplemem.store.repository import committed_texts
+from simplemem.store.repository import commits_of
 from simplemem.store.write import judge
 from simplemem.vault.disk import sha256
 from simplemem.vault.vault import Change, Wish
@@ -146,8 +146,7 @@ def _likely_base(core: Core, copy: ConflictCopy, note: bytes, other: bytes) -> t
     texts = [(core.vault.history.content(sha), where) for sha, where in named.items()]
     if texts and texts[-1][0] is None:  # the true one may be among those that were dropped
         texts = [each for each in texts if each[0] is not None][:-1]
-    commits = committed_texts(core, copy.original, _MOST_VERSIONS)
-    texts += [(data, f"commit {commit.commit[:10]}") for commit, data in commits]
+    texts += [(each.after, f"commit {each.commit[:10]}") for each in commits_of(core, copy.original, _MOST_VERSIONS)]
     likely = [
         (_distance(data, note) + _distance(data, other), number, data.decode("utf-8", "replace"), said)
         for number, (data, said) in enumerate(reversed(texts))

@@ -8,7 +8,8 @@ log, which a clock that was set back does not alter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from heapq import merge
@@ -23,16 +24,16 @@ from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import well_formed
 from simplemem.search.dates import read_when
 from simplemem.store.core import Core
-from simplemem.store.repository import commits_of, means_commit, text_at_commit, texts_of
+from simplemem.store.repository import commits_of, means_commit, text_at_commit
 from simplemem.vault.disk import sha256
 from simplemem.vault.history import Version
-from simplemem.vault.vault import Entry
+from simplemem.vault.vault import File
 
 if TYPE_CHECKING:
     from simplemem.git import Commit
 
 GONE = "the text is no longer kept"
-_OUTSIDE = "it was changed outside simplemem, nobody knows when; this is what {}"
+_OUTSIDE = "it was changed outside simplemem, nobody knows when"
 _BEFORE = re.compile(r"\s*before\s+(?=v?[0-9])", re.IGNORECASE)
 _VERSION = re.compile(r"v?[0-9]{1,15}")
 _COARSE_NS = 20_000_000  # the clock of a file system may lag behind ours
@@ -47,10 +48,6 @@ class Moment:
     when: str  # UTC
     version: Version | None = None
     before: bool = False
-
-    def is_beside(self, version: Version | None) -> bool:
-        """Whether this change is part of the operation that the moment was given by."""
-        return version is not None and self.version is not None and version.group == self.version.group
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,58 +66,62 @@ def history(
 ) -> tuple[HistoryEntry, ...]:
     """Changes of one memory, or of all, newest first. Of one that is not narrowed down, what git knows of it as well; a
     commit of ours whose changes our history has is told as those."""
-    limit, by, tool, narrowed = max(limit, 0), well_formed(by), well_formed(tool), bool(by or tool or since or until)
+    limit, by, tool = max(limit, 0), well_formed(by), well_formed(tool)
     after = moment_of(core, since, start=True).number if since else 0
     upto = moment_of(core, until).number if until else None
     if name is None:
         found = core.changes.recent(limit, after=after, upto=upto, by=by, tool=tool)
         return tuple(_entry_of(core, version, None, diff=diff) for version in found)
-    path = path_with_a_past(core, name)
-    ours = [
-        each
-        for each in core.changes.of(path, None if narrowed else limit)
-        if after < each.number and (upto is None or each.number <= upto)
-        if is_called(each.who, by) and tool in ("", each.tool)
-    ]
+    path, narrowed = path_with_a_past(core, name), bool(by or tool or since or until)
     commits = [] if narrowed else commits_of(core, path, limit)
-    known = {version.group for version in core.changes.of(path)} if commits else set()
+    ours = core.changes.of(path, None if narrowed or commits else limit, recovered=True)
+    known = {version.group for version in ours}
     folded = {group: each.commit for each in commits for group in each.versions if group in known}
-    theirs = [each for each in commits if not each.versions or not known.issuperset(each.versions)]
-    texts = texts_of(core, theirs)
     entries = [  # each in its own order, merged by their times
-        (_entry_of(core, each, folded.get(each.group), diff=diff) for each in ours),
-        (_entry_of_git(core, each, texts, diff=diff) for each in theirs),
+        (
+            _entry_of(core, each, folded.get(each.group), diff=diff)
+            for each in ours
+            if after < each.number and (upto is None or each.number <= upto)
+            if is_called(each.who, by) and tool in ("", each.tool)
+        ),
+        (
+            _entry_of_git(core, each, diff=diff)
+            for each in commits
+            if not each.versions or not known.issuperset(each.versions)
+        ),
     ]
     return tuple(islice(merge(*entries, key=lambda each: each.when, reverse=True), limit))
 
 
 def _entry_of(core: Core, version: Version, commit: str | None, *, diff: bool) -> HistoryEntry:
-    names = name_of(version.path), name_of(version.new_path) if version.new_path else None
+    new_name = name_of(version.new_path) if version.new_path else None
     shown = _shown(*_sides(core, version)) if diff else None
-    _, _, _, _, when, op, who, tool, reason, before, after, _, _ = version
-    return HistoryEntry(version.id, *names, when, op, who, tool, reason, before, after, shown, commit=commit)
+    return HistoryEntry(version.id, name_of(version.path), new_name, *version[4:11], shown, commit=commit)
 
 
-def _entry_of_git(core: Core, commit: Commit, texts: Mapping[str, bytes], *, diff: bool) -> HistoryEntry:
-    names = name_of(commit.old_path or commit.path), name_of(commit.path) if commit.old_path else None
-    who, tool = commit.actor or commit.who, commit.tool or "git"
-    said = commit.reason if commit.actor else commit.subject
-    said = "" if core.vault.access.hidden else said  # it may speak of hidden notes in the commit
-    before, after = (b"" if oid is None else texts.get(oid) for oid in (commit.before, commit.after))
-    found = sha256(before) if commit.before and before is not None else None
-    left = sha256(after) if commit.after and after is not None else None
-    shown = _shown(before, after) if diff else None
+def _entry_of_git(core: Core, commit: Commit, *, diff: bool) -> HistoryEntry:
+    oid, before, after = commit.commit, commit.before, commit.after
     # So much of its id that nobody takes it for a number of our history.
-    short = next((commit.commit[:size] for size in range(10, 40) if not commit.commit[:size].isdigit()), commit.commit)
+    short = next((oid[:size] for size in range(10, 40) if not oid[:size].isdigit()), oid)
+    names = name_of(commit.old_path or commit.path), name_of(commit.path) if commit.old_path else None
+    who, tool, said = (
+        commit.actor or commit.who,
+        commit.tool or "git",
+        commit.reason if commit.actor else commit.subject,
+    )
+    said = "" if core.vault.access.hidden else said  # it may speak of hidden notes in the commit
+    found, left = (None if data is None else sha256(data) for data in (before, after))
+    shown = _shown(b"" if commit.op == "create" else before, b"" if commit.op == "delete" else after) if diff else None
     return HistoryEntry(
-        short, *names, commit.when, commit.op, who, tool, said, found, left, shown, source="git", commit=commit.commit
+        short, *names, commit.when, commit.op, who, tool, said, found, left, shown, source="git", commit=oid
     )
 
 
 def _sides(core: Core, version: Version) -> tuple[bytes | None, bytes | None]:
     """What a version found and what it left; nothing is no bytes, a lost text None."""
-    before = bytes_at(core, version, version.before) if version.before else b""
-    return before, bytes_at(core, version, version.after) if version.after else b""
+    places = (version.new_path or version.path, version.path)
+    before, after = (b"" if sha is None else text_of(core, sha, *places) for sha in (version.before, version.after))
+    return before, after
 
 
 def _shown(before: bytes | None, after: bytes | None) -> str | None:
@@ -132,34 +133,28 @@ def _shown(before: bytes | None, after: bytes | None) -> str | None:
 def path_with_a_past(core: Core, name: str) -> str:
     """A memory that is there, or one that was: by its path, or by its bare name when only one deleted one had that."""
     path = path_of(well_formed(clean_reference(name)))
-    if core.entry(path) is None and core.changes.of(path, 1):  # it may have moved on
-        last = next((each for each in core.changes.lineage(path) if each.op != "recovered"), None)
-        return path if last is None else last.new_path or last.path
+    if core.entry(path) is None and (moves := core.changes.lineage(path)):
+        return moves[0].new_path or moves[0].path  # it may have moved on
     try:
         return core.path_meant(name)
     except NotFound:
         key = compare_key(clean_reference(name))
         gone = [path for path in core.changes.gone() if compare_key(name_of(path).rsplit("/", 1)[-1]) == key]
         if len(gone) > 1:
-            names, hint = list(map(name_of, gone)), "Use one of the candidates."
-            raise Ambiguous(
-                f"{name!r} is the name of {len(gone)} deleted memories", candidates=names, hint=hint
-            ) from None
-        if gone:
-            return gone[0]
+            many, hint = f"{name!r} is the name of {len(gone)} deleted memories", "Use one of the candidates."
+            raise Ambiguous(many, candidates=list(map(name_of, gone)), hint=hint) from None
         # Deleted, and known to git alone: it may have gone to a hidden place, so where there are such it is not told.
-        if not core.vault.access.hidden and commits_of(core, path, 1):
-            return path
-        raise
+        if not gone and (core.vault.access.hidden or not commits_of(core, path, 1)):
+            raise
+        return gone[0] if gone else path
 
 
 def last_change(core: Core, path: str) -> Version:
-    """The last change of a memory. A text that was found is none."""
-    found = next((version for version in core.changes.of(path) if version.op != "recovered"), None)
-    if found is None:
-        hint = "Only changes made through simplemem are kept."
-        raise NotFound(f"nothing is known of earlier changes of {name_of(path)}", hint=hint)
-    return found
+    """The last change of a memory."""
+    for version in core.changes.of(path, 1):
+        return version
+    hint = "Only changes made through simplemem are kept."
+    raise NotFound(f"nothing is known of earlier changes of {name_of(path)}", hint=hint)
 
 
 # -- a moment
@@ -170,12 +165,11 @@ def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
     day. With `start` it is the beginning of what is meant: before the version, in the morning of the day."""
     before = _BEFORE.match(wanted)
     named = wanted[before.end() :] if before else wanted
-    digits = named.strip().removeprefix("v")
-    if before or (digits.isascii() and digits.isdigit()):
+    if before or _VERSION.fullmatch(named.strip()):
         try:
             version = core.changes.find(named)
         except NotFound:
-            if before or named.strip() != digits or len(digits) != 4:  # four digits may be a year
+            if before or not re.fullmatch("[0-9]{4}", named.strip()):  # four digits may be a year
                 raise
         else:
             steps = core.changes.step(version.group)  # an operation is done as a whole, or not at all
@@ -188,9 +182,8 @@ def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
     except (OverflowError, OSError, ValueError) as error:
         raise Invalid(f"{wanted[:40]!r} is too far away to be a date of a note") from error
     # Dates are read to the second: nothing of the last is left out.
-    if not start and meant > now - timedelta(seconds=1):
-        return Moment(core.changes.newest(), when)
-    return Moment(core.changes.last_before(when), when)
+    is_now = not start and meant > now - timedelta(seconds=1)
+    return Moment(core.changes.newest() if is_now else core.changes.last_before(when), when)
 
 
 def _utc(moment: datetime) -> str:
@@ -213,15 +206,15 @@ def note_then(core: Core, path: str, moment: Moment, called: str = "") -> NoteTh
         for at, before, after in version.effects:  # of a move, one of its two paths has what the other has not
             sha = before or version.before if moment.before else after or version.after or before
             if at in (called, path) and sha is not None:
-                return _with_text(core, NoteThen(at, sha, None))
+                data = text_of(core, sha, at)
+                return NoteThen(at, sha, data, GONE if data is None else "")
     left = found = None
-    for version in (each for each in core.changes.of(path) if each.op != "recovered"):
+    for version in core.changes.of(path):
         if version.number <= moment.number:
             left = version
             break
         found = version
-    then = found.path if found is not None else path
-    return _with_text(core, _then(core, then, left, found, moment, core.entry(then)))
+    return _then(core, found.path if found is not None else path, left, found, moment)[0]
 
 
 def notes_then(core: Core, moment: Moment) -> Iterator[tuple[NoteThen, bool]]:
@@ -234,11 +227,8 @@ def notes_then(core: Core, moment: Moment) -> Iterator[tuple[NoteThen, bool]]:
                 found[path] = version
             else:
                 left.setdefault(path, version)
-    entries = {entry.path: entry for entry in core.vault.scan()}
     for path in sorted({*left, *found}):
-        then = _then(core, path, left.get(path), found.get(path), moment, entries.get(path))
-        differs = then.sha256 != hash_now(core, entries.get(path))
-        yield (_with_text(core, then) if differs else then), differs
+        yield _then(core, path, left.get(path), found.get(path), moment)
 
 
 def notes_at(core: Core, when: datetime) -> Iterator[tuple[str, str | None, str | None]]:
@@ -250,68 +240,47 @@ def notes_at(core: Core, when: datetime) -> Iterator[tuple[str, str | None, str 
             yield then.path, None if then.data is None else then.data.decode("utf-8", "replace"), then.sha256
 
 
-def _then(
-    core: Core, path: str, left: Version | None, found: Version | None, moment: Moment, entry: Entry | None
-) -> NoteThen:
-    """What stood at a path, by the last change of ours before the moment and the first after it. Not its text yet."""
+def _then(core: Core, path: str, left: Version | None, found: Version | None, moment: Moment) -> tuple[NoteThen, bool]:
+    """What stood at a path, by the last change of ours before the moment and the first after it; and whether it is
+    another now."""
+    now, rested = file_now(core, path), False
     after = next((after for at, _, after in left.effects if at == path), None) if left is not None else None
-    if found is None:
-        afterwards = hash_now(core, entry)
-    else:
+    if found is not None:
         afterwards = next((before for at, before, _ in found.effects if at == path), None)
-    rested = found is None and entry is not None and not _touched(entry, moment)
-    if moment.before and moment.is_beside(found):
-        return NoteThen(path, afterwards, None)
-    if left is None or (rested and after != afterwards):
-        doubt = "" if rested or afterwards is None else _OUTSIDE.format(f"{found.id} found" if found else "it says now")
-        return NoteThen(path, afterwards, None, doubt)
-    certain = after == afterwards or (not moment.before and moment.is_beside(left))
-    return NoteThen(path, after, None, "" if certain else _OUTSIDE.format(f"{left.id} left"))
+    else:
+        afterwards = None if now is None else now.sha256
+        with suppress(ValueError, OverflowError):  # written before the moment, by the file's own time
+            until = datetime.fromisoformat(moment.when).timestamp() * 1_000_000_000 - _COARSE_NS
+            rested = now is not None and now.entry.mtime_ns <= until
+    beside = found if moment.before else left  # a change of the very operation that the moment was given by says it
+    is_beside = beside is not None and moment.version is not None and beside.group == moment.version.group
+    sha = afterwards if left is None or rested or (is_beside and moment.before) else after
+    doubt = "" if rested or is_beside or after == afterwards else _OUTSIDE
+    differs = sha != (None if now is None else now.sha256)
+    data = core.vault.history.content(sha) if sha and differs else now.data if now and sha else None
+    if sha is not None and data is None:
+        doubt = "; ".join(filter(None, (doubt, GONE)))
+    return NoteThen(path, sha, data, doubt), differs
 
 
-def _touched(entry: Entry, moment: Moment) -> bool:
-    """Whether a file was written after a moment, by its own time."""
-    try:
-        return entry.mtime_ns > datetime.fromisoformat(moment.when).timestamp() * 1_000_000_000 - _COARSE_NS
-    except (ValueError, OverflowError):
-        return True
-
-
-def hash_now(core: Core, entry: Entry | None) -> str | None:
-    """The hash of what is there; "" for what cannot be read."""
+def file_now(core: Core, path: str) -> File | None:
+    """What lies at a path; None for nothing, or what may not be seen. What cannot be read has no text, and the hash ""."""
+    entry = core.entry(path)
     if entry is None:
         return None
-    known = core.index.known([entry.path]).get(entry.path)
-    if known is not None and not known.may_have_changed(entry.size, entry.mtime_ns, entry.ctime_ns):
-        return known.sha256
     try:
-        return core.vault.read(entry.path).sha256
+        return core.vault.read(path)
     except SimplememError:
-        return ""
-
-
-def _with_text(core: Core, then: NoteThen) -> NoteThen:
-    """A note of then with its bytes, or with the doubt that they are not kept."""
-    if then.sha256 is None:
-        return then
-    data = text_of(core, then.sha256, then.path)
-    return replace(
-        then, data=data, doubt=then.doubt if data is not None else f"{then.doubt}; {GONE}".removeprefix("; ")
-    )
+        return File(path, b"", "", entry)
 
 
 def text_of(core: Core, sha256: str, *paths: str) -> bytes | None:
     """The text with this hash: kept in the history, or standing at one of these paths. None when it is not kept."""
     data = core.vault.history.content(sha256)
     for path in paths if data is None else ():
-        if core.entry(path) is not None and (file := core.vault.read(path)).sha256 == sha256:
-            return file.data
+        if (now := file_now(core, path)) is not None and now.sha256 == sha256:
+            return now.data
     return data
-
-
-def bytes_at(core: Core, version: Version, sha256: str) -> bytes | None:
-    """The text with this hash that a version speaks of."""
-    return text_of(core, sha256, *filter(None, (version.new_path, version.path)))
 
 
 # -- reading and comparing
@@ -344,13 +313,8 @@ def diff(core: Core, what: str, other: str | None, since: str | None) -> tuple[D
         one, two = core.changes.find(what), core.changes.find(other)
         names = (name_of(one.new_path or one.path), name_of(two.new_path or two.path))
         return (_difference(names, (one.id, two.id), _sides(core, one)[1], _sides(core, two)[1]),)
-    try:
-        steps = core.changes.step(core.changes.find(what).group) if since is None else []
-    except NotFound:
-        if _VERSION.fullmatch(what.strip()) and core.entry(path_of(what.strip())) is None:
-            raise
-        steps = []
-    if steps:
+    if since is None and _VERSION.fullmatch(what.strip()) and core.entry(path_of(what.strip())) is None:
+        steps = core.changes.step(core.changes.find(what).group)
         named = [(name_of(each.path), name_of(each.new_path or each.path)) for each in steps]
         sides = [((f"before {each.id}", each.id), *_sides(core, each)) for each in steps]
         return tuple(_difference(names, *of) for names, of in zip(named, sides, strict=True))
@@ -387,8 +351,6 @@ def blame_of(core: Core, name: str) -> tuple[BlamedLine, ...]:
     after: str | None = file.sha256
     states: list[tuple[str | None, Origin]] = []
     for version in core.changes.of(path):
-        if version.op == "recovered":
-            continue
         if version.after != after:  # between two changes of ours that do not meet, somebody changed it from outside
             states.append((after, HUMAN))
         if version.before != version.after:  # else it was moved, which writes nothing

@@ -36,7 +36,7 @@ def read(core: Core, name: str, section: str | None, version: str | None, at: st
         return history.read_at(core, name, section, at or "")
     found = core.changes.find(version)
     kept = found.after if found.after is not None else found.before
-    data = None if kept is None else history.bytes_at(core, found, kept)
+    data = None if kept is None else history.text_of(core, kept, found.new_path or found.path, found.path)
     if data is None:
         raise NotFound(f"the text of version {version} is no longer kept")
     return memory_of(core, found.new_path or found.path, data, section, version)

@@ -248,7 +248,7 @@ class Recall:
 
     def _with_author(self, hit: Hit) -> Hit:
         author = self._core.changes.last_author(hit.sha256)
-        return replace(hit, authors=(author.shown,), written=local(author.when))
+        return replace(hit, authors=(author.name or author.kind,), written=local(author.when))
 
     def text(self, path: str) -> str | None:
         """The note's text as it is now; None when it went in this moment."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from simplemem.errors import NotFound, SimplememError
@@ -36,13 +35,12 @@ def text_at_commit(core: Core, path: str, commit: str) -> tuple[str, bytes]:
     missing: NotFound | None = None
     for name in _names(core, path):
         try:
-            then, data = git.text_at(core.root, name, commit.strip())
+            then, data = git.text_at(core.root, name, commit)
         except NotFound as error:
             missing = missing or error
         else:
-            if core.vault.access.hides(then):
-                break
-            return then, data
+            if not core.vault.access.hides(then):
+                return then, data
     raise missing or NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
 
 
@@ -60,27 +58,6 @@ def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
     except SimplememError as error:
         _LOG.warning("the history of git is not told: %s", error)
     return []
-
-
-def texts_of(core: Core, commits: Iterable[Commit]) -> dict[str, bytes]:
-    """The texts before and after some commits, by git's ids."""
-    wanted = [oid for each in commits for oid in (each.before, each.after) if oid is not None]
-    if not wanted:
-        return {}
-    from simplemem import git
-
-    try:
-        return git.texts(core.root, wanted)
-    except SimplememError as error:
-        _LOG.warning("texts of git are not told: %s", error)
-        return {}
-
-
-def committed_texts(core: Core, path: str, limit: int) -> list[tuple[Commit, bytes]]:
-    """The commits of a memory with the texts they left, newest first."""
-    commits = commits_of(core, path, limit)
-    texts = texts_of(core, commits)
-    return [(commit, texts[commit.after]) for commit in commits if commit.after in texts]
 
 
 def _names(core: Core, path: str) -> list[str]:

@@ -9,7 +9,7 @@ end. Nothing is merged. Each of these is itself a change, which can be taken bac
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
@@ -17,11 +17,11 @@ from simplemem.index.changes import is_called
 from simplemem.memory import LeftAsIs, Restored, Undone, UndoneMany, UndoneNote
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.note import read_note
+from simplemem.note.words import counted
 from simplemem.store.core import Core
 from simplemem.store.history import (
     GONE,
-    NoteThen,
-    hash_now,
+    file_now,
     last_change,
     moment_of,
     note_at,
@@ -32,9 +32,21 @@ from simplemem.store.history import (
 from simplemem.store.repository import means_commit
 from simplemem.store.write import judge
 from simplemem.vault.history import Version
-from simplemem.vault.vault import Change, Wish
+from simplemem.vault.vault import Change, Wish, Written
 
-_GONE_OUTSIDE = "it was deleted outside simplemem, perhaps after other changes there"
+
+def carry_out(core: Core, wishes: Sequence[Wish], change: Change) -> tuple[list[Written], list[str]]:
+    """Change some notes as one, and index what is there then: what was written, and what went wrong with the index. The
+    vault is locked already."""
+    written = core.vault.carry_out(wishes, change)
+    return written, _look_again(core, (path for wish in wishes for path in (wish.path, wish.target)))
+
+
+def _look_again(core: Core, paths: Iterable[str]) -> list[str]:
+    changed = set(paths)
+    warnings = core.indexed(changed, lambda: core.look_at(changed))
+    core.fill_soon()
+    return warnings
 
 
 def undo(core: Core, version_or_name: str, change: Change) -> Undone:
@@ -55,26 +67,15 @@ def undo(core: Core, version_or_name: str, change: Change) -> Undone:
             again = f"Undo what came since first, or restore the note as it was before {version.id}."
             error.hint = f"Nothing was taken back. {again}"
             raise
-        paths = {path for one in steps for path in (one.path, one.new_path) if path is not None}
-        _look_again(core, paths | {one.path for one in written})
+        _look_again(core, (*(path for step in steps for path, _, _ in step.effects), *(each.path for each in written)))
     # Of one operation the first change is what was asked for; links written again because of it came after.
     asked, more = steps[0], len(steps) - 1
     main = next((w for w in written if w.path in (asked.path, asked.new_path)), written[0])
-    what = f"undid the {asked.op} of {name_of(asked.path)}"
-    if asked.new_path:
-        what += f" to {name_of(asked.new_path)}"
-    if more and (asked.op == "undo" or not asked.new_path):
-        what += f" and {more} more {'change' if more == 1 else 'changes'} of the same step"
-    return Undone(name_of(main.path), main.sha256, main.version, what)
-
-
-def _look_again(core: Core, paths: set[str]) -> None:
-    """Index what was just written by hash, still under the lock."""
-    core.indexed(paths, lambda: core.look_at(paths))
-    core.fill_soon()
-
-
-# -- an earlier text in its place
+    to = f" to {name_of(asked.new_path)}" if asked.new_path else ""
+    also = f" and {counted(more, 'more change')} of the same step" if more and (asked.op == "undo" or not to) else ""
+    return Undone(
+        name_of(main.path), main.sha256, main.version, f"undid the {asked.op} of {name_of(asked.path)}{to}{also}"
+    )
 
 
 def restore(core: Core, name: str, at: str | None, new_name: str | None, change: Change) -> Restored:
@@ -85,9 +86,17 @@ def restore(core: Core, name: str, at: str | None, new_name: str | None, change:
     core.must_be_writable()
     path = path_with_a_past(core, name)
     with core.vault.lock():
-        then, since = _wanted(core, path, at, name)
+        doubt, since = "", at
+        if since is None:
+            if core.entry(path) is not None:
+                hint = "Say which: a version of its history, or a date."
+                raise Invalid(f"{name_of(path)} is there, and was not told what to become", hint=hint)
+            last = last_change(core, path)
+            since = f"before {last.id}" if last.after is None else last.id
+            doubt = "" if last.after is None else "it was deleted outside simplemem, perhaps after other changes there"
+        then = note_at(core, path, since, name=name)
         if then.data is None or then.sha256 is None:
-            raise nothing_there(name_of(path), at or since, then)
+            raise nothing_there(name_of(path), since, then)
         target = path if new_name is None else path_of(check_name(new_name))
         now = core.vault.read(target) if core.entry(target) is not None else None
         if now is not None and target != path:
@@ -95,29 +104,14 @@ def restore(core: Core, name: str, at: str | None, new_name: str | None, change:
         if now is not None and (other := _taken_since(core, path, since, now.sha256)) is not None:
             raise _taken(target, f"It has the name since {other.id}. Restore the old one under another name.")
         wish = Wish("restore", target, before=now.sha256 if now else None, data=then.data)
-        written = core.vault.carry_out([wish], change)[0]
-        _look_again(core, {target})
-    said = [f"not certain: {then.doubt}"] if then.doubt else []
+        written = carry_out(core, [wish], change)[0][0]
+    said = [f"not certain: {doubt or then.doubt}"] if doubt or then.doubt else []
     if written.changed:
         before = read_note(now.data).text if now is not None else ""
         said += judge(core.settings, name_of(target), before, read_note(then.data).text, anew=False)
     return Restored(
         name_of(target), then.sha256, written.previous_sha256, written.version, since, written.changed, tuple(said)
     )
-
-
-def _wanted(core: Core, path: str, at: str | None, name: str) -> tuple[NoteThen, str]:
-    """The text to bring back, and the version or date it is of."""
-    if at is not None:
-        return note_at(core, path, at, name=name), at
-    if core.entry(path) is not None:
-        hint = "Say which: a version of its history, or a date."
-        raise Invalid(f"{name_of(path)} is there, and was not told what to become", hint=hint)
-    last = last_change(core, path)
-    before, after = next((before, after) for at, before, after in last.effects if at == path)
-    sha, since = (before, f"before {last.id}") if after is None else (after, last.id)
-    data = text_of(core, sha, path) if sha else None
-    return NoteThen(path, sha, data, GONE if data is None else "" if after is None else _GONE_OUTSIDE), since
 
 
 def _taken(target: str, hint: str) -> AlreadyExists:
@@ -127,7 +121,7 @@ def _taken(target: str, hint: str) -> AlreadyExists:
 
 def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:
     """The change since a moment with which this name went to another memory, or got free for a file of another program."""
-    lineage = [version for version in core.changes.lineage(path) if version.op != "recovered"]
+    lineage = core.changes.lineage(path)
     if not lineage or means_commit(core, at):
         return None  # git tells of names, and follows them by itself
     last, first = lineage[0], lineage[-1]
@@ -148,7 +142,7 @@ class _Reversal:
     first: str  # the first version of theirs
     groups: frozenset[str]
     text: bytes | None
-    why: str = ""
+    why: str
 
 
 def undo_all(core: Core, by: str, since: str, change: Change, *, preview: bool, expected: str | None) -> UndoneMany:
@@ -166,8 +160,7 @@ def undo_all(core: Core, by: str, since: str, change: Change, *, preview: bool, 
         if not wishes:
             return shown
         reason = change.reason or f"everything by {by} since {since}"
-        written = core.vault.carry_out(wishes, replace(change, reason=reason))
-        _look_again(core, {path for wish in wishes for path in (wish.path, wish.target)})
+        written, _ = carry_out(core, wishes, replace(change, reason=reason))
     return replace(shown, version=written[0].version)
 
 
@@ -182,27 +175,26 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     for version in theirs:
         if version.new_path is not None:
             moves[version.new_path] = moves.pop(version.path, version.path)
-    paths = sorted({path for version in theirs for path, _, _ in version.effects})
-    found = {path: _reversal(core, by, path, lines) for path in paths}
-    work = {path: each for path, each in found.items() if each is not None}
-    # Notes that can go back where they were as they stand.
-    back = {
+    work: dict[str, _Reversal] = {}
+    for path in sorted({path for version in theirs for path, _, _ in version.effects}):
+        if (found := _reversal(core, by, path, lines)) is not None:
+            work[path] = found
+    back = {  # notes that can go back where they were as they stand
         new: old
         for new, old in moves.items()
         if new in work and work[new].then is None and old in work and work[old].now is None
     }
-    _leave_what_may_not_be(core, work, back)
+    _leave(core, work, back)
     notes, wishes = [], []
     for path, each in work.items():
         if each.why or path in back.values():
             continue
         old = back.get(path)
-        then = work[old] if old is not None else each
-        becomes = (
+        then = each if old is None else work[old]
+        done = (
             "moved back" if old else "deleted" if then.then is None else "changed back" if each.now else "brought back"
         )
-        new_name = name_of(old) if old else None
-        notes.append(UndoneNote(name_of(path), new_name, becomes, each.first, each.now, then.then))
+        notes.append(UndoneNote(name_of(path), name_of(old) if old else None, done, each.first, each.now, then.then))
         text = None if then.then == each.now else then.text
         wishes.append(Wish("undo", path, before=each.now, new_path=old, data=text, gone=then.then is None))
     left = tuple(LeftAsIs(name_of(path), each.why) for path, each in work.items() if each.why)
@@ -213,36 +205,35 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
 def _reversal(core: Core, by: str, path: str, lines: Sequence[Version]) -> _Reversal | None:
     """What is to be done at one path, or why it is left: somebody else has changed it since. None when it is as it was."""
     chain = [(version, before, after) for version in lines for at, before, after in version.effects if at == path]
-    while not is_called(chain[0][0].who, by):
-        del chain[0]
-    then, now = chain[0][1], hash_now(core, core.entry(path))
+    chain = chain[next(place for place, (version, _, _) in enumerate(chain) if is_called(version.who, by)) :]
+    file, then = file_now(core, path), chain[0][1]
+    now = None if file is None else file.sha256
     if then == now:
         return None
+    theirs = [is_called(version.who, by) for version, _, _ in chain]
+    text = None if then is None else text_of(core, then)
+    why = ""
+    if not all(theirs):
+        other = chain[theirs.index(False)][0]
+        why = f"changed since by {other.who or 'somebody'} ({other.id})"
+    elif [after for _, _, after in chain] != [*(before for _, before, _ in chain[1:]), now]:
+        why = "changed since outside simplemem"
+    elif then is not None and text is None:
+        why = GONE
     groups = frozenset(version.group for version, _, _ in chain if is_called(version.who, by))
-    text = text_of(core, then) if then is not None else None
-    work = _Reversal(now, then, chain[0][0].id, groups, text)
-    at = then
-    for version, before, after in chain:
-        if before != at:
-            work.why = work.why or "changed since outside simplemem"
-        elif not is_called(version.who, by):
-            work.why = work.why or f"changed since by {version.who or 'somebody'} ({version.id})"
-        at = after
-    work.why = work.why or ("changed since outside simplemem" if at != now else "")
-    work.why = work.why or (GONE if then is not None and text is None else "")
-    return work
+    return _Reversal(now, then, chain[0][0].id, groups, text, why)
 
 
-def _leave_what_may_not_be(core: Core, work: dict[str, _Reversal], back: dict[str, str]) -> None:
+def _leave(core: Core, work: dict[str, _Reversal], back: dict[str, str]) -> None:
     """Leave what the rules keep from being changed here, and what would take a name; and whatever shares an operation with
     something that is left."""
-    rules = core.vault.access
+    rules, log = core.vault.access, core.vault.history.log
     spelled = {compare_key(entry.path): entry.path for entry in core.vault.scan()}
     for path, each in work.items():
         twin = spelled.get(compare_key(path)) if each.now is None else None
         if each.why:
             continue
-        if core.changes.touches_hidden(each.groups):
+        if rules.hidden and any(len(core.changes.step(group)) < len(log.group(group)) for group in each.groups):
             each.why = "it was changed together with what may not be changed here"
         elif not rules.may_change(path):
             each.why = "it may be read here, not changed"

@@ -391,8 +391,8 @@ def sync_paths(root: str, paths: Sequence[str]) -> None:
         list(threads.map(partial(sync_path, root), paths))
 
 
-def append_lines(fd: int, lines: bytes) -> tuple[int, bytes]:
-    """Add whole lines to an open file, all or none, also behind one that a crash tore: where, and what it came to."""
+def append_lines(fd: int, lines: bytes) -> None:
+    """Add whole lines to an open file, all or none, also behind one that a crash tore."""
     size = os.lseek(fd, 0, os.SEEK_END)
     if size and read_at(fd, size - 1, 1) != b"\n":
         lines = b"\n" + lines
@@ -401,7 +401,6 @@ def append_lines(fd: int, lines: bytes) -> tuple[int, bytes]:
     except OSError:
         os.ftruncate(fd, size)
         raise
-    return size, lines
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -117,7 +117,6 @@ class Log:
     def __init__(self, root: str, *, kind: Kind = "agent") -> None:
         self.root = root
         self.kind: Kind = kind
-        self.appended = (-1, b"")  # where we added to it last, and what
 
     # Reading
 
@@ -192,7 +191,7 @@ class Log:
         lines = b"".join(json.dumps(v._asdict(), separators=(",", ":")).encode() + b"\n" for v in versions)
         here.make(parent(LOG))
         with here.opened(LOG, OVERWRITE | os.O_APPEND) as fd:
-            self.appended = disk.append_lines(fd, lines)
+            disk.append_lines(fd, lines)
 
 
 def last_before(times: Iterable[tuple[int, str]], when: str) -> int:

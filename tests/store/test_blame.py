@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.index.changes import HUMAN, Origin, agent, is_called
+from simplemem.index.changes import HUMAN, Origin, is_called
 from simplemem.note.diff import blame
 from simplemem.store import EnhancedStore
 
-ADA, BOB = agent("ada 1.0", "update_memory", "2026-01-01"), agent("bob 2.0", "update_memory", "2026-02-01")
+ADA, BOB = Origin("agent", "ada 1.0", "2026-01-01"), Origin("agent", "bob 2.0", "2026-02-01")
 
 
 def sha(text: str) -> str:

@@ -377,7 +377,7 @@ with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
 """
 
 
-@pytest.mark.parametrize("at", ["commit", "_move_branch"])
+@pytest.mark.parametrize("at", ["commit", "_made"])
 def test_what_a_dead_process_had_not_committed_is_left_to_the_person(
     git: Any, vault: Path, write: Write, at: str
 ) -> None:
