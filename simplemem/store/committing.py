@@ -11,7 +11,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from simplemem.git import Patch
 
 _LOG = logging.getLogger(__name__)
-_PATIENCE, _MOMENT = 2.0, 0.05  # another git at work is over in a moment
-_AGAIN, _AGAIN_MOST = 5.0, 300.0  # seconds until what had to wait is tried again, doubled each time
+_SOON, _LATE, _LATEST = 0.05, 2.0, 300.0  # seconds until it is tried again, doubled each time; what takes long is told
 _LONGEST_QUIET = 10  # a vault that is never quiet is committed after so many times the quiet that was asked for
 _MOST_LISTED, _LONGEST_LINE = 30, 300
-Operation = list[Version]
 
 
 def is_in_git(root: Path) -> bool:
@@ -49,12 +47,9 @@ class Committing:
         self._guard = threading.Condition()
         self._thread: threading.Thread | None = None
         self._waiting: list[str] = []  # operations by the id of their first version
-        self._due = math.inf
-        self._first = 0.0  # when the oldest that waits was made
-        self._ending = False
-        self._ends = 0.0
-        self._told: set[str] = set()
-        self.said: list[str] = []  # what a person should know: why changes wait, and which are left to them
+        self._due, self._first = math.inf, 0.0  # when to commit, and when the oldest that waits was made
+        self._ends: float | None = None
+        self.said: list[str] = []  # why changes wait, and which are left to the person; each told once
         if settings.commit != "off" and not vault.read_only:
             vault.on_written = self.written
 
@@ -67,7 +62,7 @@ class Committing:
             self._first = self._first if self._waiting else now
             self._waiting.append(operation)
             self._due = min(now + quiet, max(self._first + _LONGEST_QUIET * quiet, now))
-            if self._thread is None and not self._ending:
+            if self._thread is None and self._ends is None:
                 self._thread = threading.Thread(target=self._run, name="simplemem-commits", daemon=True)
                 self._thread.start()
             self._guard.notify_all()
@@ -79,43 +74,47 @@ class Committing:
     def close(self, seconds: float) -> None:
         """Commit what waits, taking no longer than so."""
         with self._guard:
-            self._ending, self._ends = True, time.monotonic() + seconds
+            self._ends = time.monotonic() + seconds
             self._guard.notify_all()
         if self._thread is not None:
             self._thread.join(seconds)
 
     def _run(self) -> None:
-        again = _AGAIN
+        from simplemem.git import Busy
+
+        pause = _SOON
         while True:
             with self._guard:
-                while not self._ending and (left := self._due - time.monotonic()) > 0:
+                while self._ends is None and (left := self._due - time.monotonic()) > 0:
                     self._guard.wait(None if left == math.inf else left)
-                wanted, self._due, ending = list(self._waiting), math.inf, self._ending
+                wanted, ends, self._due = list(self._waiting), self._ends, math.inf
             try:
-                why = self._commit(wanted)
+                self._commit(wanted)
             except Exception as error:  # noqa: BLE001  (the thread must outlive whatever it meets)
-                why = str(error)
-            if why:
-                count = len(self._waiting)
-                self._say(f"{count} change{' waits' if count == 1 else 's wait'} to be committed to git: {why}", why)
-            if ending:
-                return
-            with self._guard:
-                if why and self._due == math.inf:
-                    self._due = time.monotonic() + again
-            again = min(again * 2, _AGAIN_MOST) if why else _AGAIN
+                is_busy = isinstance(error, Busy)  # which is mostly over in a moment
+                if not is_busy or pause > _LATE:
+                    self._say(f"changes wait to be committed to git: {error}")
+                if ends is not None and (not is_busy or time.monotonic() > ends):
+                    return
+                if ends is not None:
+                    time.sleep(_SOON)
+                with self._guard:
+                    self._due = min(self._due, time.monotonic() + pause)
+                pause = min(pause * 2, _LATEST)
+            else:
+                pause = _SOON
+                if ends is not None:
+                    return
 
-    def _say(self, sentence: str, about: str = "") -> None:
-        """Say something to the person, once: on the standard error of a command, in the log of a server."""
-        if (about or sentence) not in self._told:
-            self._told.add(about or sentence)
+    def _say(self, sentence: str) -> None:
+        if sentence not in self.said:
             self.said.append(sentence)
             _LOG.warning("%s", sentence)
 
     # -- one round
 
-    def _commit(self, wanted: Sequence[str]) -> str:
-        """Commit operations, each by itself or in runs of one actor; why the rest has to wait, if it has."""
+    def _commit(self, wanted: Sequence[str]) -> None:
+        """Commit operations, each by itself or in runs of one actor."""
         from simplemem import git
 
         operations = [operation for each in wanted if (operation := self._vault.history.log.group(each))]
@@ -123,51 +122,36 @@ class Committing:
         runs = [[operation] for operation in operations]
         if self._settings.commit == "batch":
             runs = [list(run) for _, run in groupby(operations, key=lambda operation: operation[0].who)]
+        done = set(wanted) - {operation[0].group for operation in operations}  # what the log has no more
         for run in runs:
             patches = list(filter(None, (self._patches(operation, gone) for operation in run)))
             versions = [version for operation in run for version in operation]
-            began = time.monotonic()
-            while patches:
-                try:
-                    left = git.commit(self._vault.root, patches, message(versions), _seconds(versions[-1].when))
-                except git.Busy as busy:
-                    if time.monotonic() > (self._ends if self._ending else began + _PATIENCE):
-                        return busy.message
-                    time.sleep(_MOMENT)
-                except (SimplememError, OSError) as error:
-                    return str(error)
-                else:
-                    self._leave(left)
-                    break
-            done = {version.group for version in versions}
+            try:
+                when = int(datetime.fromisoformat(versions[-1].when).timestamp())
+            except (ValueError, OverflowError):
+                when = int(time.time())
+            for left in git.commit(self._vault.root, patches, message(versions), when) if patches else ():
+                self._leave(left)
+            done |= {version.group for version in versions}
             with self._guard:
                 self._waiting = [each for each in self._waiting if each not in done]
-        with self._guard:  # what the log has no more
-            self._waiting = [each for each in self._waiting if each not in wanted]
-        self._told.clear()
-        return ""
 
-    def _patches(self, operation: Operation, gone: set[str]) -> list[Patch]:
+    def _patches(self, operation: Iterable[Version], gone: set[str]) -> list[Patch]:
         """What an operation did to each note, without what a person took back; nothing when a text is no longer kept."""
         from simplemem.git import Patch
 
-        def text(sha256: str | None) -> bytes | None:
-            data = None if sha256 is None else self._vault.history.kept(sha256)
-            if data is None and sha256 is not None:
-                raise NotFound(f"the text of {operation[0].id} is no longer kept")
-            return data
+        patches = []
+        for version in operation:
+            texts = [None if sha is None else self._vault.history.kept(sha) for sha in (version.before, version.after)]
+            if (texts[0] is None and version.before) or (texts[1] is None and version.after):
+                self._leave(f"the text of {version.id} is no longer kept")
+                return []
+            if not gone.issuperset(path for path, _, _ in version.effects):
+                patches.append(Patch(version.path, version.new_path or version.path, *texts))
+        return patches
 
-        wanted = (version for version in operation if version.effects)
-        wanted = (version for version in wanted if not gone.issuperset(path for path, _, _ in version.effects))
-        try:
-            return [Patch(v.path, v.new_path or v.path, text(v.before), text(v.after)) for v in wanted]
-        except NotFound as error:
-            self._leave([error.message])
-            return []
-
-    def _leave(self, sentences: Sequence[str]) -> None:
-        for sentence in sentences:
-            self._say(f"not committed to git, but left to you: {sentence}")
+    def _leave(self, why: str) -> None:
+        self._say(f"not committed to git, but left to you: {why}")
 
     def _taken_back(self, since: int) -> set[str]:
         """Notes that are again as they were before all changes since then, by none of them: by a person's `git checkout`,
@@ -182,18 +166,11 @@ class Committing:
     def _hash_of(self, path: str) -> str | None:
         """The hash of what lies at a path, None when nothing does, "" when that cannot be told here."""
         try:
-            return "" if self._vault.access.hides(path) else self._vault.read(path).sha256
+            return self._vault.read(path).sha256
         except NotFound:
             return None
         except SimplememError:
             return ""
-
-
-def _seconds(when: str) -> int:
-    try:
-        return int(datetime.fromisoformat(when).timestamp())
-    except (ValueError, OverflowError):
-        return int(time.time())
 
 
 # -- what a commit says
@@ -202,27 +179,20 @@ def _seconds(when: str) -> int:
 def message(versions: Sequence[Version]) -> str:
     """What was done, and as trailers who asked, by which tool, and why. It comes from agents and from names of notes: it is
     cut, and nothing in it can pass for a line of its own."""
-    did = list(dict.fromkeys(map(_did, versions)))
+    to = {
+        each: f" to {name_of(each.new_path)}" if each.new_path and each.new_path != each.path else ""
+        for each in versions
+    }
+    did = list(dict.fromkeys(f"{each.op} {name_of(each.path)}{to[each]}" for each in versions))
     notes = {version.new_path or version.path for version in versions}
     paragraphs = [f"simplemem: {_line(did[0], 100) if len(did) == 1 else f'{len(notes)} notes changed'}"]
     if len(did) > 1:
-        more = [f"- and {len(did) - _MOST_LISTED} more"] if len(did) > _MOST_LISTED else []
-        paragraphs.append("\n".join([*(f"- {_line(each)}" for each in did[:_MOST_LISTED]), *more]))
+        paragraphs.append("\n".join(f"- {_line(each)}" for each in did[:_MOST_LISTED]))
     trailers: list[str] = []
-    for key, values in (
-        ("Actor", [version.who for version in versions]),
-        ("Tool", [version.tool for version in versions]),
-        ("Reason", [version.reason for version in versions]),
-        ("Version", [version.group for version in versions]),
-    ):
-        shown = [line for line in dict.fromkeys(map(_line, values)) if line]
-        trailers += [f"Simplemem-{key}: {line}" for line in shown[:_MOST_LISTED]]
+    for key, field in (("Actor", "who"), ("Tool", "tool"), ("Reason", "reason"), ("Version", "group")):
+        lines = filter(None, dict.fromkeys(_line(getattr(version, field)) for version in versions))
+        trailers += [f"Simplemem-{key}: {line}" for line in list(lines)[:_MOST_LISTED]]
     return "\n\n".join([*paragraphs, "\n".join(trailers)]) + "\n"
-
-
-def _did(version: Version) -> str:
-    to = f" to {name_of(version.new_path)}" if version.new_path and version.new_path != version.path else ""
-    return f"{version.op} {name_of(version.path)}{to}"
 
 
 def _line(text: str, most: int = _LONGEST_LINE) -> str:

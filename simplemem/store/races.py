@@ -42,27 +42,19 @@ def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | Non
         if both is not None and both[1].clean:
             return both[1].text
     else:
-        seen = _text_of(core, current) if accepting else base
         if making.whole and encoded(making.make(read_note(file.data))) == file.data:
             return None
-        if seen is not None and _is_made(core, file, making, base, seen, accepting=bool(accepting)):
+        seen = _text_of(core, current) if accepting else base
+        made = _merged(base, making, seen) if seen is not None else None
+        if seen is not None and made is not None and made[1].clean and _is_made(core, file, seen, made[1].text):
             return None
     raise _lost(core, file, base, both)
 
 
-def _is_made(core: Core, file: File, making: Making, base: bytes | None, seen: bytes, *, accepting: bool) -> bool:
-    """Whether the note is what this very call would have made, of its base or of the merge with what was `seen` then.
-    Conflict, and nothing offered, when that was made earlier and others followed: its answer may have been lost, and what
-    is offered for a repetition would add the same once more."""
-    text = None
-    if accepting:
-        both = _merged(base, making, seen)
-        text = both[1].text if both is not None and both[1].clean else None
-    else:
-        with suppress(SimplememError):  # an edit that does not fit was never made
-            text = making.make(read_note(seen))
-    if text is None:
-        return False
+def _is_made(core: Core, file: File, seen: bytes, text: str) -> bool:
+    """Whether the note is the text that this very call would have made of what was `seen` then. Conflict, and nothing
+    offered, when that was made earlier and others followed: its answer may have been lost, and what is offered for a
+    repetition would add the same once more."""
     if _is_but_for_its_time(text, file.data) if text != read_note(seen).text else seen == file.data:
         return True
     for version in core.changes.of(file.path, _RECENT):
@@ -71,13 +63,10 @@ def _is_made(core: Core, file: File, making: Making, base: bytes | None, seen: b
         if version.before == sha256(seen) and version.before != version.after:
             made = core.vault.history.content(version.after or "")
             if made is not None and _is_but_for_its_time(text, made):
-                raise Conflict(
-                    f"this very change of {name_of(file.path)} was made already, as {version.id}, and the note has "
-                    "changed since",
-                    current_sha256=file.sha256,
-                    diff=unified_diff(made, file.data, WHAT_YOU_HAD),
-                    hint="Read it: there may be nothing left to do.",
-                )
+                message = f"this very change of {name_of(file.path)} was made already, as {version.id}"
+                diff, hint = unified_diff(made, file.data, WHAT_YOU_HAD), "Read it: there may be nothing left to do."
+                message = f"{message}, and the note has changed since"
+                raise Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint)
     return False
 
 

@@ -329,15 +329,14 @@ class EnhancedStore:
     def conflict_merges(self, name: str | None = None) -> tuple[ConflictMerge, ...]:
         """What a merge would make of a conflict copy, or of all those of a note, by its name; without one, of all there
         are. Writes nothing."""
-        found = self.conflict_copies() if name is None else conflicts.copies_meant(self._core, name)
-        return conflicts.previews(self._core, found)
+        return conflicts.conflict_merges(self._core, name)
 
     def merge_conflict(
         self, merge: ConflictMerge, *, keep: Keep = "merge", who: str = "", tool: str = "conflicts", reason: str = ""
     ) -> ConflictMerged:
         """Write what `conflict_merges` has shown, and put the copy into the trash, as one change. `keep` may be "note" or
         "copy" to have only the one, or "marked" to have both where they differ."""
-        return conflicts.carry_out(self._core, merge, keep, Change(tool, who, reason))
+        return conflicts.merge_conflict(self._core, merge, keep, Change(tool, who, reason))
 
     # -- looking at itself
 

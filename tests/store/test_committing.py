@@ -318,7 +318,6 @@ def test_repositories_of_every_kind_are_committed_to_or_it_is_said_why_not(
 def test_a_commit_waits_until_the_repository_is_free(
     git: Any, vault: Path, write: Write, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simplemem.store.committing._AGAIN", 0.1)
     write("a.md", "one\n")
     git.commit("Begin")
     folder = vault / ".git"
