@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from simplemem.cli.command import Answer, agree, can_ask, command, finish, preview
+from simplemem.cli.command import Answer, agree, command, finish, preview
 from simplemem.cli.opening import WHO, finishing, opened, progress_bar
 from simplemem.cli.options import VaultOption, YesOption, argument, complete_name, flag, option
 from simplemem.cli.text import diff_lines, one_line
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
-_MOST_NOTES = 20  # of one kind that are named when all checks are asked for
-_STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
+_STYLES = {"note": "dim", "warning": "yellow", "error": "bold red"}
 _Keep = Literal["note", "copy", "marked", "merge"]
 _KEEPS: dict[str, _Keep] = {"note": "note", "copy": "copy", "both": "marked", "": "merge"}
 _NONE: list[Part] = [("No conflict copies.", "green")]
@@ -40,7 +39,6 @@ def doctor(
     ] = None,
     dry_run: Annotated[bool, flag("--dry-run", "With --fix: show what it would do, and do none.")] = False,
     yes: YesOption = False,
-    strict: Annotated[bool, flag("--strict", "End with 1 for a note as well.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
     """Check the vault, its index and the disk they are on. Ends with 0 when there is nothing, or notes only; with 1 for
@@ -49,7 +47,7 @@ def doctor(
     It compares the index with one made anew, and looks for broken links and what they may mean, headers that cannot be
     read, names that collide, secrets and conflict copies. Without `--fix` it changes nothing.
 
-    The checks: index, vectors, headers, notes, names, links, conflicts, secrets, place.
+    The checks: index, headers, notes, names, links, conflicts, secrets, place.
 
     $ simplemem doctor
     $ simplemem doctor --only links,headers --json
@@ -61,36 +59,36 @@ def doctor(
     checks = [name.strip() for names in only or () for name in names.split(",")]
     mending: Mending | None = None
     mended: Mended | None = None
-    with opened(vault, embed=not checks or "vectors" in checks) as store:
+    with opened(vault) as store:
         try:
             with progress_bar() as progress:
-                if fix:
-                    mending = store.plan_mending(progress, only=checks)
-                    findings = mending.findings if dry_run else mending.left
-                else:
-                    findings = store.doctor(progress, only=checks)
+                mending = store.plan_mending(progress, only=checks) if fix else None
+                findings = mending.left if mending is not None else store.doctor(progress, only=checks)
         except Invalid as error:
             raise typer.BadParameter(f"{error.message}. {error.hint}") from error
-        if mending is not None and mending.changes and not dry_run:
+        if mending is not None and dry_run:
+            findings = mending.findings
+        elif mending is not None and mending.changes:
             preview(Answer({}, _changes(mending)))
             what = f"change {counted(len(mending.changes), 'file')} in one step"
             refused, hint = f"this would {what}", "See it with --dry-run; agree with --yes."
             agree(f"{what.capitalize()}?", refused=refused, hint=hint, yes=yes)
             finish()
             mended = store.mend(mending, who=WHO)
-    failed = any(strict or finding.level != "note" for finding in findings)
-    facts = {"ok": not failed, "findings": [each.as_dict() for each in findings]}
-    lines = [*_findings(findings, whole=bool(checks)), [_sum(findings)]]
-    if mending is None:
-        return Answer(facts, lines, failed=failed)
-    changes = [{"path": each.path, "what": [*each.what], "diff": each.diff} for each in mending.changes]
-    fixed = {"done": mended is not None, "changes": changes, "unmended": [*mending.unmended]}
-    if mended is None:
+    failed = any(finding.level != "note" for finding in findings)
+    facts: dict[str, Any] = {"ok": not failed, "findings": [each.as_dict() for each in findings]}
+    lines, warnings = _findings(findings), mending.unmended if mending is not None else ()
+    if mending is not None:
+        changes = [{"path": each.path, "what": [*each.what], "diff": each.diff} for each in mending.changes]
+        facts["fix"] = {"done": mended is not None, "changes": changes, "unmended": [*mending.unmended]}
         above = _changes(mending) or [[("Nothing can be mended without a person.", "green")]]
-        return Answer(facts | {"fix": fixed}, [*above, *lines], warnings=mending.unmended, failed=failed)
-    done: Part = (f"Mended {counted(len(mended.changed), 'file')} in one step", "green")
-    said: list[Part] = [done, f"; undo with: simplemem undo {mended.version}"]
-    return Answer(facts | {"fix": fixed | mended.as_dict()}, [said, *lines], warnings=mended.warnings, failed=failed)
+        if mended is not None:
+            facts["fix"] |= mended.as_dict()
+            warnings = mended.warnings
+            done = (f"Mended {counted(len(mended.changed), 'file')} in one step", "green")
+            above = [[done, f"; undo with: simplemem undo {mended.version}"]]
+        lines = [*above, *lines]
+    return Answer(facts, lines, warnings=warnings, failed=failed)
 
 
 def _changes(mending: Mending) -> list[list[Part]]:
@@ -101,35 +99,22 @@ def _changes(mending: Mending) -> list[list[Part]]:
     return lines
 
 
-def _findings(findings: Sequence[Finding], *, whole: bool) -> list[list[Part]]:
-    """All findings, or of many notes of one kind the first."""
+def _findings(findings: Sequence[Finding]) -> list[list[Part]]:
+    """All findings, the worst last, where a person looks first; and their sum."""
+    if not findings:
+        return [[("All is well.", "green")]]
     lines: list[list[Part]] = []
-    notes = Counter[str]()
-    for finding in findings:
-        notes[finding.check] += finding.level == "note"
-        if finding.level == "note" and notes[finding.check] > _MOST_NOTES and not whole:
-            continue
+    levels = Counter[str](finding.level for finding in findings)
+    for finding in sorted(findings, key=lambda finding: list(_STYLES).index(finding.level)):
         place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
         level, check = (f"{finding.level}: ", _STYLES[finding.level]), (f"  [{finding.check}]", "dim")
         lines.append([level, (place, "cyan"), one_line(finding.message), check])
         lines += [["  ", (one_line(finding.hint), "dim")]] if finding.hint else []
         lines += [["  --fix would ", (one_line(finding.fix), "green")]] if finding.fix else []
-    for check_name, number in notes.items():
-        if number > _MOST_NOTES and not whole:
-            more = f"{number - _MOST_NOTES:,} more notes of this kind"
-            lines.append([(f"{more}: `simplemem doctor --only {check_name}` names them all.", "dim")])
-    return lines
-
-
-def _sum(findings: Sequence[Finding]) -> Part:
-    if not findings:
-        return "All is well.", "green"
-    levels = Counter[str](finding.level for finding in findings)
-    verdict = ", ".join(counted(levels[level], level) for level in _STYLES)
-    sure = sum(bool(finding.fix) for finding in findings)
-    if sure:
+    verdict = ", ".join(counted(levels[level], level) for level in ("error", "warning", "note"))
+    if sure := sum(bool(finding.fix) for finding in findings):
         verdict += f"; `simplemem doctor --fix` can mend {sure if sure < len(findings) else 'all of it'}"
-    return f"{verdict}.", "bold red" if levels["error"] else "yellow" if levels["warning"] else "green"
+    return [*lines, [(f"{verdict}.", next(style for level, style in reversed(_STYLES.items()) if levels[level]))]]
 
 
 # -- conflict copies
@@ -149,7 +134,6 @@ def conflicts(
         str,
         option("--keep", "note|copy|both", "Keep the text of one, or of both, marked in the note where they differ."),
     ] = "",
-    yes: YesOption = False,
     vault: VaultOption = None,
 ) -> Answer:
     """List the copies that synchronisers and git keep when a note was changed in two places, and merge them.
@@ -163,14 +147,11 @@ def conflicts(
     $ simplemem conflicts merge Kite --keep note
     $ simplemem conflicts merge --all
     """
-    if action not in (None, "merge") or (action is None and (every or dry_run or keep)):
-        raise typer.BadParameter("--all, --dry-run and --keep belong to `conflicts merge`")
-    if action and bool(names) == every:
-        raise typer.BadParameter("either the names of copies or notes, or --all")
-    if keep not in _KEEPS or (keep and every):
-        raise typer.BadParameter("--keep takes note, copy or both, for copies that are named")
+    merging = action == "merge" and bool(names) != every and keep in _KEEPS and not (keep and every)
+    if not merging and (action or every or dry_run or keep):
+        raise typer.BadParameter("conflicts, conflicts merge NAME [--keep note|copy|both] or conflicts merge --all")
     with opened(vault) as store:
-        if action is None:
+        if not merging:
             copies = store.conflict_copies()
             table: list[list[Part]] = [[(copy.path, "cyan"), f"of {copy.of}", (copy.maker, "dim")] for copy in copies]
             more: list[Part] = [("  see what differs with: simplemem conflicts merge NAME --dry-run", "dim")]
@@ -178,9 +159,7 @@ def conflicts(
             return Answer(facts, [more if copies else _NONE], table, gives_way=0)
         named = [store.conflict_merges(name) for name in names] if names else [store.conflict_merges()]
         merges = list({merge.copy.path: merge for found in named for merge in found}.values())
-        if dry_run:
-            return _planned(merges)
-        return _merged(store, merges, _KEEPS[keep], every=every, ask=not yes and can_ask())
+        return _planned(merges) if dry_run else _merged(store, merges, _KEEPS[keep], every=every)
 
 
 def _planned(merges: Sequence[ConflictMerge]) -> Answer:
@@ -191,32 +170,28 @@ def _planned(merges: Sequence[ConflictMerge]) -> Answer:
     return Answer({"merges": [merge.as_dict() for merge in merges]}, lines or [_NONE])
 
 
-def _merged(store: EnhancedStore, merges: Sequence[ConflictMerge], how: _Keep, *, every: bool, ask: bool) -> Answer:
+def _merged(store: EnhancedStore, merges: Sequence[ConflictMerge], keep: _Keep, *, every: bool) -> Answer:
     """Merge one after the other, each as a change of its own. What is left is named with the reason."""
     done: list[ConflictMerged] = []
-    left: list[dict[str, Any]] = []
+    left: list[dict[str, str]] = []
     for planned in merges:
         # A note with two copies has changed when the first is in it: the second is looked at again.
         merge = next(iter(store.conflict_merges(planned.copy.path)), planned) if done else planned
         why = ""
-        if how == "merge" and (merge.problem or merge.conflicts):
+        if keep == "merge" and (merge.problem or merge.conflicts):
             why = _verdict(merge)
-        elif how == "merge" and every and merge.removes:
+        elif keep == "merge" and every and merge.removes:
             why = "what both began as is not certain, and lines of the note would go: look, and merge it by its name"
         else:
             preview(_planned([merge]))
-            question = "Drop the copy?" if how == "note" else f"Write this to {merge.copy.of}?"
-            why = "left as it is" if ask and not typer.confirm(question) else ""
-        if not why:
             try:
                 with finishing():
-                    done.append(store.merge_conflict(merge, keep=how, who=WHO, tool="conflicts"))
-                continue
+                    done.append(store.merge_conflict(merge, keep=keep, who=WHO, tool="conflicts"))
             except SimplememError as error:
                 if len(merges) == 1:
                     raise
                 why = error.message
-        left.append({"copy": merge.copy.path, "of": merge.copy.of, "why": why})
+        left += [{"copy": merge.copy.path, "of": merge.copy.of, "why": why}] if why else []
     lines: list[list[Part]] = []
     for each in done:
         lines += [[("Merged " if each.changed else "Dropped ", "green"), (each.copy, "cyan")], undo_with(each.version)]

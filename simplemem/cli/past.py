@@ -17,7 +17,7 @@ from simplemem.note.words import counted
 if TYPE_CHECKING:
     from simplemem.cli.output import Screen
     from simplemem.cli.text import Part
-    from simplemem.memory import HistoryEntry, Restored, Undone, UndoneMany
+    from simplemem.memory import Restored, Undone, UndoneMany
 
 commands = typer.Typer()
 _PANEL = "Go back"
@@ -45,30 +45,26 @@ def history(
     $ simplemem history --by claude-ai --since yesterday
     $ simplemem history --limit 100 --json
     """
-    if blame and name is None:
-        raise Invalid("--blame is of one note", hint="simplemem history NAME --blame")
+    lines: list[list[Part]] = []
     with opened(vault) as store:
-        if blame and name is not None:
-            lines = store.blame(name)
-            table: list[list[Part]] = [
-                [line.who or line.kind, (ago(line.when) if line.when else "", "dim"), line.text] for line in lines
+        if blame:
+            if name is None:
+                raise Invalid("--blame is of one note", hint="simplemem history NAME --blame")
+            blamed = store.blame(name)
+            lines = [
+                [each.who or each.kind, (ago(each.when) if each.when else "", "dim"), each.text] for each in blamed
             ]
-            return Answer({"name": store.resolve(name), "lines": [line.as_dict() for line in lines]}, table=table)
+            return Answer({"name": store.resolve(name), "lines": [each.as_dict() for each in blamed]}, table=lines)
         entries = store.history(name, limit=limit, diff=diff, by=by, tool=tool, since=since, until=until)
     facts = {"versions": [entry.as_dict() for entry in entries]}
-    if not diff:
-        return Answer(facts, [] if entries else [["No changes."]], table=[_change(entry) for entry in entries])
-    shown: list[list[Part]] = []
+    table: list[list[Part]] = []
     for entry in entries:
-        shown += [[part for cell in _change(entry) for part in (cell, "  ")], *diff_lines(entry.diff), []]
-    return Answer(facts, shown or [["No changes."]])
-
-
-def _change(entry: HistoryEntry) -> list[Part]:
-    name = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
-    who = " ".join(filter(None, (entry.who, entry.tool)))
-    when, why = ago(entry.when), one_line(entry.reason)
-    return [(entry.version, "yellow"), entry.op, (name, "cyan"), (when, "dim"), (who, "dim"), (why, "dim")]
+        title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
+        said = (ago(entry.when), " ".join(filter(None, (entry.who, entry.tool))), one_line(entry.reason))
+        table.append([(entry.version, "yellow"), entry.op, (title, "cyan"), *((each, "dim") for each in said)])
+        if diff:
+            lines += [[part for cell in table.pop() for part in (cell, "  ")], *diff_lines(entry.diff), []]
+    return Answer(facts, lines if entries else [["No changes."]], table=table)
 
 
 @command(commands, _PANEL)
@@ -120,8 +116,7 @@ def restore(
 @renderer
 def _restored(restored: Restored, screen: Screen) -> None:
     when = restored.at if restored.at.startswith("before ") else f"at {restored.at}"
-    already = "" if restored.changed else "already "
-    screen.say((f"{restored.name} is {already}as it was {when}.", "green"))
+    screen.say((f"{restored.name} is {'' if restored.changed else 'already '}as it was {when}.", "green"))
     for warning in restored.warnings:
         screen.warn(warning)
 
@@ -148,16 +143,12 @@ def undo(
     $ simplemem undo --by claude-ai --since v40 --yes
     """
     if bool(by) != bool(since) or (by and what is not None) or (not by and (dry_run or yes)):
-        raise Invalid(
-            "--by and --since go together, without a version or a name",
-            hint="simplemem undo --by WHO --since WHEN [--dry-run]",
-        )
+        hint = "simplemem undo --by WHO --since WHEN [--dry-run]"
+        raise Invalid("--by and --since go together, without a version or a name", hint=hint)
     with opened(vault) as store:
         if not by:
-            if what is None:
-                # A text that was found after an editor's late save is listed too, but is no change.
-                changes = (entry.version for entry in store.history(limit=1000) if entry.op != "recovered")
-                what = next(changes, None)
+            if what is None:  # a text that was found after an editor's late save is listed too, but is no change
+                what = next((entry.version for entry in store.history(limit=1000) if entry.op != "recovered"), None)
             if what is None:
                 raise NotFound("there is nothing to undo", hint="Only changes made through simplemem are kept.")
             finish()

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import difflib
 import re
-import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 
 from simplemem.errors import Invalid, SimplememError
-from simplemem.index.audit import Difference, Row, differences
+from simplemem.index.audit import Difference, differences
 from simplemem.index.notes import stat_of
 from simplemem.index.reconcile import Progress
 from simplemem.memory import Finding
@@ -26,7 +26,6 @@ from simplemem.store.mending import check_links
 from simplemem.vault.place import file_system, is_shared, leaves_out_sidecar, synced_by
 
 _SHOWN = 20  # rows in which two indexes differ
-_LITTLE_ROOM = 200_000_000
 _PLACE = re.compile(r" \(line (\d+), column (\d+)\)$")
 _SERVED = "served and searched, but not changed by any tool"
 _ANEW = "`simplemem index --rebuild` makes it anew"
@@ -51,22 +50,21 @@ def examine(core: Core, only: Collection[str], progress: Progress | None) -> Ite
 
 
 def _check_headers(core: Core, _: Progress) -> Iterator[Finding]:
-    for path, problem in _problems(core):
-        if problem.startswith("its header"):
-            place = _PLACE.search(problem)
-            message = f"{_PLACE.sub('', problem)}; {_SERVED}"
+    for row in core.index.counts()["problems"]:
+        if row["problem"].startswith("its header"):
+            place, why = _PLACE.search(row["problem"]), _PLACE.sub("", row["problem"])
             line = int(place[1]) if place else 0
-            yield Finding("headers", "warning", path, message, "Mend it in an editor.", line)
+            yield Finding("headers", "warning", row["path"], f"{why}; {_SERVED}", "Mend it in an editor.", line)
 
 
 def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
     for path, why in core.not_indexed():
         hint = "Split it, or raise the setting index.max_note_mb." if why.endswith("are not indexed") else ""
         yield Finding("notes", "warning", path, why, hint)
-    for path, problem in _problems(core):
-        if not problem.startswith("its header"):
+    for row in core.index.counts()["problems"]:
+        if not row["problem"].startswith("its header"):
             hint = "Save it as UTF-8 in an editor; if it is no text, it wants another extension than .md."
-            yield Finding("notes", "warning", path, problem, hint)
+            yield Finding("notes", "warning", row["path"], row["problem"], hint)
 
 
 def _check_names(core: Core, _: Progress) -> Iterator[Finding]:
@@ -78,9 +76,8 @@ def _check_names(core: Core, _: Progress) -> Iterator[Finding]:
         for name in names:
             other = seen.setdefault(compare_key(name), name)
             if other != name and other.count("/") == name.count("/"):
-                yield Finding(
-                    "names", "warning", name, f"{of}{name} and {other} are the same name on some systems", hint
-                )
+                message = f"{of}{name} and {other} are the same name on some systems"
+                yield Finding("names", "warning", name, message, hint)
 
 
 def _check_conflicts(core: Core, _: Progress) -> Iterator[Finding]:
@@ -108,18 +105,13 @@ def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
             yield Finding("secrets", "warning", entry.path, f"{secret.kind}: {secret.shown}", hint, secret.line)
 
 
-def _problems(core: Core) -> list[tuple[str, str]]:
-    """The notes that must not be rewritten, and why."""
-    return [(row["path"], row["problem"]) for row in core.index.counts()["problems"]]
-
-
 # -- what the vault is on
 
 
 def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
     """A vault that something else carries to other computers. The notes are safe there; the index is better elsewhere."""
     root, index = core.vault.root, Path(core.index.path)
-    service, inside = synced_by(root), index.resolve().is_relative_to(core.vault.root.resolve())
+    service, inside = synced_by(root), index.resolve().is_relative_to(root.resolve())
     if service and inside and not (service == "Syncthing" and leaves_out_sidecar(root)):
         message = f"the vault is in a folder of {service}, and its index with it, which other computers may overwrite"
         yield Finding("place", "warning", "", message, _ELSEWHERE)
@@ -127,10 +119,6 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
         message = f"the vault is in a folder of {service}: the lock that keeps writers apart holds on one computer only"
         yield Finding("place", "note", "", message, "Notes changed on two computers at once come as conflict copies.")
     yield from on_disks(file_system(str(root)), file_system(str(index.parent)))
-    for what, folder in (("vault", root), ("index", index.parent)):
-        if (free := shutil.disk_usage(folder).free) < _LITTLE_ROOM:
-            message = f"the disk of the {what} has {free / 1e6:.0f} MB left"
-            yield Finding("place", "warning", "", message, "Free some space before it is full.")
 
 
 def on_disks(of_vault: str, of_index: str) -> Iterator[Finding]:
@@ -146,20 +134,6 @@ def on_disks(of_vault: str, of_index: str) -> Iterator[Finding]:
 # -- the index
 
 
-def _check_vectors(core: Core, _: Progress) -> Iterator[Finding]:
-    """What keeps notes from being found by meaning."""
-    try:
-        facts = core.embedding.facts()
-    except SimplememError as error:
-        yield Finding("vectors", "warning", "", error.message, error.hint)
-        return
-    if failure := facts["trouble"] or facts["last_failure"]:
-        yield Finding("vectors", "warning", "", failure)
-    for refused in facts["refused"]:
-        message = f"the embedder would not take all of its text, which is found by words only: {refused['why']}"
-        yield Finding("vectors", "warning", refused["path"], message)
-
-
 def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
     """The promise: rebuilt beside itself it is equal, row for row; but for the vectors, which are dear to make again."""
     damage = core.index.database.check()
@@ -167,14 +141,10 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
         yield Finding("index", "error", "", f"the index is damaged: {problem}", f"{_ANEW}.")
     for here, there in _differences(core, tell) if not damage else ():
         row = here or there or ("", "")
-        message = f"the index holds {_short(here)} where a rebuilt one holds {_short(there)}"
+        ours, theirs = ("nothing" if each is None else shorten(repr(each), 160) for each in (here, there))
+        message = f"the index holds {ours} where a rebuilt one holds {theirs}"
         path = str(row[1]) if len(row) > 1 else ""
         yield Finding("index", "error", path, message, f"{_ANEW}; please report how it came to this.")
-
-
-def _short(row: Row | None) -> str:
-    text = "nothing" if row is None else repr(row)
-    return text if len(text) <= 160 else text[:157] + "..."
 
 
 def _differences(core: Core, tell: Progress) -> list[Difference]:
@@ -185,24 +155,20 @@ def _differences(core: Core, tell: Progress) -> list[Difference]:
     fresh = core.sync_of(rebuilt)
 
     def compared() -> list[Difference]:
-        fresh.scan(tell)
         with core.index.database.reading() as ours, rebuilt.reading() as theirs:
-            found = differences(ours, theirs, vectors=False)
-            return list(islice(found, _SHOWN))
+            return list(islice(differences(ours, theirs, vectors=False), _SHOWN))
 
     try:
+        fresh.scan(tell)
         found = compared()
-        if not found:
-            return []
         # What another program changed since our index, or the one beside it, was updated is no difference.
-        now = {entry.path: stat_of(entry) for entry in core.vault.scan()}
-        known = core.index.known().items()
-        changed = fresh.scan().changed() | (now.keys() ^ before)
-        changed |= {path for path, row in known if now.get(path) != row.stat}
-        if changed:
+        now = {entry.path: stat_of(entry) for entry in core.vault.scan()} if found else {}
+        changed = {path for path, row in core.index.known().items() if now.get(path) != row.stat} if found else set()
+        if found and (changed := changed | fresh.scan().changed() | (now.keys() ^ before)):
             # Under the lock nobody writes through simplemem, and both are brought up to that moment.
             with nullcontext() if core.vault.read_only else core.vault.lock():
                 core.look_at(changed)
+                fresh.scan(tell)
                 found = compared()
         return found
     finally:
@@ -213,7 +179,6 @@ def _differences(core: Core, tell: Progress) -> list[Difference]:
 
 CHECKS: Mapping[str, Callable[[Core, Progress], Iterator[Finding]]] = {
     "index": _check_index,
-    "vectors": _check_vectors,
     "headers": _check_headers,
     "notes": _check_notes,
     "names": _check_names,

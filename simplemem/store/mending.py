@@ -9,7 +9,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
-from functools import cached_property
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
@@ -21,16 +20,13 @@ from simplemem.note.diff import unified_diff
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import read_note
 from simplemem.store.core import Core
-from simplemem.vault.links import Aim, Named, lead_links, name_key, resolve
+from simplemem.store.undo import carry_out
+from simplemem.vault.links import Aim, lead_links, name_key, resolve
 from simplemem.vault.vault import Change, Wish
 
 # Names that many folders have: the one that is elsewhere is not the one that was meant.
 _COMMON_NAMES = frozenset({"readme", "index", "untitled", "home", "notes", "note", "todo", "inbox", "log", "template"})
-_WHY = {
-    "name": "the only file of that name is {}",
-    "alias": "it is another name of {}",
-    "title": "it is the title of {}",
-}
+_WHY = {"name": "the only file of that name is", "alias": "it is another name of", "title": "it is the title of"}
 _EMPTY = sha256(b"").hexdigest()
 _MOST = 3  # candidates
 _MOST_ASKED = 100  # names that are compared with every other; a vault full of broken links must not take all day
@@ -53,10 +49,8 @@ def plan_mending(core: Core, findings: tuple[Finding, ...], only: Collection[str
     for finding, aim in _broken_links(core) if not only or "links" in only else ():
         if aim is not None:
             aims.setdefault(finding.path, {})[aim[0]] = aim[1]
-    named, changes, unmended = named_in_memory(core.index.files()), list[Mend](), list[str]()
-    left = {finding for finding in findings if not finding.fix}
+    named, changes, unmended = named_in_memory(core.index.files()), dict[str, Mend](), list[str]()
     for path in sorted(aims):
-        of_note = [finding for finding in findings if finding.path == path and finding.fix]
         try:
             core.vault.access.check(path, asked=True)
             file = core.vault.read(path)
@@ -64,20 +58,18 @@ def plan_mending(core: Core, findings: tuple[Finding, ...], only: Collection[str
             note.must_be_editable(path)
         except SimplememError as error:
             unmended.append(error.message)
-            left.update(of_note)
             continue
         text = lead_links(note, path, aims[path], named, core.conventions.link_format)
-        nowhere = {
-            link.target for link in read_note(text.encode()).links if resolve(link.target, path, named).path is None
-        }
-        if stubborn := sorted(nowhere & aims[path].keys()):
-            unmended.append(f"{path}: [[{', '.join(stubborn)}]] can be written in no way that leads there")
-            left.update(each for each in of_note if any(f"[[{target}]]" in each.fix for target in stubborn))
+        nowhere = {link.target for link in read_note(text.encode()).links if not resolve(link.target, path, named).path}
+        unmended += [
+            f"{path}: [[{target}]] can be written in no way that leads there" for target in nowhere & aims[path].keys()
+        ]
         if text.encode() != file.data:
             what = [f"[[{t}]] leads to {name_of(aim.path)}" for t, aim in aims[path].items() if t not in nowhere]
             diff = unified_diff(file.data, text.encode(), (path, path), most=None)
-            changes.append(Mend(path, tuple(what), diff, file.sha256, text))
-    return Mending(findings, tuple(each for each in findings if each in left), tuple(changes), tuple(unmended))
+            changes[path] = Mend(path, tuple(what), diff, file.sha256, text)
+    left = tuple(each for each in findings if not each.fix or each.path not in changes)
+    return Mending(findings, left, tuple(changes.values()), tuple(unmended))
 
 
 def mend(core: Core, mending: Mending, change: Change) -> Mended:
@@ -85,12 +77,9 @@ def mend(core: Core, mending: Mending, change: Change) -> Mended:
     if not mending.changes:
         return Mended("", (), mending.unmended)
     core.must_be_writable()
-    wishes = [Wish("update", each.path, before=each.sha256, data=each.text.encode()) for each in mending.changes]
-    paths = {wish.path for wish in wishes}
+    wishes = [Wish.update(each.path, each.sha256, each.text.encode()) for each in mending.changes]
     with core.vault.lock():
-        written = core.vault.carry_out(wishes, change)
-        warnings = core.indexed(paths, lambda: core.look_at(paths))
-        core.fill_soon()
+        written, warnings = carry_out(core, wishes, change)
     return Mended(written[0].version, tuple(each.path for each in written), (*mending.unmended, *warnings))
 
 
@@ -109,18 +98,17 @@ class _Likely(NamedTuple):
 def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:
     """Each broken link, and the target that it shall lead elsewhere where that is sure. What a conflict copy says, its note
     says as well; `[[{{title}}]]` in a template is no link yet."""
-    targets = _LikelyTargets(core)
+    broken = [link for link in core.index.links() if link.path is None and "{{" not in link.target]
+    targets = _LikelyTargets(core) if broken else None
     closed = {row["path"] for row in core.index.counts()["problems"]}
-    for link in core.index.links():
-        if link.path is not None or "{{" in link.target or link.source in targets.copies:
+    for link in broken:
+        if targets is None or link.source in targets.copies:
             continue
         likely = targets.of(link.target, link.source)
         names = tuple(map(name_of, likely.paths))
         message = f"[[{link.target}]] leads nowhere" + (f": {likely.why}" if likely.why else "")
         hint, fix, lead = f"Perhaps {' or '.join(names)}." if names else "", "", None
-        if likely.aim is not None and link.source in closed:
-            hint = f"It means {names[0]}; the header above it must be mended first."
-        elif likely.aim is not None:
+        if likely.aim is not None and link.source not in closed:
             hint, fix, lead = "", f"lead [[{link.target}]] to {names[0]}", (link.target, likely.aim)
         level: Literal["warning", "note"] = "warning" if names or likely.why else "note"
         yield Finding("links", level, link.source, message, hint, link.line, names, fix), lead
@@ -132,13 +120,18 @@ class _LikelyTargets:
     def __init__(self, core: Core) -> None:
         self._core = core
         known = core.index.known()
-        self.copies = frozenset(path for path, row in known.items() if row.is_copy)
-        self._files = frozenset(core.index.files()) - self.copies
-        self._by_key = named_in_memory(self._files)
+        self.copies = {path for path, row in known.items() if row.is_copy}
+        self._files = core.index.files() - self.copies
+        self._named_now = named_in_memory(self._files)
+        named_once = {path for each in core.changes.recent() for path in (each.path, each.new_path) if path}
+        self._named_then = named_in_memory(named_once - self._files)
         self._by_hash: dict[str, list[str]] = {}
         for path, row in known.items():
             if path not in self.copies and row.sha256 != _EMPTY:
                 self._by_hash.setdefault(row.sha256, []).append(path)
+        self._by_loose_name: dict[str, list[str]] = {}
+        for path in sorted(self._files):
+            self._by_loose_name.setdefault(_loose(base_name(path)), []).append(path)
         self._known: dict[tuple[str, str], _Likely] = {}
         self._asked = 0
 
@@ -151,7 +144,7 @@ class _LikelyTargets:
 
     def _by_history(self, target: str, source: str) -> _Likely | None:
         """Where the note is now that the link once meant, as far as the log tells; None when that is not certain."""
-        was = resolve(target, source, self._past).path
+        was = resolve(target, source, self._named_then).path
         changes = self._core.changes.lineage(was) if was is not None else []
         if was is None or not changes:
             return None
@@ -168,55 +161,37 @@ class _LikelyTargets:
             return _Likely((held[0],), Aim(held[0], was), f"what {name_of(now)} held is in {name_of(held[0])} now")
         return None
 
-    @cached_property
-    def _past(self) -> Named:
-        """The names of paths that the log knows, and where nothing lies any more."""
-        changes = self._core.changes.recent()
-        paths = {path for each in changes for path in (each.path, each.new_path) if path}
-        return named_in_memory(sorted(paths - self._files))
-
     def _by_name(self, target: str) -> _Likely:
         named = self._named(target)
         is_whole = not self._core.vault.access.hidden  # else the link may well lead to what is not seen from here
         if is_whole and len(named) == 1 and compare_key(base_name(target)) not in _COMMON_NAMES:
             ((path, how),) = named.items()
-            return _Likely((path,), Aim(path, path if how == "name" else ""), _WHY[how].format(name_of(path)))
+            return _Likely((path,), Aim(path, path if how == "name" else ""), f"{_WHY[how]} {name_of(path)}")
         return _Likely(self._near(target))
 
     def _named(self, target: str) -> dict[str, str]:
         """The files that bear this very name, elsewhere, and the notes that have it as an alias or a title."""
         key = name_key(target)
-        found = dict.fromkeys(self._by_key(key) or self._by_key(key + ".md"), "name")
+        found = dict.fromkeys(self._named_now(key) or self._named_now(key + ".md"), "name")
         _, _, titled, with_alias = self._core.index.called(compare_key(base_name(target)))
         for how, paths in (("alias", with_alias), ("title", titled)):
-            for path in paths:
-                if path not in self.copies:
-                    found.setdefault(path, how)
+            found |= dict.fromkeys((path for path in paths if path not in found and path not in self.copies), how)
         return found
 
     def _near(self, target: str) -> tuple[str, ...]:
         """The files of that very name, then those whose name is the same but for accents, spaces and marks, or a slip."""
-        loose, names = _loose_key(base_name(target)), self._by_loose_name
-        near = names.get(loose, [])
+        loose = _loose(base_name(target))
+        near = self._by_loose_name.get(loose, [])
         if loose and not near and self._asked < _MOST_ASKED:
             self._asked += 1
             # "Chapter 1" is no slip for "Chapter 2", nor one day for another.
-            like = [name for name in names if _digits(name) == _digits(loose) and abs(len(name) - len(loose)) < 4]
-            near = [path for name in get_close_matches(loose, like, _MOST, _LIKE) for path in names[name]]
+            digits = list(filter(str.isdigit, loose))
+            like = [name for name in self._by_loose_name if abs(len(name) - len(loose)) < 4]
+            like = [name for name in like if list(filter(str.isdigit, name)) == digits]
+            near = [path for name in get_close_matches(loose, like, _MOST, _LIKE) for path in self._by_loose_name[name]]
         return tuple(dict.fromkeys((*self._named(target), *near)))[:_MOST]
 
-    @cached_property
-    def _by_loose_name(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for path in sorted(self._files):
-            found.setdefault(_loose_key(base_name(path)), []).append(path)
-        return found
 
-
-def _loose_key(name: str) -> str:
+def _loose(name: str) -> str:
     """A name without case, accents, spaces and marks."""
     return "".join(char for char in unicodedata.normalize("NFKD", name).casefold() if char.isalnum())
-
-
-def _digits(name: str) -> str:
-    return "".join(char for char in name if char.isdigit())
