@@ -14,7 +14,6 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolRequestParams, Cal
 from pydantic import ValidationError
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.faces.arguments import from_json
 from simplemem.faces.face import Call, Tool
 from simplemem.faces.render import error_data, line
 from simplemem.server.door import Door
@@ -24,58 +23,48 @@ log = logging.getLogger("simplemem.server")
 Context = ServerRequestContext[Any, Any]
 
 
-class ToolCalls:
-    """Answers `tools/call`. `changed` is called after each change that succeeded, before its answer."""
+def tool_calls(
+    tools: tuple[Tool, ...], door: Door, changed: Callable[[], Awaitable[None]] | None = None
+) -> Callable[[Context, CallToolRequestParams], Awaitable[CallToolResult]]:
+    """What answers `tools/call`. `changed` is called after each change that succeeded, before its answer."""
+    by_name = {tool.name: tool for tool in tools}
 
-    def __init__(
-        self, tools: tuple[Tool, ...], door: Door, changed: Callable[[], Awaitable[None]] | None = None
-    ) -> None:
-        self._tools = {tool.name: tool for tool in tools}
-        self._unknown = tools[0].manner.unknown
-        self._door = door
-        self._changed = changed
-        self._data: dict[int, dict[str, Any]] = {}
-
-    async def __call__(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        tool = self._tools.get(params.name)
+    async def call(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        tool = by_name.get(params.name)
         if tool is None:
-            if words := self._unknown(params.name):
+            if words := tools[0].manner.unknown(params.name):
                 return _result(words, None, is_error=True)
             raise MCPError(INVALID_PARAMS, f"There is no tool {line(params.name, 60)!r}.")
         client = ctx.session.client_params
         who = line(f"{client.client_info.name} {client.client_info.version}", 100) if client else ""
-        lane = self._door.write if tool.writes else self._door.read
-        result = await lane(partial(perform, tool, self._door, params.arguments, who))
-        if tool.writes and not result.is_error and self._changed is not None:
-            await self._changed()
+        lane = door.write if tool.writes else door.read
+        result = await lane(partial(perform, tool, door, params.arguments, who))
+        if changed is not None and tool.writes and not result.is_error:
+            await changed()
         if result.structured_content:
-            self._data[id(ctx.session)] = result.structured_content
-            result.structured_content = {}
+            ctx.lifespan_context["data"], result.structured_content = result.structured_content, {}
         return result
 
-    async def around(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """What surrounds every request. Arguments that a model sent as a string of JSON are read. Known errors outside the
-        tools come with a hint; unexpected ones without their message. The data of an answer goes past the SDK, which would
-        copy and check it piece by piece, twice: of a whole graph that was a third of the call. It sees that there is some,
-        and decides whether the client's version has it."""
-        params = ctx.params or {}
-        sent = params.get("arguments")
-        if ctx.method == "tools/call" and isinstance(sent, str) and isinstance(read := from_json(sent or "{}"), dict):
-            ctx = replace(ctx, params={**params, "arguments": read})
-        try:
-            answer = await call_next(ctx)
-        except SimplememError as error:
-            raise MCPError(INVALID_PARAMS, line(error.message, 400), data=error_data(error)) from None
-        except (MCPError, ValidationError):
-            raise
-        except Exception as error:
-            log.exception("%s failed", line(ctx.method, 60))
-            raise MCPError(INTERNAL_ERROR, f"This failed inside simplemem ({type(error).__name__}).") from None
-        finally:
-            data = self._data.pop(id(ctx.session), None)
-        if data is not None and isinstance(answer, dict) and "structuredContent" in answer:
-            answer["structuredContent"] = data
-        return answer
+    return call
+
+
+async def around(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """What surrounds every request. Known errors outside the tools come with a hint; unexpected ones without their
+    message. The data of an answer goes past the SDK, which would copy and check it piece by piece, twice: of a whole graph
+    that was a third of the call. It sees that there is some, and decides whether the client's version has it."""
+    ctx = replace(ctx, lifespan_context={})
+    try:
+        answer = await call_next(ctx)
+    except SimplememError as error:
+        raise MCPError(INVALID_PARAMS, line(error.message, 400), data=error_data(error)) from None
+    except (MCPError, ValidationError):
+        raise
+    except Exception as error:
+        log.exception("%s failed", line(ctx.method, 60))
+        raise MCPError(INTERNAL_ERROR, f"This failed inside simplemem ({type(error).__name__}).") from None
+    if isinstance(answer, dict) and "structuredContent" in answer:
+        answer["structuredContent"] = ctx.lifespan_context.get("data", {})
+    return answer
 
 
 def perform(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str) -> CallToolResult:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,20 +38,15 @@ class Door:
         self._opening_now = threading.Lock()
         self._store: EnhancedStore | None = None
         self._tending = threading.Lock()
-        self._listener: Callable[[frozenset[str]], None] | None = None
         self._readers = ThreadPoolExecutor(_READERS, "read")
         self._writer = ThreadPoolExecutor(1, "write")
-        self._writing = threading.Lock()
 
     def store(self) -> EnhancedStore:
         """The store, opened now if nobody has yet. Call it in a thread: it may wait for other processes."""
         with self._opening_now:
             if self._store is None:
-                store = self._opening()
-                store.bench.expect_more()
-                self._store = store
-                if self._listener is not None:
-                    store.on_change(self._listener)
+                self._store = self._opening()
+                self._store.bench.expect_more()
             return self._store
 
     def tend(self) -> None:
@@ -65,38 +61,24 @@ class Door:
             log.exception("the vault cannot be opened")
             self._tending.release()  # a call of a tool tries again, and gets the whole error
 
-    def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
-        """Tell `listener` the names of memories that changed, from a thread of the store's. Once; never waits."""
-        self._listener = listener
-        if self._store is not None:
-            self._store.on_change(listener)
-
     async def read(self, work: Callable[[], T]) -> T:
         """Do something that only reads. Whoever is cancelled does not wait for it."""
-        return await self._do(self._readers, work)
+        done = await asyncio.get_running_loop().run_in_executor(self._readers, work)
+        self.tend()
+        return done
 
     async def write(self, work: Callable[[], T]) -> T:
         """Do something that writes, when its turn comes."""
-
-        def alone() -> T:
-            with self._writing:
-                return work()
-
-        return await self._do(self._writer, alone)
-
-    async def _do(self, lane: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-        done = await asyncio.get_running_loop().run_in_executor(lane, work)
+        done = await asyncio.get_running_loop().run_in_executor(self._writer, work)
         self.tend()
         return done
 
     def close(self, *, writing: float, closing: float) -> None:
         """Begin nothing more; let a write that has begun finish, within `writing` seconds, and the store close."""
         self._readers.shutdown(wait=False, cancel_futures=True)
-        self._writer.shutdown(wait=False, cancel_futures=True)
-        if self._writing.acquire(timeout=writing) and self._store is not None:
-            ending = threading.Thread(target=self._store.close, name="close", daemon=True)
-            ending.start()
-            ending.join(closing)
+        is_written = _within(writing, partial(self._writer.shutdown, cancel_futures=True))
+        if is_written and self._store is not None:
+            _within(closing, self._store.close)
 
     def sweep(self, seconds: float) -> None:
         """If a server died in a write, clear what it left, waiting no longer than that. Its temporary files are looked for
@@ -109,6 +91,12 @@ class Door:
 
         with suppress(OSError):
             if any(name.startswith(".simplemem-") for name in os.listdir(self._root)):
-                sweeping = threading.Thread(target=recover, name="sweep", daemon=True)
-                sweeping.start()
-                sweeping.join(seconds)
+                _within(seconds, recover)
+
+
+def _within(seconds: float, work: Callable[[], object]) -> bool:
+    """Whether the work is done within so many seconds; beyond them nobody waits for it."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return not thread.is_alive()

@@ -28,8 +28,10 @@ class _Line(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         when = self.formatTime(record, "%Y-%m-%dT%H:%M:%S")
         line = f"{when} {record.levelname.lower()} {record.name}: {record.getMessage()}"
-        if record.exc_info and record.exc_info[1] is not None:
-            line += f" [{_failure(record.exc_info[1])}]"
+        if record.exc_info and (error := record.exc_info[1]) is not None:
+            places = reversed(traceback.extract_tb(error.__traceback__)[-8:])  # nearest first
+            path = " < ".join(f"{os.path.basename(each.filename)}:{each.lineno} {each.name}" for each in places)
+            line += f" [{type(error).__name__}{' at ' if path else ''}{path}]"
         return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
@@ -49,9 +51,11 @@ def log_to_stderr(level: str) -> Callable[[], None]:
     for noisy in ("mcp", "asyncio", "watchfiles"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
     logging.captureWarnings(True)
-    threading.excepthook = lambda args: _failed(f"the thread {args.thread.name if args.thread else ''}", args.exc_value)
-    sys.unraisablehook = lambda args: _failed("clearing up", args.exc_value)
-    sys.excepthook = lambda _kind, error, _trace: _failed("the server", error)
+    threading.excepthook = lambda args: log.error(
+        "the thread %s failed", args.thread and args.thread.name, exc_info=args.exc_value
+    )
+    sys.unraisablehook = lambda args: log.error("clearing up failed", exc_info=args.exc_value)
+    sys.excepthook = lambda _kind, error, _trace: log.error("the server failed", exc_info=error)
 
     def last_words() -> None:
         waiting = threading.Thread(target=writer.stop, daemon=True)
@@ -63,15 +67,4 @@ def log_to_stderr(level: str) -> Callable[[], None]:
 
 def log_lost_task(_loop: Any, context: dict[str, Any]) -> None:
     """Have the event loop log a task that failed unheard; by itself it would print the task with its exception."""
-    _failed("a task of the event loop", context.get("exception"))
-
-
-def _failed(where: str, error: BaseException | None) -> None:
-    log.error("%s failed%s", where, f" [{_failure(error)}]" if error is not None else "")
-
-
-def _failure(error: BaseException) -> str:
-    """An exception without its message: its kind, and where in the code it came from, nearest last."""
-    places = traceback.extract_tb(error.__traceback__)[-8:]
-    path = " < ".join(f"{os.path.basename(place.filename)}:{place.lineno} {place.name}" for place in reversed(places))
-    return f"{type(error).__name__} at {path}" if path else type(error).__name__
+    log.error("a task of the event loop failed", exc_info=context.get("exception"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -25,7 +25,7 @@ Tell me what my memories say about: {topic}
 
 Answer from the passages below and name the memory each fact is from. If they are not enough, look further
 with search_memories and read_memory. If the memories do not say it, say so.
-""").strip()
+""")
 
 REMEMBER = joined("""
 {subject}
@@ -35,7 +35,7 @@ is still true, and correct what is not rather than add beside it. If there is no
 a few sentences, a telling name and title, a description of one line, tags, and [[links]] to the people and
 projects it touches. Keep dates and reasons. Leave out what can be looked up elsewhere, and all secrets.
 Then tell me in one line what you wrote and where.
-""").strip()
+""")
 
 REVIEW = joined("""
 Let us review my memories changed since {since}{tagged}.
@@ -43,58 +43,52 @@ Let us review my memories changed since {since}{tagged}.
 Read those that look unfinished, outdated or double. Then tell me briefly: what was decided or learnt, what
 is still open (tags like todo), what contradicts something else, and what should be merged, linked or
 archived. Change nothing before I agree.
-""").strip()
+""")
 
 
-def recall(store: EnhancedStore, given: Mapping[str, str]) -> str:
+def recall(store: EnhancedStore, topic: str) -> str:
     """What do my memories say about a topic?"""
-    pack = store.context(given["topic"], budget_tokens=2000)
-    head = RECALL.format(topic=line(given["topic"], 300))
-    return answer(
-        head if pack.text else f"{head}\n\nA first search found nothing.",
-        pack.text,
-        index_line(pack.index, pack.degraded),
-    )
+    pack = store.context(topic, budget_tokens=2000)
+    head = RECALL.format(topic=line(topic, 300)).strip()
+    head += "" if pack.text else "\n\nA first search found nothing."
+    return answer(head, pack.text, index_line(pack.index, pack.degraded))
 
 
-def remember(_store: EnhancedStore, given: Mapping[str, str]) -> str:
+def remember(_store: EnhancedStore, what: str = "") -> str:
     """Write something down as a memory, or what matters of this conversation."""
-    what = given.get("what", "").strip()
-    return REMEMBER.format(subject=f"Remember this: {what}" if what else "Remember what matters of our conversation.")
+    subject = f"Remember this: {what.strip()}" if what.strip() else "Remember what matters of our conversation."
+    return REMEMBER.format(subject=subject).strip()
 
 
-def review(store: EnhancedStore, given: Mapping[str, str]) -> str:
+def review(store: EnhancedStore, since: str = "last week", tag: str = "") -> str:
     """Look through what changed of late and what is still open."""
     from simplemem.memory import Filter
 
-    since, tag = given.get("since", "").strip() or "last week", given.get("tag", "").strip()
     page = store.list(filter=Filter.of(since=since, tags=tag or None), sort="modified", limit=40)
-    head = REVIEW.format(since=line(since, 60), tagged=f" with the tag {line(tag, 60)}" if tag else "")
+    tagged = f" with the tag {line(tag, 60)}" if tag else ""
+    head = REVIEW.format(since=line(since, 60), tagged=tagged).strip()
     lines = [
         f"- {day(each.modified)} **{line(each.name)}** {line(each.description or each.title, 120)} "
         f"{tags_line(each.tags)}".rstrip()
         for each in page.items
     ]
     more = f"({page.total} in all; list_memories shows the rest.)" if page.total > len(lines) else ""
-    return answer(head if lines else f"{head}\n\nThere is none.", "\n".join(lines), more, index_line(page.index))
+    head += "" if lines else "\n\nThere is none."
+    return answer(head, "\n".join(lines), more, index_line(page.index))
 
 
-_ARGUMENTS = {
-    recall: {"topic": "What it is about"},
-    remember: {"what": "What to remember; empty for this conversation"},
-    review: {"since": '"last week" (the default), "yesterday", 2026-01-24', "tag": "Only memories with this tag"},
-}
+def _prompt(write: Callable[..., str], **arguments: str) -> types.Prompt:
+    shown = [types.PromptArgument(name=n, description=about, required=n == "topic") for n, about in arguments.items()]
+    name = write.__name__
+    return types.Prompt(name=name, title=name.capitalize(), description=write.__doc__, arguments=shown)
+
+
+_WRITERS: Mapping[str, Callable[..., str]] = {"recall": recall, "remember": remember, "review": review}
+_SINCE = '"last week" (the default), "yesterday", 2026-01-24'
 PROMPTS = {
-    write.__name__: types.Prompt(
-        name=write.__name__,
-        title=write.__name__.capitalize(),
-        description=write.__doc__,
-        arguments=[
-            types.PromptArgument(name=name, description=about, required=name == "topic")
-            for name, about in arguments.items()
-        ],
-    )
-    for write, arguments in _ARGUMENTS.items()
+    "recall": _prompt(recall, topic="What it is about"),
+    "remember": _prompt(remember, what="What to remember; empty for this conversation"),
+    "review": _prompt(review, since=_SINCE, tag="Only memories with this tag"),
 }
 
 
@@ -110,24 +104,25 @@ class Prompts:
     async def get(self, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if (prompt := PROMPTS.get(params.name)) is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no prompt {line(params.name, 60)!r}.")
-        given = {name: value for name, value in (params.arguments or {}).items() if value}
+        sent = params.arguments or {}
+        given = {each.name: sent[each.name] for each in prompt.arguments or [] if sent.get(each.name, "").strip()}
         if missing := [each.name for each in prompt.arguments or [] if each.required and each.name not in given]:
             raise MCPError(types.INVALID_PARAMS, f"The prompt {params.name} needs {missing[0]!r}.")
-        write = next(each for each in _ARGUMENTS if each.__name__ == params.name)
-        text = await self._door.read(lambda: write(self._door.store(), given))
+        text = await self._door.read(lambda: _WRITERS[params.name](self._door.store(), **given))
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
     async def complete(self, _ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        typed = params.argument.value
+        argument = params.argument
 
         def find() -> list[str]:
-            store = self._door.store()
-            if params.argument.name in ("topic", "name"):
-                return store.names(typed, limit=_MOST_COMPLETIONS + 1)
-            start = typed.lstrip("#").casefold() if params.argument.name == "tag" else None
-            counted = sorted(store.tags().items(), key=lambda pair: (-pair[1], pair[0]))
-            return [tag for tag, _ in counted if start is not None and tag.casefold().startswith(start)]
+            if argument.name in ("topic", "name"):
+                return self._door.store().names(argument.value, limit=_MOST_COMPLETIONS + 1)
+            if argument.name != "tag":
+                return []
+            counted = sorted(self._door.store().tags().items(), key=lambda pair: (-pair[1], pair[0]))
+            start = argument.value.lstrip("#").casefold()
+            return [tag for tag, _ in counted if tag.casefold().startswith(start)]
 
         found = await self._door.read(find)
         shown = found[:_MOST_COMPLETIONS]

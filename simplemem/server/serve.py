@@ -13,6 +13,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from simplemem.faces.face import Face, Tool
     from simplemem.server.door import Door
-    from simplemem.server.wire import Answers, Messages
     from simplemem.store import EnhancedStore
 
 log = logging.getLogger("simplemem.server")
@@ -99,7 +99,7 @@ def serve_stdio(
     gc.enable()
     code = 0
     try:
-        anyio.run(_converse, server, face, wire)
+        anyio.run(converse, server, face, wire)
     except BaseException:
         log.exception("the server ended")
         code = 1
@@ -116,23 +116,20 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
     from mcp_types import ListToolsResult
     from mcp_types import Tool as ShownTool
 
-    from simplemem.server.calls import ToolCalls
-    from simplemem.server.resources import GraphResource, NoteResources
+    from simplemem.server.calls import around, tool_calls
+    from simplemem.server.resources import Resources
     from simplemem.version import __version__
 
     async def list_tools(_ctx: Any, _params: Any) -> ListToolsResult:
         asyncio.get_running_loop().call_later(_AFTER_THE_LIST, door.tend)
         return ListToolsResult(tools=[ShownTool.model_validate(tool.listing()) for tool in tools])
 
+    resources = Resources(door, is_graph=face.known_as is not None)
     more: dict[str, Any] = {}
-    if face.known_as is not None:
-        resources: Any = GraphResource(door)
-        calls = ToolCalls(tools, door, resources.tell)
-    else:
+    if face.known_as is None:
         from simplemem.server.prompts import Prompts
 
-        prompts, resources = Prompts(door), NoteResources(door)
-        calls = ToolCalls(tools, door)
+        prompts = Prompts(door)
         for_a_while = CacheHint(ttl_ms=300_000, scope="private")
         more = {
             "title": "simplemem",
@@ -148,7 +145,7 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
         name,
         version=version,
         on_list_tools=list_tools,
-        on_call_tool=calls,
+        on_call_tool=tool_calls(tools, door, resources.changed_here),
         on_list_resources=resources.shown,
         on_list_resource_templates=resources.templates,
         on_read_resource=resources.read,
@@ -157,29 +154,24 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
         on_subscriptions_listen=resources.listen,
         **more,
     )
-    server.middleware.append(calls.around)
+    server.middleware.append(around)
     return server
 
 
-async def _converse(server: Server[Any], face: Face, wire: tuple[int, int]) -> None:
+async def converse(server: Server[Any], face: Face, wire: tuple[int, int]) -> None:
+    """Serve until there are no more messages, or until a signal where this is the main thread. The graph memory servers
+    promise word of changed lists."""
+    from mcp.server.lowlevel.server import NotificationOptions
+
     from simplemem.server.logs import log_lost_task
     from simplemem.server.wire import stdio_wire
 
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(log_lost_task)
-    async with stdio_wire(*wire) as (messages, answers, close):
-        for number in (getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)):
-            try:
-                loop.add_signal_handler(number, close)
-            except NotImplementedError:  # Windows
-                signal.signal(number, lambda *_: loop.call_soon_threadsafe(close))
-        await talk(server, face, messages, answers)
-
-
-async def talk(server: Server[Any], face: Face, messages: Messages, answers: Answers) -> None:
-    """Serve until there are no more messages. The graph memory servers promise word of changed lists."""
-    from mcp.server.lowlevel.server import NotificationOptions
-
     is_graph = face.known_as is not None
     changes = NotificationOptions(tools_changed=is_graph, resources_changed=is_graph)
-    await server.run(messages, answers, server.create_initialization_options(changes))
+    async with stdio_wire(*wire) as (messages, answers, close):
+        if threading.current_thread() is threading.main_thread():
+            for number in (getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)):
+                signal.signal(number, lambda *_: loop.call_soon_threadsafe(close))
+        await server.run(messages, answers, server.create_initialization_options(changes))

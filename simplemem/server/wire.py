@@ -15,11 +15,12 @@ import select
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+import anyio.to_thread
 import mcp_types as types
 from mcp.shared.message import SessionMessage
 
@@ -49,38 +50,40 @@ async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Message
     answers, outward = anyio.create_memory_object_stream[SessionMessage](0)
     refusals = answers.clone()
     in_work: set[str | int] = set()
-    changed = asyncio.Condition()
-    written = anyio.Event()
+    answered = asyncio.Event()
 
-    async def drop(ident: Any) -> None:
-        async with changed:
-            if isinstance(ident, (str, int)):
-                in_work.discard(ident)
-            changed.notify_all()
+    async def until_unanswered_are(most: int) -> None:
+        while len(in_work) > most:
+            answered.clear()
+            await answered.wait()
+
+    def drop(ident: Any) -> None:
+        if isinstance(ident, (str, int)):
+            in_work.discard(ident)
+        answered.set()
 
     async def hand_over(message: Any) -> None:
         if isinstance(message, _Refusal):
             return await refusals.send(SessionMessage(message))
         if isinstance(message, types.JSONRPCRequest) and message.method != "subscriptions/listen":
-            async with changed:
-                await changed.wait_for(lambda: len(in_work) < _MOST_UNANSWERED)
-                in_work.add(message.id)
+            await until_unanswered_are(_MOST_UNANSWERED - 1)
+            in_work.add(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            await drop((message.params or {}).get("requestId"))  # a cancelled request has no answer
+            drop((message.params or {}).get("requestId"))  # a cancelled request has no answer
         return await into.send(SessionMessage(message))
 
     async def finish() -> None:
         with anyio.move_on_after(_GRACE):
-            async with changed:
-                await changed.wait_for(lambda: not in_work)
+            await until_unanswered_are(0)
         into.close()
 
     def read() -> None:
         # When the loop or the other side is gone there is nobody to read for any more.
         with suppress(CancelledError, RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            for line in lines(iter(lambda: _chunk(wire_in), b"")):
-                if line not in (b"", b"\r"):
-                    asyncio.run_coroutine_threadsafe(hand_over(_message(line)), loop).result()
+            with suppress(OSError):
+                for line in lines(iter(lambda: os.read(wire_in, 65536), b"")):
+                    if line not in (b"", b"\r"):
+                        asyncio.run_coroutine_threadsafe(hand_over(_message(line)), loop).result()
             asyncio.run_coroutine_threadsafe(finish(), loop).result()
 
     def watch() -> None:
@@ -93,40 +96,26 @@ async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Message
             loop.call_soon_threadsafe(into.close)
 
     async def write() -> None:
-        """Write what is sent, a line each. A thread of its own waits for a client that reads slowly."""
-        thread = ThreadPoolExecutor(1, "wire-out")
+        """Write what is sent, a line each, in a thread, which waits for a client that reads slowly."""
         try:
             async with outward:
                 async for each in outward:
-                    await loop.run_in_executor(thread, _write_all, wire_out, _line_of(each.message))
+                    line = _line_of(each.message)
+                    await anyio.to_thread.run_sync(_write_all, wire_out, line, abandon_on_cancel=True)
                     if isinstance(each.message, (types.JSONRPCResponse, types.JSONRPCError)):
-                        await drop(each.message.id)
+                        drop(each.message.id)
         except OSError:
             into.close()
-        finally:
-            thread.shutdown(wait=False, cancel_futures=True)
-            written.set()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(write)
         for work in (read, watch) if hasattr(select, "poll") else (read,):  # Windows cannot say who has gone
             threading.Thread(target=work, name=f"wire-{work.__name__}", daemon=True).start()
-        try:
-            yield messages, answers, into.close
-        finally:
-            # The last answers are on their way: let them out before the process ends.
-            refusals.close()
-            answers.close()
-            with anyio.move_on_after(_LAST_ANSWERS, shield=True):
-                await written.wait()
-            tasks.cancel_scope.cancel()
-
-
-def _chunk(wire: int) -> bytes:
-    try:
-        return os.read(wire, 65536)
-    except OSError:
-        return b""
+        yield messages, answers, into.close
+        # The last answers are on their way: let them out before the process ends.
+        refusals.close()
+        answers.close()
+        tasks.cancel_scope.deadline = anyio.current_time() + _LAST_ANSWERS
 
 
 def lines(chunks: Iterator[bytes], most: int = MOST_BYTES) -> Iterator[bytes | None]:
@@ -148,24 +137,22 @@ class _Refusal(types.JSONRPCError):
 
 def _message(line: bytes | None) -> Any:
     """A line as a message, or as our refusal about it. Half a surrogate pair, as JavaScript sends it, is read as U+FFFD."""
+    ident, code, why = None, types.INVALID_REQUEST, "this is not a JSON-RPC 2.0 message"
     if line is None:
-        return _refusal(None, types.INVALID_REQUEST, f"the message is longer than {MOST_BYTES // 1024 // 1024} MB")
-    with suppress(ValueError):
-        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return _refusal(None, types.PARSE_ERROR, "this line is not JSON")
-    if b"\\ud" in line.lower():
+        why = f"the message is longer than {MOST_BYTES // 1024 // 1024} MB"
+    else:
+        read = types.jsonrpc_message_adapter.validate_json
         with suppress(ValueError):
-            return types.jsonrpc_message_adapter.validate_json(_in_utf8(found), by_name=False)
-    ident = found.get("id") if isinstance(found, dict) else None
-    known = ident if isinstance(ident, (str, int)) and not isinstance(ident, bool) else None
-    return _refusal(known, types.INVALID_REQUEST, "this is not a JSON-RPC 2.0 message")
-
-
-def _refusal(ident: str | int | None, code: int, message: str) -> _Refusal:
-    return _Refusal(jsonrpc="2.0", id=ident, error=types.ErrorData(code=code, message=message))
+            return read(line, by_name=False)
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            code, why, found = types.PARSE_ERROR, "this line is not JSON", None
+        with suppress(ValueError):
+            return read(_in_utf8(found), by_name=False)
+        known = found.get("id") if isinstance(found, dict) else None
+        ident = known if isinstance(known, (str, int)) and not isinstance(known, bool) else None
+    return _Refusal(jsonrpc="2.0", id=ident, error=types.ErrorData(code=code, message=why))
 
 
 def _line_of(message: Any) -> bytes:

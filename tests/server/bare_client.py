@@ -18,8 +18,7 @@ import anyio
 from simplemem.config import load_settings
 from simplemem.faces.profiles import PROFILES, choose
 from simplemem.server.door import Door
-from simplemem.server.serve import assemble, talk
-from simplemem.server.wire import stdio_wire
+from simplemem.server.serve import assemble, converse
 from simplemem.store import open_store
 
 PATIENCE = 30.0
@@ -200,12 +199,8 @@ class Inside(Bare):
         door = Door(vault, lambda: open_store(vault, settings=own, read_only=own.read_only))
         tools = tuple(tool for tool in choose(face) if not (no_delete and tool.deletes))
 
-        async def serve() -> None:
-            async with stdio_wire(theirs_in, theirs_out) as (messages, answers, _):
-                await talk(assemble(face, tools, door), face, messages, answers)
-
         def run() -> None:
-            anyio.run(serve)
+            anyio.run(converse, assemble(face, tools, door), face, (theirs_in, theirs_out))
             door.close(writing=1, closing=5)
             os.close(theirs_in)
             os.close(theirs_out)

@@ -11,7 +11,7 @@ import pytest
 from mcp_types import SubscribeRequestParams
 
 from simplemem.server.door import Door
-from simplemem.server.resources import CHANGES, NoteResources, name_in, uri_of
+from simplemem.server.resources import CHANGES, Resources, name_in, uri_of
 from simplemem.store import EnhancedStore
 
 
@@ -31,7 +31,7 @@ class Deaf:
 def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(vault: Path) -> None:
     async def body() -> None:
         door = Door(vault, lambda: EnhancedStore(vault))
-        resources, client = NoteResources(door), Deaf()
+        resources, client = Resources(door), Deaf()
         for uri in ("memory://a", "memory://b", CHANGES):
             await resources.subscribe(cast("Any", client), SubscribeRequestParams(uri=uri))
         for k in range(500):
