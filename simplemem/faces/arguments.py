@@ -8,11 +8,22 @@ An unknown argument is named in the answer: a reading tool ignores it, a writing
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from urllib.parse import unquote
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
 
 from simplemem.errors import Invalid
 
@@ -20,6 +31,7 @@ if TYPE_CHECKING:
     from simplemem.memory import Filter
 
 T = TypeVar("T")
+_SHA = re.compile(r"[0-9a-f]{12,64}(\+[0-9a-f]{12,64})?")
 
 
 class Arguments(BaseModel):
@@ -31,8 +43,8 @@ class Arguments(BaseModel):
 def read_arguments(
     model: type[BaseModel], names: Mapping[str, Sequence[str]], sent: Mapping[str, Any] | None, *, strict: bool
 ) -> tuple[BaseModel, list[str]]:
-    """The arguments as `model`, and a line about those that were ignored. Raises Invalid naming all that is wrong.
-    `names` are the names that each argument goes by."""
+    """The arguments as `model`, and a line about those that were ignored. Raises Invalid naming all that is wrong, never
+    the value itself: it may be a whole note. `names` are the names that each argument goes by."""
     given = {key: value for key, value in (sent or {}).items() if value is not None}
     known = {spelling for name, spellings in names.items() for spelling in (name, *spellings)}
     strange = ", ".join([repr(key[:40]) for key in given if key not in known][:5])
@@ -42,16 +54,15 @@ def read_arguments(
     try:
         read = model.model_validate(given)
     except ValidationError as error:
-        raise Invalid("; ".join(dict.fromkeys(_wrong(error))) + ".", hint=takes) from None
+        wrong: dict[str, None] = {}
+        for each in error.errors(include_url=False, include_context=False, include_input=False):
+            where = ".".join(str(part) for part in each["loc"] if not str(part).startswith("function-")) or "arguments"
+            is_missing = each["type"] == "missing" and len(each["loc"]) == 1
+            wrong[
+                f"{where!r} is needed" if is_missing else f"{where!r}: {each['msg'].removeprefix('Value error, ')}"
+            ] = None
+        raise Invalid("; ".join(wrong) + ".", hint=takes) from None
     return read, [f"The argument {strange} is not known here and was passed over."] if strange else []
-
-
-def _wrong(error: ValidationError) -> Iterator[str]:
-    """Which arguments are wrong, in words. Never the value itself: it may be a whole note."""
-    for each in error.errors(include_url=False, include_context=False, include_input=False):
-        where = ".".join(str(part) for part in each["loc"] if not str(part).startswith("function-")) or "arguments"
-        is_missing = each["type"] == "missing" and len(each["loc"]) == 1
-        yield f"{where!r} is needed" if is_missing else f"{where!r}: {each['msg'].removeprefix('Value error, ')}"
 
 
 def from_json(value: Any) -> Any:
@@ -73,27 +84,23 @@ def _tags(value: Any) -> Any:
 
 
 def _several(value: Any) -> Any:
-    """A list; a single thing is meant as one, null as none. A text with commas is one text."""
+    """A list; a single thing is meant as one. A text with commas is one text."""
     value = from_json(value)
-    return [] if value is None else [value] if isinstance(value, (str, Mapping)) else value
+    return [value] if isinstance(value, (str, Mapping)) else value
 
 
 def _words(value: Any) -> Any:
     """A list; several words separated by commas are meant as one."""
     value = from_json(value)
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    return [value] if isinstance(value, Mapping) else value
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-def name_in(value: Any) -> Any:
+def _name(value: Any) -> Any:
     """A name without the brackets of a wikilink, the scheme of a resource, `.md` at its end."""
     if not isinstance(value, str):
         return value
     name = value.strip()
     if name.startswith("memory://"):
-        from urllib.parse import unquote
-
         name = unquote(name.removeprefix("memory://"))
     if name.startswith("[[") and name.endswith("]]"):
         name = name[2:-2].split("|", 1)[0].split("#", 1)[0].strip()
@@ -105,30 +112,22 @@ def _hash(value: Any) -> Any:
     between them accept the merge that a lost race offered."""
     if not isinstance(value, str):
         return value
-    hashes = [part.strip(" `").removeprefix("sha256:").strip().lower() for part in value.split("+")]
-    hashes = [digits for digits in hashes if digits]
-    if len(hashes) > 2 or any(not 12 <= len(each) <= 64 or each.strip("0123456789abcdef") for each in hashes):
+    digits = re.sub(r"sha256:|[\s`]", "", value.lower())
+    if digits and not _SHA.fullmatch(digits):
         raise ValueError("a SHA-256 has 64 hexadecimal digits; the first 12 or more of them will do")
-    return "+".join(hashes) or None
+    return digits or None
 
 
-def at_most(most: int) -> BeforeValidator:
+def at_most(most: int) -> AfterValidator:
     """For a `limit`: more than `most` is taken as `most`."""
-
-    def clamped(value: Any) -> Any:
-        try:
-            return min(int(value), most) if not isinstance(value, bool) else value
-        except (TypeError, ValueError, OverflowError):
-            return value
-
-    return BeforeValidator(clamped)
+    return AfterValidator(lambda value: min(value, most))
 
 
 def one_of(*words: str, **synonyms: str) -> BeforeValidator:
     """One of a few words, in any case; `synonyms` mean one of them."""
 
     def read(value: Any) -> Any:
-        word = value.strip().lower() if isinstance(value, str) else ""
+        word = str(value).strip().lower()
         if (meant := synonyms.get(word, word)) not in words:
             raise ValueError("it is one of " + ", ".join(words))
         return meant
@@ -146,7 +145,7 @@ def also(*names: str) -> Any:
     return Field(validation_alias=AliasChoices(*names))
 
 
-BareName = Annotated[str, BeforeValidator(name_in)]
+BareName = Annotated[str, BeforeValidator(_name)]
 Name = Annotated[BareName, also("name", "path", "id", "memory_id")]
 Sha = Annotated[str | None, BeforeValidator(_hash)]
 Object = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value == "" else from_json(value))]

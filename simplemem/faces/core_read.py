@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
 
 from pydantic import Field, WithJsonSchema
@@ -13,7 +14,6 @@ from pydantic import Field, WithJsonSchema
 from simplemem.errors import Invalid
 from simplemem.faces import pages, render
 from simplemem.faces.arguments import BareName, LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
-from simplemem.faces.arguments import name_in as bare
 from simplemem.faces.face import Reply, Result, tool
 from simplemem.faces.reference import resolved
 from simplemem.memory import Backlink, Hit, IndexState, LinkOut, Listed
@@ -24,29 +24,28 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _MOST_LINKS = 100
-_LISTED_TOKENS = 8000
-_HISTORY_TOKENS = 8000
+_MOST_TOKENS = 8000  # of a list, or of a history
+_MOST_WORDS = 12  # of a question, when it is explained
 # Tokens of a hit, so that five of them stay below 1,500 however long titles and descriptions are.
 _TITLE, _TAGS = 20, 30
 _SIZES = {"title": _TITLE, "description": 36, "type": 10}
-_MOST_WORDS = 12  # of a question, when it is explained
 _AN_ID = re.compile(r"v?[0-9]+|[0-9a-f]{7,64}")  # of a version, or of a commit; anything else is a date
-
-AnyName = Annotated[str, also("name", "path", "id", "memory_id")]
-
+_UNSAID = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}
+"""Parts of an explanation that other fields of the answer say, or nobody asks for."""
 
 Short = TypeVar("Short", bound=Result)
 
 
 def _short(kind: type[Short], item: Hit | Listed | Backlink, **most: int) -> Short:
-    """A hit, or one of a list, of a size of which a model can read several: each text in so many tokens. `flags` say what
-    of it is not seen; read_memory has the whole."""
+    """A hit, or one of a list, of a size of which a model can read several: each text in so many tokens, and as many tags
+    as go into theirs. `flags` say what of it is not seen; read_memory has the whole."""
     texts = {name: render.brief(getattr(item, name), tokens) for name, tokens in most.items()}
     more: dict[str, Any] = {}
     if not isinstance(item, Backlink):
-        more["tags"] = render.first_tags(item.tags, _TAGS)
-    if isinstance(item, Hit):
-        more["more_tags"] = len(item.tags) - len(more["tags"])
+        sizes = accumulate(count_tokens(tag) + 2 for tag in item.tags)
+        fit = max(1, sum(size <= _TAGS for size in sizes))
+        more["tags"] = tuple(render.brief(tag, 20) for tag in item.tags[:fit])
+        more |= {"more_tags": max(0, len(item.tags) - fit)} if isinstance(item, Hit) else {}
     flags = tuple(render.flags_of(item.name, *texts.values(), *more.get("tags", ())))
     return kind.of(item, flags=flags, **texts, **more)
 
@@ -83,7 +82,7 @@ def search_memories(
     found = store.search(query, filter=where.filter(), limit=limit, mode=mode, explain=explain)
     sizes = _SIZES | {"heading": _TITLE, "snippet": store.settings.search.snippet_characters // 4 + 10}
     hits = [_short(ShortHit, hit, **sizes) for hit in found.hits]
-    told = {key: value for key, value in (found.explain or {}).items() if value and key not in _ELSEWHERE}
+    told = {key: value for key, value in (found.explain or {}).items() if value and key not in _UNSAID}
     answer = SearchAnswer.of(found, query=render.line(found.query, 1000), hits=hits, explain=told or None)
     asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
     state = render.index_line(found.index, found.degraded)
@@ -96,18 +95,14 @@ def search_memories(
     return Reply(render.answer(head, lines, explained, state, flagged=True), answer)
 
 
-_ELSEWHERE = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}
-"""Parts of an explanation that other fields of the answer say, or nobody asks for."""
-
-
 def _hit_text(number: int, hit: ShortHit) -> str:
-    by = " ".join(filter(None, (render.line(" and ".join(hit.authors), 60), render.day(hit.written))))
+    by = " ".join(filter(None, (render.line(" and ".join(hit.authors), 60), (hit.written or "")[:10])))
     facts = render.facts(
         ("", f"{hit.heading}, line {hit.line}" if hit.heading else f"line {hit.line}"),
         ("type", hit.type if hit.type != "memory" else ""),
         ("", render.tags_line(hit.tags, hit.more_tags)),
-        ("created", render.day(hit.created)),
-        ("modified", render.day(hit.modified)),
+        ("created", (hit.created or "")[:10]),
+        ("modified", hit.modified[:10]),
         ("by", by),
         ("score", f"{hit.score:.2f}"),
         ("sha256", hit.sha256[:12]),
@@ -155,7 +150,7 @@ class MemoryPage(Result):
 @tool("Read a memory")
 def read_memory(
     store: EnhancedStore,
-    name: Annotated[AnyName, about("name, title or alias")],
+    name: Annotated[Name, about("name, title or alias")],
     section: Annotated[str | None, about('a heading; "[2]" is page 2 of a long memory')] = None,
     version: Annotated[str | None, about("of memory_history, or a date: as it was then")] = None,
 ) -> Reply[MemoryPage]:
@@ -163,10 +158,10 @@ def read_memory(
     change."""
     asked, number = pages.asked_page(section)
     if version is None:
-        memory = store.read(resolved(store, bare(name)), section=asked)
+        memory = store.read(resolved(store, name), section=asked)
     else:
         when = {"version": version} if _AN_ID.fullmatch(version.strip()) else {"at": version}
-        memory = store.read(bare(name), section=asked, **when)
+        memory = store.read(name, section=asked, **when)
     page = pages.page_of(memory.content, asked, number, pages.page_size(memory.content, memory.tokens))
     above, index = _above(memory), store.state()
     warnings = [memory.problem] if memory.problem else []
@@ -242,9 +237,9 @@ def list_memories(
         items = [_short(ListedShort, item, **_SIZES) for item in page.items]
         shown: Any = [item.as_dict() for item in items]
         tokens = count_tokens(json.dumps(shown, ensure_ascii=False))
-        if tokens <= _LISTED_TOKENS or len(items) <= 1:
+        if tokens <= _MOST_TOKENS or len(items) <= 1:
             break
-        limit = max(1, len(items) * _LISTED_TOKENS // (tokens + 1))  # a shorter page; its cursor goes on from there
+        limit = max(1, len(items) * _MOST_TOKENS // (tokens + 1))  # a shorter page; its cursor goes on from there
     head = f"# {render.counted(page.total, 'memory', 'memories')}"
     head += f", {len(items)} of them here" if len(items) < page.total else ""
     onward = f'There are more: cursor="{page.next_cursor}".' if page.next_cursor else ""
@@ -256,7 +251,7 @@ def _listed_line(item: Listed) -> str:
     title = item.title if item.title != item.name.rsplit("/", 1)[-1] else ""
     kind = item.type if item.type != "memory" else ""
     broken = "its header cannot be read" if item.problem else ""
-    said = (title, item.description, kind, render.tags_line(item.tags), render.day(item.modified), broken)
+    said = (title, item.description, kind, render.tags_line(item.tags), item.modified[:10], broken)
     return f"- **{render.name_of(item.name)}** {render.facts(*(('', each) for each in said))}"
 
 
@@ -367,7 +362,7 @@ def memory_history(
     of = f" of {render.name_of(name)}" if name else ""
     if not entries:
         return Reply(f"There is no history{of} yet.", Versions(versions=[]))
-    room = max(200, _HISTORY_TOKENS // len(entries))
+    room = max(200, _MOST_TOKENS // len(entries))
     entries = tuple(replace(entry, diff=render.brief_lines(entry.diff or "", room)) for entry in entries)
     head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
     lines = []

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, get_args, get_type_hints
 
 from simplemem.faces import render
@@ -101,9 +100,8 @@ class Call:
         return knowledge_of(self.store)
 
 
-HIDDEN: Any = object()
-"""The hint of a parameter that a face does not offer: it keeps its default."""
-_GIVEN = frozenset({"store", "caller", "graph", "knowledge"})
+_GIVEN = {"store": "EnhancedStore", "caller": "Caller", "graph": "KnowledgeGraph", "knowledge": "Knowledge"}
+"""Parameters that are no arguments, and their types, which are not imported to make a list of tools."""
 
 
 class Manner:
@@ -116,26 +114,22 @@ class Manner:
 
     def listing(self, tool: Tool) -> Data:
         """The tool as `tools/list` shows it. All four hints are given: the protocol's defaults assume the worst."""
-        shown = {
-            "name": tool.name,
-            "title": tool.title,
-            "description": tool.description,
-            "inputSchema": tool.input,
-            "annotations": {
-                "readOnlyHint": not tool.writes,
-                "destructiveHint": tool.destructive,
-                "idempotentHint": tool.idempotent,
-                "openWorldHint": False,
-            },
+        hints = {
+            "readOnlyHint": not tool.writes,
+            "destructiveHint": tool.destructive,
+            "idempotentHint": tool.idempotent,
+            "openWorldHint": False,
         }
+        shown: Data = {"name": tool.name, "title": tool.title, "description": tool.description}
+        shown |= {"inputSchema": tool.input, "annotations": hints}
         return shown | ({"outputSchema": or_an_error(tool.output)} if tool.output else {})
-
-    def perform(self, tool: Tool, call: Call, arguments: BaseModel) -> Reply[Any]:
-        return tool(call, arguments)
 
     def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> tuple[BaseModel, list[str]]:
         """The arguments of a call, and what is to be said about them."""
         return read_arguments(tool.model, tool.names, sent, strict=tool.writes)
+
+    def perform(self, tool: Tool, call: Call, arguments: BaseModel) -> Reply[Any]:
+        return tool(call, arguments)
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
         shown = render.error_data(error)
@@ -173,7 +167,7 @@ class Tool:
         values = {name: getattr(arguments, name) for name in self.arguments}
         for name, group in self._groups.items():
             values[name] = group(**{each.name: values.pop(each.name) for each in dataclasses.fields(group)})
-        values |= {name: getattr(call, name) for name in self._parameters.keys() & _GIVEN}
+        values |= {name: getattr(call, name) for name in self._hints.keys() & _GIVEN}
         return self.run(**values, **self.given)
 
     def listing(self) -> Data:
@@ -182,7 +176,7 @@ class Tool:
     @cached_property
     def input(self) -> Schema:
         """The schema of its arguments. A default of nothing is not worth its bytes."""
-        needed = {name for name, (_, default) in self.arguments.items() if default is ...}
+        needed = {name: default is ... for name, (_, default) in self.arguments.items()}
         schema = record({name: hint for name, (hint, _) in self.arguments.items()}, needed, answer=False)
         for name, (_, default) in self.arguments.items():
             if isinstance(default, (str, int, float)) and default != "":
@@ -192,7 +186,7 @@ class Tool:
     @cached_property
     def output(self) -> Schema | None:
         """The schema of its answer, if it promises one."""
-        answer = get_args(self._all_hints["return"])[0]
+        answer = get_args(self._hints["return"])[0]
         return None if answer in (Any, type(None)) else record_of(answer, answer=True)
 
     @cached_property
@@ -212,9 +206,9 @@ class Tool:
     def arguments(self) -> dict[str, tuple[Any, Any]]:
         """Its arguments with their types and defaults (... for none), those of a group last."""
         own = {
-            name: (self._all_hints[name], ... if each.default is each.empty else each.default)
-            for name, each in self._parameters.items()
-            if self._all_hints.get(name, HIDDEN) is not HIDDEN and name not in self._groups
+            name: (self._hints[name], ... if each.default is each.empty else each.default)
+            for name, each in inspect.signature(self.run).parameters.items()
+            if name not in _GIVEN.keys() | self.given.keys() | self._groups.keys()
         }
         for group in self._groups.values():
             hints = get_type_hints(group, include_extras=True)
@@ -223,29 +217,21 @@ class Tool:
 
     @cached_property
     def _groups(self) -> dict[str, type[Narrowing]]:
-        hints = self._all_hints
-        return {name: hint for name, hint in hints.items() if isinstance(hint, type) and issubclass(hint, Narrowing)}
+        hints = self._hints.items()
+        return {name: hint for name, hint in hints if isinstance(hint, type) and issubclass(hint, Narrowing)}
 
     @cached_property
-    def _parameters(self) -> Mapping[str, inspect.Parameter]:
-        return inspect.signature(self.run).parameters
-
-    @cached_property
-    def _all_hints(self) -> dict[str, Any]:
-        """The hints of the function but for what it is given: those types are not imported to make a list."""
-        function = inspect.unwrap(self.run)
-        passed_over = _GIVEN | self.given.keys() | self.hints.keys()
-        own = {name: hint for name, hint in function.__annotations__.items() if name not in passed_over}
-        read = get_type_hints(SimpleNamespace(__annotations__=own), function.__globals__, include_extras=True)
-        return read | dict(self.hints)
+    def _hints(self) -> dict[str, Any]:
+        unread = dict.fromkeys(_GIVEN.values(), Any)
+        return get_type_hints(self.run, localns=unread, include_extras=True) | dict(self.hints)
 
 
-def tool(title: str, *, description: str = "", **more: Any) -> Callable[[Callable[..., Reply[Any]]], Tool]:
+def tool(title: str, **more: Any) -> Callable[[Callable[..., Reply[Any]]], Tool]:
     """Makes a tool of a function: its name, its docstring as the description, its hints as the schemas. `more` are
     further fields of a Tool."""
 
     def made(run: Callable[..., Reply[Any]]) -> Tool:
-        return Tool(run, run.__name__, title, description or " ".join((run.__doc__ or "").split()), **more)
+        return Tool(run, run.__name__, title, " ".join((run.__doc__ or "").split()), **more)
 
     return made
 

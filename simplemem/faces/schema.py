@@ -8,8 +8,6 @@ they are read in, and defaults; answers are whole. Pure.
 from __future__ import annotations
 
 import dataclasses
-import functools
-import operator
 import types
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
@@ -19,31 +17,29 @@ from pydantic.fields import FieldInfo
 
 Schema = dict[str, Any]
 
-_PLAIN: dict[Any, Schema] = {
-    str: {"type": "string"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    Any: {},
-}
+_PLAIN: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _BOUNDS = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}
-ERROR: Schema = {
+_ERROR: Schema = {
     "type": "object",
     "properties": {"code": {"type": "string"}, "message": {"type": "string"}, "hint": {"type": "string"}},
     "required": ["code", "message"],
 }
 
 
-def schema_of(hint: Any, *, answer: bool) -> Schema:
-    """The schema of a type. In an argument `X | None` is X, since null is the same as absent."""
-    if get_origin(hint) is Annotated:
-        return _annotated(hint, answer)
-    if hint in _PLAIN:
-        return dict(_PLAIN[hint])
+def schema_of(hint: Any, *, answer: bool, optional: bool = False) -> Schema:
+    """The schema of a type. Null is the same as absent: it stands only in an answer that is always there."""
     origin, inside = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _annotated(hint, answer)
+    if hint is Any:
+        return {}
+    if hint in _PLAIN:
+        return {"type": _PLAIN[hint]}
+    if origin is NotRequired:
+        return schema_of(inside[0], answer=answer, optional=True)
     if origin in (Union, types.UnionType):
         forms = [schema_of(each, answer=answer) for each in inside if each is not type(None)]
-        forms += [{"type": "null"}] if answer and type(None) in inside else []
+        forms += [{"type": "null"}] if answer and not optional and type(None) in inside else []
         return forms[0] if len(forms) == 1 else {"anyOf": forms}
     if origin is Literal:
         return {"enum": list(inside), "type": "string"}
@@ -62,34 +58,27 @@ def record_of(kind: type, *, answer: bool) -> Schema:
         needed = {each.name: each.default is nothing is each.default_factory for each in dataclasses.fields(kind)}
     elif issubclass(kind, BaseModel):
         needed = {name: field.is_required() for name, field in kind.model_fields.items()}
-        hints = {name: Annotated[hints[name], field] for name, field in kind.model_fields.items()}
     else:
         needed = {name: get_origin(hint) is not NotRequired for name, hint in hints.items()}
-    always = {name for name, is_needed in needed.items() if is_needed}
-    return record({name: hints[name] for name in needed}, always, answer=answer)
+    return record({name: hints[name] for name in needed}, needed, answer=answer)
 
 
-def record(hints: Mapping[str, Any], needed: set[str], *, answer: bool) -> Schema:
-    """The schema of an object with these properties, each under the first name it goes by. What may be left out has no
-    null in its schema."""
-    properties = {}
-    for name, hint in hints.items():
-        if name not in needed and get_origin(hint) in (NotRequired, Union, types.UnionType):
-            hint = functools.reduce(operator.or_, (each for each in get_args(hint) if each is not type(None)))
-        properties[names_of(name, hints[name])[0]] = schema_of(hint, answer=answer)
-    required = [names_of(name, hint)[0] for name, hint in hints.items() if name in needed]
-    return {"type": "object", "properties": properties} | ({"required": required} if required else {})
+def record(hints: Mapping[str, Any], needed: Mapping[str, bool], *, answer: bool) -> Schema:
+    """The schema of an object with these properties, each under the first name it goes by."""
+    shown = {
+        names_of(name, hint)[0]: schema_of(hint, answer=answer, optional=not needed[name])
+        for name, hint in hints.items()
+    }
+    required = [names_of(name, hint)[0] for name, hint in hints.items() if needed[name]]
+    return {"type": "object", "properties": shown} | ({"required": required} if required else {})
 
 
 def or_an_error(answer: Schema) -> Schema:
     """The schema of an answer that may be a failure instead. Most clients check what a tool says against its schema
     even when that is a failure, and keep one that does not fit from the model."""
-    properties = {**answer["properties"], "error": ERROR}
-    return {
-        "type": "object",
-        "properties": properties,
-        "anyOf": [{"required": answer.get("required", [])}, {"required": ["error"]}],
-    }
+    properties = {**answer["properties"], "error": _ERROR}
+    either = [{"required": answer.get("required", [])}, {"required": ["error"]}]
+    return {"type": "object", "properties": properties, "anyOf": either}
 
 
 def closed(schema: Schema) -> Schema:

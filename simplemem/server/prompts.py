@@ -10,7 +10,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from simplemem.faces.profiles import joined
-from simplemem.faces.render import answer, day, index_line, line, tags_line
+from simplemem.faces.render import answer, index_line, line, tags_line
 from simplemem.server.door import Door
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def review(store: EnhancedStore, since: str = "last week", tag: str = "") -> str
     tagged = f" with the tag {line(tag, 60)}" if tag else ""
     head = REVIEW.format(since=line(since, 60), tagged=tagged).strip()
     lines = [
-        f"- {day(each.modified)} **{line(each.name)}** {line(each.description or each.title, 120)} "
+        f"- {each.modified[:10]} **{line(each.name)}** {line(each.description or each.title, 120)} "
         f"{tags_line(each.tags)}".rstrip()
         for each in page.items
     ]
