@@ -7,36 +7,40 @@ undone. Undoing everything a client changed is only looked at unless it is asked
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces import core_read as read
 from simplemem.faces import render
 from simplemem.faces.arguments import BareName, EditIn, Name, Object, Several, Sha, Tags, about, also
-from simplemem.faces.face import Caller, Reply, Result, tool
+from simplemem.faces.face import Caller, Data, Reply, tool
 from simplemem.faces.reference import to_change, what_became_of, whole_hash
 from simplemem.note.names import compare_key
 
 if TYPE_CHECKING:
-    from simplemem.memory import UndoneMany
+    from simplemem.memory import Value
     from simplemem.store import EnhancedStore
 
 _MOST = 200
+_MOST_WARNINGS = 20
+_AGAIN = 'undo_change(version="{}") does it again.'
 IfSha = Annotated[Sha, about("sha256 you read: refused if it has changed since")]
+Texts = Sequence[str]
 
 
-def _warnings(warnings: Sequence[str]) -> list[str]:
-    """Warnings of a number that can be read."""
-    more = [f"(and {len(warnings) - 20} more)"] if len(warnings) > 20 else []
-    return [render.line(each, 600) for each in warnings[:20]] + more
+def _reply(kind: Any, value: Value, first: str, *more: str, **other: Any) -> Reply[Any]:
+    """What was done, the hash there is now, what else is to be said, and the warnings; the fields of `value` that an answer
+    of this kind has, but for the `other` ones. What it may lack it lacks while there is nothing to say."""
+    fields: Data = {name: other[name] if name in other else getattr(value, name) for name in kind.__annotations__}
+    if warnings := fields.get("warnings"):
+        beyond = [f"(and {len(warnings) - _MOST_WARNINGS} more)"] if len(warnings) > _MOST_WARNINGS else []
+        fields["warnings"] = [render.line(each, 600) for each in warnings[:_MOST_WARNINGS]] + beyond
+    data = {name: field for name, field in fields.items() if name in kind.__required_keys__ or field not in (None, ())}
+    sha256 = f"sha256 {data['sha256']}" if data.get("sha256") else ""
+    return Reply("\n".join(filter(None, [first, sha256, *more, *data.get("warnings", ())])), data)
 
 
-def _text(first: str, sha256: str | None, *more: str) -> str:
-    return "\n".join(filter(None, [first, f"sha256 {sha256}" if sha256 else "", *more]))
-
-
-Created = TypedDict("Created", {"name": str, "path": str, "sha256": str, "warnings": list[str]})
+Created = TypedDict("Created", {"name": str, "path": str, "sha256": str, "warnings": Texts})
 
 
 @tool("Create a memory", writes=True, destructive=True, idempotent=False)  # with overwrite=true it replaces a text
@@ -54,18 +58,12 @@ def create_memory(
     """Write down one thing worth remembering, as a new Markdown note: small, with [[links]] to other memories. Search
     first, and update what is there rather than make a second one."""
     saved = store.create(name, content, metadata, overwrite=overwrite, reason=reason, **caller)
-    warnings = _warnings(saved.warnings)
-    text = _text(f"Saved {render.name_of(saved.name)}.", saved.sha256, *warnings)
-    return Reply(text, {"name": saved.name, "path": saved.path, "sha256": saved.sha256, "warnings": warnings})
+    return _reply(Created, saved, f"Saved {render.name_of(saved.name)}.")
 
 
-@dataclass(frozen=True, slots=True)
-class Updated(Result):
-    name: str
-    sha256: str
-    previous_sha256: str | None
-    changed: bool
-    warnings: list[str]
+Updated = TypedDict(
+    "Updated", {"name": str, "sha256": str, "previous_sha256": str | None, "changed": bool, "warnings": Texts}
+)
 
 
 @tool("Update a memory", writes=True, destructive=True, idempotent=False)
@@ -82,36 +80,24 @@ def update_memory(
 ) -> Reply[Updated]:
     """Change a memory: append to it, edit exact text in it, or replace all of it; and merge its properties. Give one of
     content, append and edits."""
-    given = {"content": content, "append": append, "edits": edits}
+    plain = [edit.model_dump() for edit in edits] if edits is not None else None
+    given: Data = {"content": content, "append": append, "edits": plain}
     ways = [way for way, value in given.items() if value is not None]
     if len(ways) > 1:
         raise Invalid(f"Give one of content, append and edits, not {' and '.join(ways)}; nothing was changed.")
     if not ways and not metadata:
         raise Invalid("There is nothing to change.", hint="Give content, append, edits or metadata.")
     found = to_change(store, name)
-    saved = store.update(
-        found,
-        content=content,
-        append=append,
-        edits=[edit.model_dump() for edit in edits] if edits is not None else None,
-        metadata=metadata,
-        if_sha256=whole_hash(store, found, if_sha256),
-        reason=reason,
-        **caller,
-    )
-    shown, warnings = render.name_of(saved.name), _warnings(saved.warnings)
-    first = f"Changed {shown}." if saved.changed else f"{shown} already says so."
-    return Reply(_text(first, saved.sha256, *warnings), Updated.of(saved, warnings=warnings))
+    sha256 = whole_hash(store, found, if_sha256)
+    saved = store.update(found, **given, metadata=metadata, if_sha256=sha256, reason=reason, **caller)
+    shown = render.name_of(saved.name)
+    return _reply(Updated, saved, f"Changed {shown}." if saved.changed else f"{shown} already says so.")
 
 
-@dataclass(frozen=True, slots=True)
-class Tagged(Result):
-    name: str
-    sha256: str
-    tags: Sequence[str]
-    tag_map: dict[str, Any]
-    changed: bool
-    warnings: Sequence[str] = ()
+Tagged = TypedDict(
+    "Tagged",
+    {"name": str, "sha256": str, "tags": Texts, "tag_map": Data, "changed": bool, "warnings": NotRequired[Texts]},
+)
 
 
 @tool("Change tags", writes=True, destructive=True)
@@ -128,19 +114,12 @@ def change_tag(
         raise Invalid("There is no tag to change.", hint='E.g. tags={"status": "done", "todo": null}.')
     found = to_change(store, name)
     saved = store.change_tags(found, tags, if_sha256=whole_hash(store, found, if_sha256), reason=reason, **caller)
-    shown, warnings = render.name_of(saved.name), tuple(_warnings(saved.warnings))
+    shown = render.name_of(saved.name)
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
-    now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
-    return Reply(_text(first, saved.sha256, now, *warnings), Tagged.of(saved, warnings=warnings))
+    return _reply(Tagged, saved, first, f"Tags now: {render.tags_line(saved.tags) or 'none'}")
 
 
-@dataclass(frozen=True, slots=True)
-class Renamed(Result):
-    name: str
-    path: str
-    rewritten: list[str]
-    sha256: str
-    warnings: list[str]
+Renamed = TypedDict("Renamed", {"name": str, "path": str, "rewritten": Texts, "sha256": str, "warnings": Texts})
 
 
 @tool("Move a memory", writes=True, destructive=True, idempotent=False)
@@ -159,16 +138,14 @@ def move_memory(
         if gone is None or gone.new_name is None or compare_key(gone.new_name) != compare_key(new_name):
             raise
         there = store.read(gone.new_name)
-        text = _text(f"It is {render.name_of(there.name)} already.", there.sha256)
-        return Reply(text, Renamed.of(there, rewritten=[], warnings=[]))
+        return _reply(Renamed, there, f"It is {render.name_of(there.name)} already.", rewritten=[], warnings=[])
     moved = store.move(found, new_name, reason=reason, **caller)
-    rewritten, warnings = list(moved.rewritten), _warnings(moved.warnings)
+    rewritten, warnings = moved.rewritten, list(moved.warnings)
     if len(rewritten) > _MOST:
         warnings.insert(0, f"Links were rewritten in {len(rewritten)} memories; {_MOST} of them are named.")
-    links = f"Links were rewritten in {render.listed(rewritten)}." if rewritten else ""
     first = f"{render.name_of(moved.previous_name)} is now {render.name_of(moved.name)}."
-    answer = Renamed.of(moved, rewritten=rewritten[:_MOST], warnings=warnings)
-    return Reply(_text(first, moved.sha256, links, *warnings), answer)
+    links = f"Links were rewritten in {render.listed(rewritten)}." if rewritten else ""
+    return _reply(Renamed, moved, first, links, rewritten=rewritten[:_MOST], warnings=warnings)
 
 
 Removed = TypedDict("Removed", {"name": str, "version": str, "links_left_unresolved": int})
@@ -184,22 +161,24 @@ def delete_memory(
     left = gone.links_left_unresolved
     links = f"{render.counted(left, 'link now leads', 'links now lead')} nowhere." if left else ""
     back = f'undo_change(version="{gone.version}") brings it back.'
-    text = _text(f"Deleted {render.name_of(gone.name)}.", None, links, back)
-    return Reply(text, {"name": gone.name, "version": gone.version, "links_left_unresolved": left})
+    return _reply(Removed, gone, f"Deleted {render.name_of(gone.name)}.", links, back)
 
 
 UndoneName = TypedDict("UndoneName", {"name": str, "becomes": str, "new_name": str | None})
 LeftName = TypedDict("LeftName", {"name": str, "why": str})
 
 
-@dataclass(frozen=True, slots=True)
-class UndoAnswer(Result):
-    name: str
-    sha256: str | None
-    version: str
-    what: str
-    notes: list[UndoneName] | None = None
-    left: list[LeftName] | None = None
+UndoAnswer = TypedDict(
+    "UndoAnswer",
+    {
+        "name": str,
+        "sha256": str | None,
+        "version": str,
+        "what": str,
+        "notes": NotRequired[list[UndoneName]],
+        "left": NotRequired[list[LeftName]],
+    },
+)
 
 
 @tool("Undo a change", writes=True, destructive=True, idempotent=False)
@@ -218,28 +197,25 @@ def undo_change(
     if sum(map(bool, (version, name, by))) != 1 or bool(by) != bool(since):
         raise Invalid("Give either a version, or a name, or by and since.", hint="memory_history lists versions.")
     if by and since:
-        done = store.undo_all(by, since, preview=preview, reason=reason, **caller)
-        return _undone_many(done, by, since, preview)
+        return _undo_all(store, by, since, preview, {"reason": reason, **caller})
     undone = store.undo(version or _last_of(store, name or ""), reason=reason, **caller)
     first = render.line(undone.what[:1].upper() + undone.what[1:] + ".", 4096)
-    return Reply(_text(first, undone.sha256, _AGAIN.format(undone.version)), UndoAnswer.of(undone))
+    return _reply(UndoAnswer, undone, first, _AGAIN.format(undone.version), notes=None, left=None)
 
 
-_AGAIN = 'undo_change(version="{}") does it again.'
-
-
-def _undone_many(done: UndoneMany, by: str, since: str, preview: bool) -> Reply[UndoAnswer]:
+def _undo_all(store: EnhancedStore, by: str, since: str, preview: bool, change: Any) -> Reply[UndoAnswer]:
+    done = store.undo_all(by, since, preview=preview, **change)
     doing = "would take back" if preview else "took back" if done.version else "took back nothing of"
     what = f"{doing} what {by} changed since {since}"
-    if done.notes:
-        what += f" in {render.counted(len(done.notes), 'memory', 'memories')}"
-    notes = [UndoneName(name=each.name, becomes=each.becomes, new_name=each.new_name) for each in done.notes[:_MOST]]
-    left = [LeftName(name=each.name, why=each.why) for each in done.left[:_MOST]]
+    what += f" in {render.counted(len(done.notes), 'memory', 'memories')}" if done.notes else ""
+    notes = [{"name": each.name, "becomes": each.becomes, "new_name": each.new_name} for each in done.notes[:_MOST]]
+    left = [{"name": each.name, "why": each.why} for each in done.left[:_MOST]]
     lines = [f"- {note['name']}: {' to '.join(filter(None, (note['becomes'], note['new_name'])))}" for note in notes]
     lines += [f"- {each['name']}: left as it is, {each['why']}" for each in left]
     onward = "preview=false does it." if preview and notes else _AGAIN.format(done.version) if done.version else ""
-    text = _text(render.line(f"This {what}.", 4096), None, *(render.line(each, 4096) for each in lines), onward)
-    return Reply(text, UndoAnswer("", None, done.version, what, notes, left))
+    more = [*(render.line(each, 4096) for each in lines), onward]
+    first = render.line(f"This {what}.", 4096)
+    return _reply(UndoAnswer, done, first, *more, name="", sha256=None, what=what, notes=notes, left=left)
 
 
 def _last_of(store: EnhancedStore, name: str) -> str:
@@ -251,16 +227,6 @@ def _last_of(store: EnhancedStore, name: str) -> str:
 
 
 TOOLS = (
-    read.search_memories,
-    read.read_memory,
-    create_memory,
-    update_memory,
-    change_tag,
-    read.list_memories,
-    read.get_backlinks,
-    read.build_context,
-    move_memory,
-    delete_memory,
-    read.memory_history,
-    undo_change,
+    *(read.search_memories, read.read_memory, create_memory, update_memory, change_tag, read.list_memories),
+    *(read.get_backlinks, read.build_context, move_memory, delete_memory, read.memory_history, undo_change),
 )
