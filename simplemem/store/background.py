@@ -88,7 +88,6 @@ class Background:
 
                     poll = self._watch == "poll"
                     watcher = Watcher(self._core.root, self._paths_changed, poll=poll, warn=_LOG.warning)
-                    watcher.start()
                     self._scan_wanted = True  # what changed before the watching began
                 if self._scan_wanted or (leads and time.monotonic() - last_scan > self._scan_seconds):
                     self._scan_wanted = False
@@ -114,7 +113,7 @@ class Background:
                 self._sleep(self._scan_seconds - (time.monotonic() - last_scan) if leads else _FOLLOW_SECONDS)
         finally:
             if watcher is not None:
-                watcher.stop()
+                watcher.close()
             self._leadership.resign()
 
     def _fill(self) -> None:

@@ -64,9 +64,7 @@ def resolve(target: str, source: str, named: Named) -> Resolution:
     if "/" not in target and len(candidates) == 1:
         return Resolution(candidates[0], "name")
     exact = _exactly(target, candidates, "path")
-    if exact.path is not None:
-        return exact
-    return _nearest(target, source, candidates)
+    return exact if exact.path is not None else _nearest(target, source, candidates)
 
 
 def _candidates(target: str, named: Named) -> Sequence[str]:
@@ -87,18 +85,13 @@ def _nearest(target: str, source: str, candidates: Sequence[str]) -> Resolution:
     if "/" in target:
         endings = ("/" + compare_key(target), "/" + compare_key(target) + ".md")
         candidates = [path for path in candidates if compare_key(path).endswith(endings)]
-        if not candidates:
-            return _NOWHERE
     folder = posixpath.dirname(source)
     below = compare_key(folder) + "/" if folder else ""
-
-    def distance(path: str) -> tuple[bool, int]:
-        return (not compare_key(path).startswith(below), len(path))
-
-    ranked = sorted(candidates, key=lambda path: (distance(path), path))
-    best = ranked[0]
-    equal = tuple(path for path in ranked[1:] if distance(path) == distance(best))
-    return Resolution(best, "suffix" if "/" in target else "name", (best, *equal) if equal else ())
+    ranked = sorted((not compare_key(path).startswith(below), len(path), path) for path in candidates)
+    if not ranked:
+        return _NOWHERE
+    equal = tuple(path for *distance, path in ranked if distance == [*ranked[0][:2]])
+    return Resolution(equal[0], "suffix" if "/" in target else "name", equal if len(equal) > 1 else ())
 
 
 # -- links written again
@@ -178,7 +171,7 @@ def _rewritten(
         if note.header.problem is None:
             text = replace_scalar(text, scalar, value)
         else:  # nobody will write this; it only says that a link would have to change
-            text = text[: scalar.start] + value + text[scalar.end :]
+            text = _applied(text, [(scalar.start, scalar.end, value)])
     return text
 
 
@@ -190,11 +183,10 @@ def _applied(text: str, edits: list[_Edit]) -> str:
 
 def _value_with(value: str, aim: Aim, written: str) -> str:
     """A property's value, which is a link, with another path in it."""
+    bare = value.strip()
     link = read_value_link(value)
     assert link is not None
-    blanks = len(value) - len(value.lstrip())
-    bare = value.strip()
-    return value[:blanks] + _applied(bare, _edits(bare, link, aim, written, False)) + value[blanks + len(bare) :]
+    return value.replace(bare, _applied(bare, _edits(bare, link, aim, written, False)))
 
 
 def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format: LinkFormat) -> Iterator[str]:
@@ -204,24 +196,18 @@ def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format
     """
     short = path[:-3] if path.endswith(".md") and not link.target.casefold().endswith(".md") else path
     for shown in dict.fromkeys((short, path)):
-        anyway = (shown, _relative(shown, source), "/" + shown)
-        for target in (*_preferred(link, shown, source, named, link_format), *anyway):
+        bare, near, rooted = posixpath.basename(shown), _relative(shown, source), "/" + shown
+        if link.target.startswith(("./", "../")):
+            preferred = [near]
+        elif "/" in link.target:
+            preferred = [rooted] if link.target.startswith("/") else []
+        else:
+            preferred = [bare] if len(_candidates(bare, named)) == 1 else []
+            preferred += [near] if link_format == "relative" else []
+        for target in (*preferred, shown, near, rooted):
             fits = link.form != "wiki" or not _ENDS_TARGET.search(target)
             if fits and resolve(target, source, named).path == path:
                 yield target
-
-
-def _preferred(link: Link, shown: str, source: str, named: Named, link_format: LinkFormat) -> Iterator[str]:
-    if link.target.startswith(("./", "../")):
-        yield _relative(shown, source)
-    elif link.target.startswith("/"):
-        yield "/" + shown
-    elif "/" not in link.target:
-        bare = posixpath.basename(shown)
-        if len(_candidates(bare, named)) == 1:
-            yield bare
-        if link_format == "relative":
-            yield _relative(shown, source)
 
 
 def _relative(path: str, source: str) -> str:
@@ -260,5 +246,4 @@ def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -
 
 def _heading_shown(link: Link) -> str:
     """`[[Note#Heading]]` is shown as "Note > Heading" by Obsidian; a path put before it must not change that."""
-    parts = [part for part in link.subpath.split("#") if part]
-    return "".join(f" > {part}" for part in parts if not part.startswith("^"))
+    return "".join(f" > {part}" for part in link.subpath.split("#") if part and not part.startswith("^"))

@@ -28,6 +28,7 @@ _MAX_FILTERS = 200
 _MAX_PATTERN = 500  # characters; a filter is a line somebody typed
 _MAX_REPEATS = 10_000  # all `{m,n}` of a pattern together: as the engine writes them out, more would fill the memory
 _MATCH_SECONDS = 0.1  # a path takes a pattern some microseconds
+_COUNTS = re.compile(r"\{(\d{0,9}),?(\d{0,9})\}")
 
 # obsidian.md §5: what other tools put beside notes. Lower case exactly: a person's folder is rather `Build`.
 _MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
@@ -54,7 +55,12 @@ class Conventions:
                 return f"a template (in {self.templates_folder})"
             if self.daily_template and key == compare_key(self.daily_template + ".md"):
                 return "the template of daily notes"
-        return _stray_reason(path)
+        folders, _, name = path.rpartition("/")
+        if name.startswith("~$"):  # `~$note.docx` is an office program's
+            return "a lock file of an open document"
+        if name.casefold().endswith((".icloud", ".icloud.md")):
+            return "not downloaded from iCloud"
+        return _reason_by_folder(folders)
 
     def unread_filters(self) -> dict[str, str]:
         """The `/regex/` filters that are not applied, each with the reason; for people to see."""
@@ -71,19 +77,16 @@ def read_conventions(root: Path) -> Conventions:
     return Conventions(
         link_format=written if written in ("relative", "absolute") else "shortest",
         trash="obsidian" if app.get("trashOption") == "local" else "own",
-        ignore_filters=tuple(text for text in texts if text),
+        ignore_filters=tuple(filter(None, texts)),
         templates_folder=_folder(templates.get("folder")),
         daily_template=_folder(daily.get("template")).removesuffix(".md"),
     )
 
 
 def _settings(here: Beneath, path: str) -> dict[str, Any]:
-    """One settings file as a dictionary; an empty one when it isn't there or isn't that. A link is not followed, as
-    nowhere in a vault: it could lead out."""
+    """One settings file; nothing when it isn't there, is too large, a link, no JSON, or nested beyond reason."""
     try:
-        data, _ = read_file(here, path, _MAX_SETTINGS_BYTES)
-        settings = json.loads(data.decode("utf-8-sig"))
-    # Not there, too large, no file, not UTF-8, not JSON, nested beyond reason.
+        settings = json.loads(read_file(here, path, _MAX_SETTINGS_BYTES)[0].decode("utf-8-sig"))
     except (OSError, SimplememError, ValueError, RecursionError):
         return {}
     return settings if isinstance(settings, dict) else {}
@@ -122,16 +125,14 @@ class _Pattern:
 
     def occurs_in(self, path: str) -> bool:
         """Whether it is found anywhere in a path, in either case of letters."""
-        if self.refused:
-            return False
         try:
-            return self._compiled.search(unicodedata.normalize("NFC", path), timeout=_MATCH_SECONDS) is not None
+            where = unicodedata.normalize("NFC", path)
+            return not self.refused and self._compiled.search(where, timeout=_MATCH_SECONDS) is not None
         except (TimeoutError, MemoryError):
             self.refused = "The pattern takes too long, and was switched off."
             return False
 
 
-_COUNTS = re.compile(r"\{(\d{0,9}),?(\d{0,9})\}")
 _pattern_of = lru_cache(maxsize=_MAX_FILTERS)(_Pattern)
 
 
@@ -147,24 +148,10 @@ def _filter_matches(entry: str, path: str, key: str) -> bool:
     return beginning != "" and key.startswith(beginning)
 
 
-def _stray_reason(path: str) -> str | None:
-    """Why a file is one that a synchroniser, an editor or a package manager left in the vault (obsidian.md §5)."""
-    folders, _, name = path.rpartition("/")
-    name = name.casefold()
-    if name.startswith("~$"):  # `~$note.docx` is an office program's
-        return "a lock file of an open document"
-    if name.endswith((".icloud", ".icloud.md")):
-        return "not downloaded from iCloud"
-    return _stray_folder(folders)
-
-
-@lru_cache(maxsize=1024)
-def _stray_folder(folders: str) -> str | None:
-    """Why a file is such a one by the folders it lies in. Remembered, since most folders have many files."""
+@lru_cache(maxsize=1024)  # most folders have many files
+def _reason_by_folder(folders: str) -> str | None:
+    """Why files in these folders are another program's (obsidian.md §5)."""
     parts = folders.split("/")
-    for part in parts:
-        if part in _MACHINE_FOLDERS:
-            return f"in a folder of other tools ({part})"
-    if ("logseq", "bak") in pairwise(part.casefold() for part in parts):
-        return "a backup of Logseq"
-    return None
+    if machine := next((part for part in parts if part in _MACHINE_FOLDERS), ""):
+        return f"in a folder of other tools ({machine})"
+    return "a backup of Logseq" if ("logseq", "bak") in pairwise(map(str.casefold, parts)) else None

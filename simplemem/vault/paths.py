@@ -221,7 +221,7 @@ class Beneath:
             return Folder(self.root, None if self._by_path else os.open(self.root, _FOLDER))
         except (FileNotFoundError, NotADirectoryError) as error:
             hint = "If it is on a disk that comes and goes, connect it and try again."
-            raise Unavailable(f"The vault folder {self.root!r} is not there.", hint=hint) from error
+            raise Unavailable(f"The folder {self.root!r} is not there.", hint=hint) from error
 
     def _step(self, above: Folder, part: str) -> Folder:
         path = f"{above.path}{os.sep}{_checked(part)}"

@@ -15,10 +15,10 @@ _BY_NAME = {
     "Dropbox": re.compile(r"/(Library/CloudStorage/Dropbox[^/]*|Dropbox( \([^/]*\))?)(/|$)", re.IGNORECASE),
     "OneDrive": re.compile(r"/(Library/CloudStorage/OneDrive[^/]*|OneDrive( - [^/]*)?)(/|$)", re.IGNORECASE),
     "Google Drive": re.compile(r"/(Library/CloudStorage/GoogleDrive[^/]*|Google ?Drive|My Drive)(/|$)", re.IGNORECASE),
-    "a cloud drive": re.compile(r"/(Library/CloudStorage/[^/]+)(/|$)", re.IGNORECASE),
+    "a cloud drive": re.compile(
+        r"/(Library/CloudStorage/[^/]+|pCloud ?(Drive|Sync)|MEGA( ?sync)?)(/|$)", re.IGNORECASE
+    ),
     "Nextcloud": re.compile(r"/((Nextcloud|ownCloud)[0-9]*)(/|$)", re.IGNORECASE),
-    "pCloud": re.compile(r"/(pCloud ?Drive|pCloud Sync)(/|$)", re.IGNORECASE),
-    "MEGA": re.compile(r"/(MEGA( ?sync)?)(/|$)", re.IGNORECASE),
 }
 _BY_MARK = {
     ".stfolder": "Syncthing",
@@ -35,7 +35,6 @@ _SHARED = frozenset((
     "smbfs", "vboxsf", "virtiofs", "fuse.sshfs", "fuse.rclone", "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs2", "fuse.ceph",
     "fuse.glusterfs", "fuse.vmhgfs-fuse",
 ))  # fmt: skip
-_ESCAPES = (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\"))
 
 
 def synced_by(folder: Path) -> str:
@@ -73,8 +72,7 @@ def mounted_kind(mountinfo: str, path: str) -> str:
     for line in mountinfo.split("\n"):
         fields, _, rest = line.partition(" - ")
         point = fields.split(" ")[4] if fields.count(" ") > 3 else "?"
-        for code, char in _ESCAPES:
-            point = point.replace(code, char)
+        point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), point)
         if (path == point or path.startswith(point.rstrip("/") + "/")) and len(point) >= deepest:
             kind, deepest = rest.split(" ")[0], len(point)
     return kind

@@ -40,7 +40,7 @@ def walk(here: Beneath, start: Parts = ()) -> Scan:
     waiting = [start]
     while waiting:
         parts = waiting.pop()
-        prefix = "/".join(parts) + "/" if parts else ""
+        prefix = "/".join((*parts, ""))
         try:
             folder = here.folder(parts)
             with os.scandir(folder.path if folder.fd is None else folder.fd) as found:
@@ -53,8 +53,7 @@ def walk(here: Beneath, start: Parts = ()) -> Scan:
         except FileNotFoundError:
             continue  # it went while we walked
         except OSError as error:
-            reason = explain(error, "list", prefix.rstrip("/"), writing=False).message
-            scan.problems.append(ScanProblem(prefix.rstrip("/"), reason, folder=True))
+            scan.problems.append(_refused(error, "list", prefix[:-1], folder=True))
         here.rest()
     scan.entries.sort(key=attrgetter("path"))
     return scan
@@ -62,33 +61,32 @@ def walk(here: Beneath, start: Parts = ()) -> Scan:
 
 def _look(item: os.DirEntry[str], prefix: str, scan: Scan) -> bool:
     """Take a file in; say whether it is a folder to walk into."""
-    path = prefix + item.name
+    path, name = prefix + item.name, item.name
     try:
-        folder = item.is_dir(follow_symlinks=False)
-        if not folder and not item.is_file(follow_symlinks=False):
+        is_folder = item.is_dir(follow_symlinks=False)
+        if not is_folder and not item.is_file(follow_symlinks=False):
             return False
-        if (unspeakable := _unspeakable(item.name, prefix)) is not None:
-            shown = path if len(path) <= 200 else f"{path[:100]}...{path[-97:]}"
-            scan.problems.append(ScanProblem(shown.encode("utf-8", "backslashreplace").decode(), unspeakable, folder))
+        is_plain = (name.isascii() and "\\" not in name and sys.platform != "win32") or is_path(name)
+        if not is_plain or prefix.count("/") >= MOST_PARTS:
+            shown = (path if len(path) <= 200 else f"{path[:100]}...{path[-97:]}").encode("utf-8", "backslashreplace")
+            why = (
+                "It lies in too many folders, one in the other."
+                if is_plain
+                else "Its name cannot be spelled in a path."
+            )
+            scan.problems.append(ScanProblem(shown.decode(), why, is_folder))
             return False
-        if folder:
-            return True
-        found = item.stat(follow_symlinks=False)
+        found = item.stat(follow_symlinks=False) if not is_folder else None
     except FileNotFoundError:
         return False
     except OSError as error:
-        scan.problems.append(ScanProblem(path, explain(error, "look at", path, writing=False).message, folder=False))
+        scan.problems.append(_refused(error, "look at", path, folder=False))
         return False
-    if stat.S_ISREG(found.st_mode):
+    if found is not None and stat.S_ISREG(found.st_mode):
         times = found.st_mtime_ns, found.st_ctime_ns
         scan.entries.append(Entry(path, found.st_size, *times, found.st_ino or item.inode()))
-    return False
+    return is_folder
 
 
-def _unspeakable(name: str, prefix: str) -> str | None:
-    """Why no vault path can name what lies there, None when one can."""
-    if prefix.count("/") >= MOST_PARTS:
-        return "It lies in too many folders, one in the other."
-    if (name.isascii() and "\\" not in name and sys.platform != "win32") or is_path(name):
-        return None
-    return "Its name cannot be spelled in a path."
+def _refused(error: OSError, doing: str, path: str, *, folder: bool) -> ScanProblem:
+    return ScanProblem(path, explain(error, doing, path, writing=False).message, folder)

@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
 
 from simplemem.errors import SimplememError
 from simplemem.vault.disk import entry_at
@@ -36,6 +35,12 @@ _PULSE_MS = 1_000  # how often the watcher looks up to see whether the root is s
 _MANY = 1_000  # paths; beyond that a look through the whole vault is no dearer
 _UNTOLD_SECONDS = 30.0  # how long after an event all is looked at, where nobody tells of events that were lost
 _OBSIDIAN = ".obsidian"
+_TOO_MANY = "too many files or watchers are open (fs.inotify.max_user_instances, ulimit -n)"
+_REASONS: dict[int | None, str] = {
+    errno.ENOSPC: "this system's limit of watched folders is reached (fs.inotify.max_user_watches raises it)",
+    errno.EMFILE: _TOO_MANY,
+    errno.ENFILE: _TOO_MANY,
+}
 
 
 def concerned(path: str) -> set[str]:
@@ -50,9 +55,9 @@ def concerned(path: str) -> set[str]:
 
 
 class Watcher:
-    """Calls `on_change` with sets of vault paths, in a thread of its own, from `start` until `stop`.
+    """Calls `on_change` with sets of vault paths, in a thread of its own, until it is closed.
 
-    When `start` returns, every later change will be reported: so start first, then scan. `warn` is told, once, when the
+    Once it is made, every later change will be reported: so make it first, then scan. `warn` is told, once, when the
     system can't do the watching and the vault is looked through every `poll_seconds` instead; and when `on_change` raises,
     after which the paths are reported again. A missing root is waited for.
     """
@@ -66,42 +71,24 @@ class Watcher:
         poll_seconds: float = 2.0,
         warn: Callable[[str], None],
     ) -> None:
-        self.root = root
-        self._on_change = on_change
-        self._warn = warn
-        self._poll_seconds = poll_seconds
         self.polling = poll  # it is looked about, not listened
+        self._root, self._on_change, self._warn, self._poll_seconds = root, on_change, warn, poll_seconds
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._identity: tuple[int, int] | None = None  # of the root folder; None while it isn't there
-        self._base = ""  # the root without links
-        self._listener: Listener | None = None
-        self._seen: dict[str, object] = {}  # what the last look found, when polling
-        self._look_took = 0.0
-        self._owed: set[str] = set()  # what `on_change` has not taken yet
-
-    def start(self) -> None:
-        """Begin. A stopped watcher stays stopped: make another."""
         self._bell, self._rope = socket.socketpair()  # rung to end a wait
+        self._identity: tuple[int, int] | None = None  # of the root folder; None while it isn't there
+        self._listener: Listener | None = None
+        self._owed: set[str] = set()  # what `on_change` has not taken yet
         self._open()
         self._thread = threading.Thread(target=self._run, name="simplemem-watch", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End. No call of `on_change` begins after this; one under way is waited for, within reason."""
         self._stop.set()
-        if self._thread is not None:
-            with suppress(OSError):  # it has ended
-                self._rope.send(b".")
-            if self._thread is not threading.current_thread():
-                self._thread.join(timeout=5.0)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+        with suppress(OSError):  # it has ended
+            self._rope.send(b".")
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout=5.0)
 
     def _run(self) -> None:
         try:
@@ -109,29 +96,25 @@ class Watcher:
                 changed = self._next()
                 if self._stop.is_set():
                     break
-                if EVERYTHING in changed or _identity(self.root) != self._identity:
+                if EVERYTHING in changed or _identity(self._root) != self._identity:
                     self._open()
                     changed = {EVERYTHING}
                 self._report(changed | self._owed)
         finally:
-            self._close()
-            self._bell.close()
-            self._rope.close()
+            for each in (self._listener, self._bell, self._rope):
+                if each is not None:
+                    each.close()
 
     def _next(self) -> set[str]:
         """The next batch of hints; nothing when a pulse has passed quietly."""
-        if self._listener is not None:
-            try:
+        try:
+            if self._listener is not None:
                 return self._listener.changed(_PULSE_MS, _QUIET_MS, _MOST_MS)
-            except (OSError, RuntimeError):  # more folders than the system allows: opening it anew says so
-                self._stop.wait(0.1)
-                return {EVERYTHING}
-        # A vault that takes long to look through is looked at seldom.
-        pause = max(self._poll_seconds, 20 * self._look_took) if self._identity is not None else 0.25
-        if self._stop.wait(pause) or self._identity is None:
-            return set()
-        before, self._seen = self._seen, self._look()
-        return {path for path in before.keys() | self._seen.keys() if before.get(path) != self._seen.get(path)}
+        except (OSError, RuntimeError):  # more folders than the system allows: opening it anew says so
+            self._stop.wait(0.1)
+            return {EVERYTHING}
+        self._stop.wait(0.25)  # until there is a root
+        return set()
 
     def _report(self, changed: set[str]) -> None:
         try:
@@ -147,45 +130,27 @@ class Watcher:
 
     def _open(self) -> None:
         """Begin with the folder that is at the root now, or note that there is none."""
-        self._close()
-        self._identity, self._base = _identity(self.root), os.path.realpath(self.root)
-        if self._identity is None:
-            return
-        kind = file_system(self._base)
-        if not self.polling and is_silent(kind):
-            self._poll_from_now_on(f"a {kind} disk doesn't announce what others change on it")
-        if not self.polling:
-            try:
-                self._listener = listen(self._base, self._stop, self._bell.fileno())
-            except FileNotFoundError:
-                self._identity = None  # it went away just now; the thread waits for it
-            except (ImportError, OSError, RuntimeError) as failure:
-                self._poll_from_now_on(_reason(failure))
-        if self.polling:
-            self._seen = self._look()
-
-    def _close(self) -> None:
         listener, self._listener = self._listener, None
         if listener is not None:
             listener.close()
-
-    def _poll_from_now_on(self, reason: str) -> None:
-        self.polling = True
-        every = f"It is looked through every {self._poll_seconds:g} seconds instead."
-        self._warn(f"{self.root} can't be watched: {reason}. {every}")
-
-    def _look(self) -> dict[str, object]:
-        """Every file that matters and what could not be seen, with what differs after a change."""
-        began = time.monotonic()
-        try:
-            with Beneath(self._base) as here:
-                listing = walk(here)
-                found: dict[str, object] = {name: entry_at(here, name) for name in CONVENTION_FILES}
-        except (OSError, SimplememError):  # the root went, which is seen next
-            return self._seen
-        self._look_took = time.monotonic() - began
-        found |= {entry.path: entry for entry in listing.entries}
-        return found | {problem.path: problem for problem in listing.problems}
+        self._identity, base, reason = _identity(self._root), os.path.realpath(self._root), ""
+        if self._identity is None:
+            return
+        if not self.polling and is_silent(kind := file_system(base)):
+            reason = f"a {kind} disk doesn't announce what others change on it"
+        elif not self.polling:
+            try:
+                self._listener = listen(base, self._stop, self._bell.fileno())
+            except FileNotFoundError:
+                self._identity = None  # it went away just now; the thread waits for it
+            except (ImportError, OSError, RuntimeError) as failure:
+                reason = _REASONS.get(getattr(failure, "errno", None), str(failure) or type(failure).__name__)
+        if reason:
+            self.polling = True
+            every = f"It is looked through every {self._poll_seconds:g} seconds instead."
+            self._warn(f"{self._root} can't be watched: {reason}. {every}")
+        if self.polling:
+            self._listener = Polling(base, self._stop, self._poll_seconds)
 
 
 class RecentChanges:
@@ -214,14 +179,13 @@ class RecentChanges:
         if self._listener is None or _identity(self._root) != self._identity:
             return None
         paths: set[str] = set()
-        try:
-            while changed := self._listener.changed(0):
+        with suppress(OSError):
+            while changed := self._listener.changed(0, 0, 0):
                 paths |= changed
                 if EVERYTHING in paths or len(paths) > _MANY:
                     return None
-        except OSError:
-            return None
-        return paths
+            return paths
+        return None
 
     def end(self) -> None:
         """Listen no more."""
@@ -230,18 +194,47 @@ class RecentChanges:
             self._listener = None
 
 
+class Polling:
+    """Looking through the vault every few seconds, or less often where that takes long."""
+
+    def __init__(self, base: str, stop: threading.Event, seconds: float) -> None:
+        self._base, self._stop, self._seconds = base, stop, seconds
+        self._took, self._seen = 0.0, dict[str, object]()
+        self._look()
+
+    def changed(self, _timeout_ms: int, _quiet_ms: int, _most_ms: int) -> set[str]:
+        if self._stop.wait(max(self._seconds, 20 * self._took)):
+            return set()
+        before = self._seen
+        self._look()
+        return {path for path in before.keys() | self._seen.keys() if before.get(path) != self._seen.get(path)}
+
+    def close(self) -> None:
+        pass
+
+    def _look(self) -> None:
+        """Every file that matters and what could not be seen, with what differs after a change."""
+        began = time.monotonic()
+        with suppress(OSError, SimplememError), Beneath(self._base) as here:  # else the root went, which is seen next
+            listing = walk(here)
+            self._seen = {name: entry_at(here, name) for name in CONVENTION_FILES}
+            self._seen |= {entry.path: entry for entry in listing.entries}
+            self._seen |= {problem.path: problem for problem in listing.problems}
+        self._took = time.monotonic() - began
+
+
 class Watchfiles:
     """The listener of macOS and Windows. It does not tell of lost events: after some were heard, all is looked at."""
 
     def __init__(self, base: str, stop: threading.Event) -> None:
         from watchfiles._rust_notify import RustNotify
 
-        self._prefix = base.rstrip(os.sep) + os.sep
-        self._stop = stop
+        self._prefix, self._stop = base.rstrip(os.sep) + os.sep, stop
         self._native = RustNotify([base], False, False, 0, True, False)
         self._untold = float("inf")  # when to look at everything
+        self.close = self._native.close
 
-    def changed(self, timeout_ms: int, quiet_ms: int = 0, most_ms: int = 0) -> set[str]:
+    def changed(self, timeout_ms: int, quiet_ms: int, most_ms: int) -> set[str]:
         # It wakes after every quiet time to see whether something happened: longer than 50 ms is felt, shorter costs more.
         events = self._native.watch(most_ms, max(quiet_ms, 50), timeout_ms, self._stop)
         paths: set[str] = set()
@@ -255,9 +248,6 @@ class Watchfiles:
         if paths:
             self._untold = min(self._untold, now + _UNTOLD_SECONDS)
         return paths
-
-    def close(self) -> None:
-        self._native.close()
 
 
 _MODIFIED = 0x2 | 0x8  # written to, closed after writing
@@ -290,14 +280,13 @@ class Inotify:
             self.close()
             raise
         self._poll = select.poll()
-        self._poll.register(self._fd, select.POLLIN)
-        if bell >= 0:
-            self._poll.register(bell, select.POLLIN)
+        for fd in (self._fd, bell) if bell >= 0 else (self._fd,):
+            self._poll.register(fd, select.POLLIN)
 
     def close(self) -> None:
         os.close(self._fd)
 
-    def changed(self, timeout_ms: int, quiet_ms: int = 0, most_ms: int = 0) -> set[str]:
+    def changed(self, timeout_ms: int, quiet_ms: int, most_ms: int) -> set[str]:
         """Paths where something happened. Waits for the first, then until it is quiet, but not for ever. EVERYTHING:
         something was lost, or the vault itself went, and a new listener is needed."""
         paths: set[str] = set()
@@ -305,17 +294,12 @@ class Inotify:
         while time.monotonic() < ends and (ready := self._poll.poll(wait)):
             if all(fd != self._fd for fd, _ in ready):
                 break  # the bell
-            paths |= self._read()
+            events, at = os.read(self._fd, 1 << 16), 0
+            while at < len(events):
+                watch, what, _, length = _HEAD.unpack_from(events, at)
+                at += _HEAD.size + length
+                paths |= self._event(watch, what, os.fsdecode(events[at - length : at].rstrip(b"\0")))
             ends, wait = min(ends, time.monotonic() + most_ms / 1000), quiet_ms
-        return paths
-
-    def _read(self) -> set[str]:
-        paths: set[str] = set()
-        events, at = os.read(self._fd, 1 << 16), 0
-        while at < len(events):
-            watch, what, _, length = _HEAD.unpack_from(events, at)
-            at += _HEAD.size + length
-            paths |= self._event(watch, what, os.fsdecode(events[at - length : at].rstrip(b"\0")))
         return paths
 
     def _event(self, watch: int, what: int, name: str) -> set[str]:
@@ -328,10 +312,8 @@ class Inotify:
             return set()
         path = f"{folder}/{name}" if folder else name
         if what & _IS_FOLDER:
-            if what & _WENT:
-                self._leave(path)
-            elif what & _CAME and _may_hold_notes(path):
-                self._listen_below(path)
+            if what & _CAME and _may_hold_notes(path):
+                self._listen_below(path)  # one that moved is listened to already, and gets its new name here
             elif what & _ATTRIB:
                 return set()  # times and rights of a folder
         return concerned(path)
@@ -353,15 +335,8 @@ class Inotify:
             else:
                 waiting += filter(_may_hold_notes, below if folder != _OBSIDIAN else ())
 
-    def _leave(self, gone: str) -> None:
-        """A folder went elsewhere, and the kernel would go on telling of it under its old name."""
-        for watch, folder in list(self._folders.items()):
-            if folder == gone or folder.startswith(f"{gone}/"):
-                self._libc.inotify_rm_watch(self._fd, watch)
-                del self._folders[watch]
 
-
-Listener = Inotify | Watchfiles
+Listener = Polling | Inotify | Watchfiles
 
 
 def listen(base: str, stop: threading.Event, bell: int) -> Listener:
@@ -383,18 +358,7 @@ def _checked(answer: int) -> int:
 
 def _identity(root: Path) -> tuple[int, int] | None:
     """Which folder is at the root: another after it was replaced or (un)mounted, None when there is none."""
-    try:
+    with suppress(OSError):
         facts = os.stat(root)
-    except OSError:
-        return None
-    return (facts.st_dev, facts.st_ino)
-
-
-def _reason(failure: Exception) -> str:
-    """Why watching failed, with what would help where that is known."""
-    code = getattr(failure, "errno", None)
-    if code == errno.ENOSPC:
-        return "this system's limit of watched folders is reached (fs.inotify.max_user_watches raises it)"
-    if code in (errno.EMFILE, errno.ENFILE):
-        return "too many files or watchers are open (fs.inotify.max_user_instances, ulimit -n)"
-    return str(failure) or type(failure).__name__
+        return facts.st_dev, facts.st_ino
+    return None

@@ -10,6 +10,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,9 @@ def vault(tmp_path: Path) -> Path:
 @pytest.fixture(params=["watching", "polling"])
 def watcher(request: pytest.FixtureRequest, vault: Path, heard: Heard) -> Iterator[Watcher]:
     """Told by the system and by looking: both must report the same paths."""
-    with Watcher(vault, heard, poll=request.param == "polling", poll_seconds=0.05, warn=heard.warnings.append) as made:
+    with closing(
+        Watcher(vault, heard, poll=request.param == "polling", poll_seconds=0.05, warn=heard.warnings.append)
+    ) as made:
         assert made.polling == (request.param == "polling")
         yield made
     assert heard.warnings == []
@@ -203,12 +206,13 @@ def _reported_alone(root: Path, heard: Heard, name: str) -> bool:
 
 _UNDER_A_LIMIT = """
     import sys, time
+    from contextlib import closing
     from pathlib import Path
     from simplemem.vault.watch import Watcher
 
     Path("/proc/sys/user/max_inotify_watches").write_text(sys.argv[2])
     root, reported, warnings = Path(sys.argv[1]), set(), []
-    with Watcher(root, reported.update, poll_seconds=0.05, warn=warnings.append) as watcher:
+    with closing(Watcher(root, reported.update, poll_seconds=0.05, warn=warnings.append)) as watcher:
         began = watcher.polling
         for number in range(8):
             (root / f"folder {number}").mkdir()
@@ -249,7 +253,7 @@ def test_an_error_in_taking_a_change_in_is_told_and_the_paths_come_again(vault: 
             raise RuntimeError("the index is locked")
         heard(paths)
 
-    with Watcher(vault, fail_twice, poll_seconds=0.05, warn=heard.warnings.append):
+    with closing(Watcher(vault, fail_twice, poll_seconds=0.05, warn=heard.warnings.append)):
         (vault / "note.md").write_text("two\n")
         heard.wait_for("note.md")
     assert attempts[:3] == [{"note.md"}] * 3
@@ -266,7 +270,7 @@ def test_a_link_to_a_folder_outside_is_not_walked_into(vault: Path, heard: Heard
     outside = vault.parent / "outside"
     (outside / "deep").mkdir(parents=True)
     (vault / "way").symlink_to(outside)
-    with Watcher(vault, heard, warn=heard.warnings.append):
+    with closing(Watcher(vault, heard, warn=heard.warnings.append)):
         (vault / "later").symlink_to(outside)
         (vault / "everything").symlink_to("/")
         heard.wait_for("everything")
@@ -297,7 +301,7 @@ def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(vault: P
         busy.wait(DEADLINE)
         heard(paths)
 
-    with Watcher(vault, slow, warn=heard.warnings.append):
+    with closing(Watcher(vault, slow, warn=heard.warnings.append)):
         (vault / "first.md").write_text("x")
         assert eventually(lambda: len(os.listdir(vault)) > 0)
         time.sleep(0.5)  # the first change is being taken in now
@@ -316,9 +320,9 @@ def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(vault: P
 
 
 def test_stopping_ends_the_thread_and_the_hints(watcher: Watcher, vault: Path, heard: Heard) -> None:
-    watcher.stop()
+    watcher.close()
     (vault / "note.md").write_text("unseen\n")
-    watcher.stop()  # twice is as good as once
+    watcher.close()  # twice is as good as once
     assert eventually(lambda: all(thread.name != "simplemem-watch" for thread in threading.enumerate()))
     assert heard.paths == set()
 
@@ -333,7 +337,7 @@ def by_watchfiles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("by_watchfiles")
 def test_watchfiles_tells_the_same_of_saves_and_of_the_root(vault: Path, heard: Heard) -> None:
-    with Watcher(vault, heard, warn=heard.warnings.append):
+    with closing(Watcher(vault, heard, warn=heard.warnings.append)):
         (vault / "note.md").write_text("two\n")
         (vault / ".git" / "index").write_text("x")
         (vault / ".obsidian" / "app.json").write_text("{}")
@@ -353,7 +357,7 @@ def test_a_while_after_watchfiles_told_of_something_everything_is_looked_at(
 ) -> None:
     """F72. It does not say when the system threw events away."""
     monkeypatch.setattr(watch, "_UNTOLD_SECONDS", 0.5)
-    with Watcher(vault, heard, warn=heard.warnings.append):
+    with closing(Watcher(vault, heard, warn=heard.warnings.append)):
         (vault / "note.md").write_text("two\n")
         heard.wait_for("note.md")
         heard.wait_for(EVERYTHING)
