@@ -7,7 +7,7 @@ Where the entries are few, or a person's own notes are meant, `notes` looks at o
 # ruff: noqa: N803  (the names of arguments are the contract's)
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _MOST = 30
-_MOST_OF_A_FILE = 20_000  # characters
+_MOST_CHARACTERS = 20_000  # of an export that is shown
 _RULES = "rules (slot, polarity, near duplicates)"
 Notes = Annotated[str, about('ordinary notes instead of the entries: a folder, "type:NAME" or "*"')]
 Least = Annotated[int, Field(ge=2)]
@@ -41,15 +41,13 @@ Clusters = TypedDict("Clusters", {"clusters": list[Data], "method": str})
 Export = TypedDict("Export", {"path": str, "format": str, "entries": int, "bytes": int})
 
 
-def _analysis(store: EnhancedStore, notes: str) -> Analysis:
+def _analysis(store: EnhancedStore, notes: str = "") -> Analysis:
     from simplemem.kinds.learned.analysis import analysis_of
 
     return analysis_of(store, notes)
 
 
-def _answer(
-    analysis: Analysis, key: str, found: Sequence[Mapping[str, Any]], how: str, *, head: str = "", **more: Any
-) -> Reply[Any]:
+def _answer(analysis: Analysis, key: str, found: Sequence[Data], how: str, head: str = "", **more: Any) -> Reply[Any]:
     """An answer that quotes notes between marks, and says how it was found."""
     head = head or f"{key.capitalize()}: {len(found)}, of {len(analysis.entries)} {analysis.what}."
     if len(found) > _MOST:
@@ -64,10 +62,9 @@ def get_stats(store: EnhancedStore, knowledge: Knowledge, graph: KnowledgeGraph)
     """Totals by type and confidence, what is verified, what is read most, and how long answers took."""
     whole, latency = graph.read(), {}
     for name, took in sorted(knowledge.took.items()):
-        times = sorted(took)
+        times = [round(each, 2) for each in sorted(took)]
         middle, late = times[len(times) // 2], times[len(times) * 95 // 100]
-        shown = {"median_ms": middle, "p95_ms": late, "max_ms": times[-1]}
-        latency[name] = {"count": len(times)} | {key: round(each, 2) for key, each in shown.items()}
+        latency[name] = {"count": len(times), "median_ms": middle, "p95_ms": late, "max_ms": times[-1]}
     more = {
         "entities": sum(not entity.is_note for entity in whole.entities),
         "relations": len(whole.relations),
@@ -75,7 +72,7 @@ def get_stats(store: EnhancedStore, knowledge: Knowledge, graph: KnowledgeGraph)
         "latency": latency,
         "method": "counted; latency is of the last 1,000 answers of each tool since this server started",
     }
-    return as_json(_analysis(store, "").stats() | more)
+    return as_json(_analysis(store).stats() | more)
 
 
 # --- contradictions
@@ -92,9 +89,8 @@ def detect_contradictions(
     """Entries that cannot all be right: two values for one thing, a claim and its denial, unlike duplicates."""
     analysis = _analysis(store, notes)
     found = analysis.contradictions(similarityThreshold, minConfidenceDelta, same_type_only=sameTypeOnly)
-    won = {each.contradiction: {"winner": each.winner.id, "why": each.why} for each in analysis.verdicts(found)}
-    pairs = [each.data() | won.get(each, {}) for each in found]
-    return _answer(analysis, "contradictions", pairs, f"{_RULES}; similarity by {analysis.method}")
+    how = f"{_RULES}; similarity by {analysis.method}"
+    return _answer(analysis, "contradictions", [each.data() for each in found], how)
 
 
 @tool("Resolve contradictions", writes=True, destructive=True, manner=MANNER)
@@ -106,37 +102,22 @@ def auto_resolve_contradictions(
     apply: Annotated[bool, about("false only shows what would be done")] = False,
 ) -> Reply[Resolution]:
     """Show which entry of each contradiction would supersede the other; apply=true writes it as one step."""
-    analysis = _analysis(store, "")
-    verdicts = analysis.verdicts(analysis.contradictions(similarityThreshold))
-    version = knowledge.supersede(verdicts, **caller) if verdicts and apply else ""
-    pairs = [
-        found.data() | {"winner": winner.id, "why": why, "loser": loser.id} for winner, loser, why, found in verdicts
-    ]
+    analysis = _analysis(store)
+    decided = [each for each in analysis.contradictions(similarityThreshold) if each.winner]
+    version = knowledge.supersede(decided, **caller) if decided and apply else ""
+    pairs = [each.data() | {"loser": each.loser.id} for each in decided]
+    head = f"{len(pairs)} would be resolved. Nothing was written: apply=true does it, as one step that can be undone."
     if apply:
         head = f"Resolved {len(pairs)}." + (f" One step: undo {version} takes all of it back." if version else "")
-    else:
-        head = (
-            f"{len(pairs)} would be resolved. Nothing was written: apply=true does it, as one step that can be undone."
-        )
     how = f"{_RULES}; the winner is edited by a person, else verified, else newer, else surer"
-    return _answer(analysis, "resolved", pairs, how, head=head, applied=apply and bool(verdicts), version=version)
+    return _answer(analysis, "resolved", pairs, how, head, applied=apply and bool(decided), version=version)
 
 
 @tool("What was superseded", manner=MANNER)
 def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[SupersededEntries]:
     """Entries that no longer hold, with what took their place, when and why."""
-    from simplemem.kinds.learned.analysis import brief
-
     analysis = _analysis(store, notes)
-    named = {key: brief(each) for each in analysis.entries for key in (each.name.rsplit("/", 1)[-1], each.name)}
-    gone = sorted((each for each in analysis.entries if each.is_superseded), key=lambda each: each.superseded_at)
-    shown = [
-        brief(each)
-        | {"confidence": each.confidence, "at": each.superseded_at, "reason": each.superseded_reason}
-        | {"winner": named.get(each.superseded_by), "by": each.superseded_by}
-        for each in reversed(gone)
-    ]
-    return _answer(analysis, "superseded", shown, "read from the notes' headers")
+    return _answer(analysis, "superseded", analysis.superseded(), "read from the notes' headers")
 
 
 # --- what they show together
@@ -210,26 +191,22 @@ def export_graph(
 
 
 def _exported(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[Any]:
-    """An export as a file, and where it is data of a size a model can take, in the answer too."""
-    from simplemem.kinds.learned.export import export_text, write_export
+    """An export as a file in `.simplemem/exports/`, where neither a search nor Obsidian takes it for a note, and in the
+    answer too where it is data of a size that a model can take."""
+    from simplemem.kinds.learned.export import export_text
 
+    store.bench.must_be_writable()
     text, count = export_text(store, form), len(knowledge.entries())
-    path = write_export(store, form, text)
-    shown = text if form != "html" and len(text) <= _MOST_OF_A_FILE else ""
-    data = {"path": str(path), "format": form, "entries": count, "bytes": len(text.encode("utf-8", "replace"))}
-    return Reply(render.answer(f"Exported {count} entries to {path}", shown), data)
+    data = text.encode("utf-8", "backslashreplace")
+    name = f"knowledge-{form}.json" if form in ("d3", "cytoscape") else f"knowledge.{form}"
+    path = store.bench.side(f"exports/{name}").replace(data)
+    shown = text if form != "html" and len(text) <= _MOST_CHARACTERS else ""
+    facts = {"path": str(path), "format": form, "entries": count, "bytes": len(data)}
+    return Reply(render.answer(f"Exported {count} entries to {path}", shown), facts)
 
 
 TOOLS: tuple[Tool, ...] = (
-    get_stats,
-    export_markdown,
-    export_graph,
-    detect_contradictions,
-    auto_resolve_contradictions,
-    get_superseded_history,
-    analyze_patterns,
-    generate_insights,
-    detect_antipatterns,
-    suggest_tags,
-    cluster_knowledge,
+    *(get_stats, export_markdown, export_graph),
+    *(detect_contradictions, auto_resolve_contradictions, get_superseded_history),
+    *(analyze_patterns, generate_insights, detect_antipatterns, suggest_tags, cluster_knowledge),
 )

@@ -28,7 +28,7 @@ def once_learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
         knowledge = knowledge_of(store)
         error = knowledge.save("error", "The pool is exhausted", confidence=0.9, tags=["pg"], context="at night")
         fix = knowledge.save("solution", "Raise the pool", confidence=0.4, verified=True, who="claude 1")
-        knowledge.link(fix.entry.id, error.entry.id, "fixes")
+        knowledge.link(fix[0].id, error[0].id, "fixes")
         knowledge.save("decision", "Use Postgres for the billing store.", confidence=0.7)
         knowledge.save("decision", "Use MySQL for the billing store.", confidence=0.6)
     return vault

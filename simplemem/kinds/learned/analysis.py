@@ -8,14 +8,12 @@ two values; *polarity*, the same words once affirmed and once denied; *duplicate
 from __future__ import annotations
 
 import re
-from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import combinations
-from operator import mul
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simplemem.errors import TooLong
@@ -26,11 +24,16 @@ from simplemem.note.sentences import Sentence, disagree, sentences
 from simplemem.note.words import STOP_WORDS, content_words, words_in_order
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from simplemem.store import EnhancedStore
 
 Data = dict[str, Any]
 _MOST: Final = 20_000  # entries that are compared with each other
+_BLOCK: Final = 256  # of them that are compared with all others at once
 _MOST_ALIKE: Final = 40  # sentences of one form: more are a form that is filled in again and again
+_RULES: Final = ("slot", "polarity", "duplicate?")
 _EMPHASIS: Final = frozenset("always should must shall please prefer we you i".split())
 # `use V for A`, `A is V`: forms that leave little doubt.
 _USE: Final = re.compile(
@@ -47,7 +50,8 @@ _STOPPING: Final = re.compile(r"\s(?:which|where|but|and|or|instead|rather|unles
 
 
 class Contradiction(NamedTuple):
-    """Two entries that disagree: by which rule, and the words of each that do. `similarity` is theirs as a whole."""
+    """Two entries that disagree: by which rule, and the words of each that do. `similarity` is theirs as a whole. `winner`
+    is the one that would win, and `why`; None when nothing decides."""
 
     rule: str
     one: KnowledgeEntry
@@ -56,21 +60,19 @@ class Contradiction(NamedTuple):
     instead: str
     similarity: float
     about: str = ""
+    winner: KnowledgeEntry | None = None
+    why: str = ""
+
+    @property
+    def loser(self) -> KnowledgeEntry:
+        return self.one if self.winner is self.other else self.other
 
     def data(self) -> Data:
         """As it is told."""
         one = brief(self.one) | {"said": self.said, "confidence": self.one.confidence}
         other = brief(self.other) | {"said": self.instead, "confidence": self.other.confidence}
-        return {"rule": self.rule, "one": one, "other": other, "about": self.about, "similarity": self.similarity}
-
-
-class Verdict(NamedTuple):
-    """Which entry of a contradiction would win, and why."""
-
-    winner: KnowledgeEntry
-    loser: KnowledgeEntry
-    why: str
-    contradiction: Contradiction
+        told = {"rule": self.rule, "one": one, "other": other, "about": self.about, "similarity": self.similarity}
+        return told | ({"winner": self.winner.id, "why": self.why} if self.winner else {})
 
 
 class Theme(NamedTuple):
@@ -82,12 +84,6 @@ class Theme(NamedTuple):
     def data(self) -> Data:
         """As it is told."""
         return {"words": list(self.words), "size": len(self.members), "entries": list(map(brief, self.members))}
-
-
-class _Statement(NamedTuple):
-    entry: int
-    sentence: Sentence
-    value: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -114,27 +110,26 @@ class Analysis:
         return knowledge_of(self.store).leading_to(self.standing)
 
     @cached_property
-    def _vectors(self) -> list[list[float]]:
+    def _vectors(self) -> NDArray[np.float32]:
+        """A row for each entry that holds; zeros, which are near to nothing, where there is no vector."""
+        import numpy as np
+
         if len(self.standing) > _MOST:
             why = f"{len(self.standing):,} entries are too many to be compared; at most {_MOST:,} are"
             raise TooLong(why, hint="Choose a folder or a type.")
-        found = (self.store.bench.vector_of(entry.path) for entry in self.standing)
-        return [vector[0] if vector is not None else [] for vector in found]
+        found = [self.store.bench.vector_of(entry.path) for entry in self.standing]
+        width = max((len(each[0]) for each in found if each), default=1)
+        return np.array([each[0] if each else [0.0] * width for each in found], np.float32).reshape(-1, width)
 
     def near(self, least: float) -> dict[tuple[int, int], float]:
         """All pairs of entries that hold and are at least so much alike, by their places."""
-        import simsimd
+        import numpy as np
 
-        known = [place for place, vector in enumerate(self._vectors) if vector]
-        width = len(self._vectors[known[0]]) if known else 0
-        every: Any = memoryview(array("f", [number for place in known for number in self._vectors[place]])).cast("B")
-        found = {}
-        for at, one in enumerate(known[:-1], 1):
-            first, rest = every[4 * (at - 1) * width : 4 * at * width], every[4 * at * width :]
-            row: Any = simsimd.cdist(first.cast("f", [1, width]), rest.cast("f", [len(known) - at, width]), "cosine")
-            for other, distance in zip(known[at:], memoryview(row).cast("B").cast("d"), strict=True):
-                if distance <= 1 - least + 1e-6:
-                    found[one, other] = _share(1 - distance)
+        found, vectors = {}, self._vectors
+        for start in range(0, len(vectors), _BLOCK):
+            likeness = np.triu(vectors[start : start + _BLOCK] @ vectors[start:].T, 1)
+            for one, other in np.argwhere(likeness >= max(1e-9, least - 1e-6)).tolist():
+                found[start + one, start + other] = _share(likeness[one, other])
         return found
 
     # -- contradictions
@@ -142,69 +137,80 @@ class Analysis:
     def contradictions(
         self, threshold: float = 0.85, least_delta: float = 0.1, *, same_type_only: bool = False
     ) -> list[Contradiction]:
-        """Every pair of entries that hold and disagree, told once by the strongest rule. Two of which one leads to the
-        other take no part: somebody has looked at those."""
+        """Every pair of entries that hold and disagree, told once by the strongest rule, and who would win. Two of which one
+        leads to the other take no part: somebody has looked at those."""
+        linked = {frozenset((path, other.path)) for path, ties in self._related.items() for _, other in ties}
         found: dict[tuple[int, int], Contradiction] = {}
-        linked = {(path, other.path) for path, ties in self._related.items() for _, other in ties}
-
-        def tell(rule: str, ends: tuple[int, int], said: tuple[str, str], about: str = "") -> None:
+        for rule, ends, said, instead, about in (*self._disagreeing(), *self._unlike(threshold, least_delta)):
             one, other = (self.standing[end] for end in ends)
             is_open = one.type == other.type or not same_type_only
-            if ends not in found and is_open and not {(one.path, other.path), (other.path, one.path)} & linked:
-                similarity = _share(sum(map(mul, self._vectors[ends[0]], self._vectors[ends[1]])))
-                found[ends] = Contradiction(rule, one, other, *said, similarity, about)
+            if ends not in found and is_open and frozenset((one.path, other.path)) not in linked:
+                similarity = _share(self._vectors[ends[0]] @ self._vectors[ends[1]])
+                found[ends] = Contradiction(rule, one, other, said, instead, similarity, about)
+        return list(self._judged(sorted(found.values(), key=lambda each: _RULES.index(each.rule))))
 
-        for rule, about, a, b in self._disagreeing():
-            tell(rule, (a.entry, b.entry), (a.sentence.text, b.sentence.text), about)
+    def _unlike(self, threshold: float, least_delta: float) -> Iterator[tuple[str, tuple[int, int], str, str, str]]:
+        """Near duplicates of different confidence."""
         for ends in self.near(threshold):
-            sure = [each.confidence for each in map(self.standing.__getitem__, ends) if each.confidence is not None]
-            if len(sure) == 2 and abs(sure[0] - sure[1]) >= least_delta - 1e-9:
+            a, b = (self.standing[end].confidence for end in ends)
+            if a is not None and b is not None and abs(a - b) >= least_delta - 1e-9:
                 one, other = (
-                    f"{self.standing[end].headline} (confidence {c:g})" for end, c in zip(ends, sure, strict=True)
+                    f"{e.headline} (confidence {e.confidence:g})" for e in map(self.standing.__getitem__, ends)
                 )
-                tell("duplicate?", ends, (one, other))
-        return sorted(found.values(), key=lambda each: ("slot", "polarity", "duplicate?").index(each.rule))
+                yield "duplicate?", ends, one, other, ""
 
-    def _disagreeing(self) -> Iterator[tuple[str, str, _Statement, _Statement]]:
+    def _disagreeing(self) -> Iterator[tuple[str, tuple[int, int], str, str, str]]:
         """Pairs of sentences and what they are about: those that give a subject two values, then those of one frame."""
-        by_subject: dict[frozenset[str], list[_Statement]] = defaultdict(list)
-        by_frame: dict[tuple[str, ...], list[_Statement]] = defaultdict(list)
+        by_subject: dict[frozenset[str], list[tuple[int, Sentence, frozenset[str]]]] = defaultdict(list)
+        by_frame: dict[tuple[str, ...], list[tuple[int, Sentence]]] = defaultdict(list)
         for number, entry in enumerate(self.standing):
             for each in sentences(plain(entry.text)):
                 sentence = replace(each, frame=tuple(word for word in each.frame if word not in _EMPHASIS))
+                by_frame[sentence.frame].append((number, sentence))
                 subject, value = _slot(sentence)
                 if subject and 0 < len(value) <= 5:
-                    by_subject[subject].append(_Statement(number, sentence, value))
-                by_frame[sentence.frame].append(_Statement(number, sentence, value))
-        for subject, group in by_subject.items():
-            for a, b in _pairs(group):
-                if 2 * len(a.value & b.value) <= min(len(a.value), len(b.value)):
-                    yield "slot", " ".join(sorted(subject)), a, b
+                    by_subject[subject].append((number, sentence, value))
+        for subject, some in by_subject.items():
+            for (a, one, is_this), (b, other, is_that) in _pairs(some):
+                if 2 * len(is_this & is_that) <= min(len(is_this), len(is_that)):
+                    yield "slot", (a, b), one.text, other.text, " ".join(sorted(subject))
         # What a note is called tells two subjects apart; an entry is called by what it says.
         abouts = ["" if entry.is_own else entry.name for entry in self.standing]
-        for frame, group in by_frame.items():
-            for a, b in _pairs(group):
-                if disagree(a.sentence, b.sentence, abouts[a.entry], abouts[b.entry]):
-                    yield "polarity" if a.sentence.values == b.sentence.values else "slot", " ".join(frame), a, b
+        for frame, alike in by_frame.items():
+            for (a, one), (b, other) in _pairs(alike):
+                if disagree(one, other, abouts[a], abouts[b]):
+                    rule = "polarity" if one.values == other.values else "slot"
+                    yield rule, (a, b), one.text, other.text, " ".join(frame)
 
-    def verdicts(self, found: Sequence[Contradiction]) -> list[Verdict]:
-        """For each contradiction who wins, in this order: edited by a person, verified, newer, surer. An entry that lost
-        takes no part any more, and what nothing decides between is left out."""
+    def _judged(self, found: Iterable[Contradiction]) -> Iterator[Contradiction]:
+        """Who wins, in this order: edited by a person, verified, newer, surer. An entry that lost takes no part any more."""
         tests: tuple[tuple[str, Callable[[KnowledgeEntry], Any]], ...] = (
             ("a person edited it", lambda entry: self.store.bench.is_by_hand(entry.path, entry.sha256)),
             ("it is verified", lambda entry: entry.verified),
             ("it is newer", lambda entry: entry.modified[:19].replace(" ", "T")),
             ("it has the higher confidence", lambda entry: entry.confidence or 0.0),
         )
-        decided: dict[str, Verdict] = {}  # by the path of the loser
+        lost = set[str]()
         for each in found:
-            if each.one.path not in decided and each.other.path not in decided:
+            judged = each
+            if lost.isdisjoint((each.one.path, each.other.path)):
                 for why, test in tests:
                     if (a := test(each.one)) != (b := test(each.other)):
-                        winner, loser = (each.one, each.other) if a > b else (each.other, each.one)
-                        decided[loser.path] = Verdict(winner, loser, why, each)
+                        judged = each._replace(winner=each.one if a > b else each.other, why=why)
+                        lost.add(judged.loser.path)
                         break
-        return list(decided.values())
+            yield judged
+
+    def superseded(self) -> list[Data]:
+        """What no longer holds, the latest first, with what took its place."""
+        named = {key: brief(each) for each in self.entries for key in (each.name.rsplit("/", 1)[-1], each.name)}
+        gone = sorted((each for each in self.entries if each.is_superseded), key=lambda each: each.superseded_at)
+        return [
+            brief(each)
+            | {"confidence": each.confidence, "at": each.superseded_at, "reason": each.superseded_reason}
+            | {"winner": named.get(each.superseded_by), "by": each.superseded_by}
+            for each in reversed(gone)
+        ]
 
     # -- themes
 
@@ -247,30 +253,22 @@ class Analysis:
         """How much there is of what; confidence is high from 0.8 on, medium from 0.5 on."""
         reads, sure = knowledge_of(self.store).reads(), [e.confidence for e in self.entries if e.confidence is not None]
         often = sorted((e for e in self.entries if e.id in reads), key=lambda e: (-reads[e.id].count, e.name))
+        high, low = sum(each >= 0.8 for each in sure), sum(each < 0.5 for each in sure)
         return {
             "total": len(self.entries),
             "by_type": dict(sorted(Counter(entry.type for entry in self.entries).items())),
-            "by_confidence": {
-                "high": sum(each >= 0.8 for each in sure),
-                "medium": sum(0.5 <= each < 0.8 for each in sure),
-                "low": sum(each < 0.5 for each in sure),
-            },
+            "by_confidence": {"high": high, "medium": len(sure) - high - low, "low": low},
             "verified": sum(entry.verified for entry in self.entries),
             "superseded": len(self.entries) - len(self.standing),
             "never_read": sum(entry.id not in reads for entry in self.entries),
-            "most_accessed": [
-                {"id": e.id, "says": e.headline, "count": reads[e.id].count, "last": reads[e.id].last}
-                for e in often[:5]
-            ],
+            "most_accessed": [{"id": e.id, "says": e.headline, **asdict(reads[e.id])} for e in often[:5]],
         }
 
     def patterns(self, today: date) -> Data:
         """What recurs, how much there is of what, and whether there is more of late."""
-
-        def made_within(days: int) -> int:
-            return sum(entry.created[:10] > (today - timedelta(days)).isoformat() for entry in self.entries)
-
-        lately, before = made_within(30), made_within(60) - made_within(30)
+        days = [entry.created[:10] for entry in self.entries]
+        made = {span: sum(day > (today - timedelta(span)).isoformat() for day in days) for span in (7, 30, 60, 90)}
+        lately, before = made[30], made.pop(60) - made[30]
         sure: dict[str, list[float]] = defaultdict(list)
         for entry in self.entries:
             if entry.confidence is not None:
@@ -282,7 +280,7 @@ class Analysis:
             ],
             "types": dict(Counter(entry.type for entry in self.entries).most_common()),
             "tags": dict(Counter(tag for entry in self.entries for tag in entry.tags).most_common()),
-            "lately": {str(days): made_within(days) for days in (7, 30, 90)},
+            "lately": {str(days): count for days, count in made.items()},
             "before": before,
             "trend": "rising" if lately > before else "falling" if lately < before else "steady",
             "confidence": {kind: round(sum(each) / len(each), 3) for kind, each in sorted(sure.items())},
@@ -310,26 +308,25 @@ class Analysis:
 
     def _habits(self, *kinds: str) -> list[Data]:
         """What is so of more of the entries than it should be."""
-        knowledge, standing = knowledge_of(self.store), self.standing
-        reads, solved = knowledge.reads(), set[str]()
-        for entry in standing:
+        reads, solved = knowledge_of(self.store).reads(), set[str]()
+        for entry in self.standing:
             for _, target in self._related[entry.path]:
                 if "solution" in (entry.type, target.type):
                     solved |= {entry.path, target.path}
-        sure = [entry for entry in standing if entry.confidence is not None]
-        own = [entry for entry in standing if entry.is_own]  # nobody counts how often a person reads a note
-        errors = [entry for entry in standing if entry.type == "error"]
+        sure = [entry for entry in self.standing if entry.confidence is not None]
+        own = [entry for entry in self.standing if entry.is_own]  # nobody counts how often a person reads a note
+        errors = [entry for entry in self.standing if entry.type == "error"]
         found = []
         for kind, priority, of, most, is_so in (
             ("low confidence", "medium", sure, 0.2, lambda entry: entry.confidence < 0.5),
             ("never read", "medium", own, 0.3, lambda entry: entry.id not in reads),
-            ("untagged", "low", standing, 0.3, lambda entry: not entry.tags),
+            ("untagged", "low", self.standing, 0.3, lambda entry: not entry.tags),
             ("errors without solution", "high", errors, 0.5, lambda entry: entry.path not in solved),
         ):
             some = [entry for entry in of if is_so(entry)]
             if kind in kinds and len(some) > most * len(of):
-                says = f"{kind}: {len(some)} of {len(of)}"
-                found.append(_finding(kind, priority, says, some[:20], share=len(some) / len(of)))
+                share = {"share": round(len(some) / len(of), 3)}
+                found.append(_finding(kind, priority, f"{kind}: {len(some)} of {len(of)}", some[:20], (), share))
         return found
 
 
@@ -350,13 +347,34 @@ def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
     return Analysis(store, entries, named)
 
 
+def brief(entry: KnowledgeEntry) -> Data:
+    """An entry as it is named in a finding."""
+    return {"id": entry.id, "name": entry.name, "type": entry.type, "says": entry.headline}
+
+
+def _finding(
+    kind: str,
+    priority: str,
+    says: str,
+    some: Iterable[KnowledgeEntry],
+    words: Iterable[str] = (),
+    numbers: Mapping[str, float] | None = None,
+) -> Data:
+    shown = {"kind": kind, "priority": priority, "says": says, "entries": list(map(brief, some))}
+    return shown | {"words": list(words), "numbers": numbers or {}}
+
+
+def _urgency(found: Data) -> int:
+    return ("critical", "high", "medium", "low").index(found["priority"])
+
+
 def _share(similarity: float) -> float:
-    return round(max(0.0, min(1.0, similarity)), 4)
+    return round(max(0.0, min(1.0, float(similarity))), 4)
 
 
-def _pairs(group: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Statement]]:
-    some = group if len(group) <= _MOST_ALIKE else ()
-    return ((a, b) for a, b in combinations(some, 2) if a.entry != b.entry)
+def _pairs(some: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Two and two of different entries, unless there are too many."""
+    return ((a, b) for a, b in combinations(some if len(some) <= _MOST_ALIKE else (), 2) if a[0] != b[0])
 
 
 def _slot(sentence: Sentence) -> tuple[frozenset[str], frozenset[str]]:
@@ -381,19 +399,3 @@ def _alike(entries: Iterable[KnowledgeEntry], characters: int) -> list[list[Know
     for entry in entries:
         groups[entry.type, " ".join(plain(entry.content).casefold().split())[:characters]].append(entry)
     return [some for (_, said), some in groups.items() if said and len(some) > 1]
-
-
-def brief(entry: KnowledgeEntry) -> Data:
-    """An entry as it is named in a finding."""
-    return {"id": entry.id, "name": entry.name, "type": entry.type, "says": entry.headline}
-
-
-def _finding(
-    kind: str, priority: str, says: str, some: Iterable[KnowledgeEntry], words: Sequence[str] = (), **numbers: float
-) -> Data:
-    shown = {"kind": kind, "priority": priority, "says": says, "entries": list(map(brief, some))}
-    return shown | {"words": list(words), "numbers": {key: round(number, 3) for key, number in numbers.items()}}
-
-
-def _urgency(found: Data) -> int:
-    return ("critical", "high", "medium", "low").index(found["priority"])

@@ -20,11 +20,9 @@ from simplemem.note.words import words_in_order
 
 FOLDER: Final = "knowledge"
 TYPES: Final = ("decision", "error", "solution", "pattern", "insight")
-MOST_CHARACTERS: Final = 10_000
 _MOST_SLUG: Final = 60
 _MOST_HEADLINE: Final = 120
-_FENCED: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_HIDDEN: Final = re.compile(r"%%.*?(?:%%|\Z)", re.DOTALL)
+_UNREAD: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)|%%.*?(?:%%|\Z)", re.MULTILINE | re.DOTALL)
 _MARKUP: Final = re.compile(
     r"!\[\[[^\[\]]*\]\]|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>\n]*>|(\*\*|__|==)"
 )
@@ -39,9 +37,6 @@ class EntryLink(NamedTuple):
 
     relationship: str
     target: str
-
-
-_PROBE: Final = EntryLink("probes", "it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,6 @@ class KnowledgeEntry:
     superseded_at: str = ""
     superseded_reason: str = ""
     problem: str = ""
-    is_typed: bool = True  # whether its header says its type
     is_own: bool = True
 
     @property
@@ -78,8 +72,8 @@ class KnowledgeEntry:
     @property
     def headline(self) -> str:
         """Its first line without the marks of Markdown, cut where it is long."""
-        first = next((line for line in plain(self.content).split("\n") if line.strip(" \t\r#>*-|")), "")
-        said = " ".join(first.strip().lstrip("#>*-| \t").split()) or base_name(self.path)
+        lines = (" ".join(line.split()).lstrip("#>*-| ") for line in plain(self.content).split("\n"))
+        said = next(filter(None, lines), base_name(self.path))
         return said if len(said) <= _MOST_HEADLINE else said[:_MOST_HEADLINE].rsplit(" ", 1)[0] + "…"
 
     @property
@@ -90,7 +84,7 @@ class KnowledgeEntry:
 def plain(text: str) -> str:
     """A text as it is read: links are what they show; code blocks, comments, tags of HTML and marks of emphasis are
     gone."""
-    return _MARKUP.sub(lambda found: found[1] or found[2] or "", _HIDDEN.sub("", _FENCED.sub("", text)))
+    return _MARKUP.sub(lambda found: found[1] or found[2] or "", _UNREAD.sub("", text))
 
 
 # -- reading
@@ -99,23 +93,27 @@ def plain(text: str) -> str:
 def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
     """The entry that a note is. Of another kind of note all of the body is what it says."""
     note = read_note(text.encode("utf-8", "surrogatepass"), sha256)
-    name, kind = name_of(path), note.string("type")
-    is_own = LEARNED.holds(path, kind)
+    name, folder = name_of(path), path.rpartition("/")[0]
+
+    def said(key: str) -> str:
+        return note.string(key) or ""
+
+    is_own = LEARNED.holds(path, said("type"))
     content, context, relations = _parts(note) if is_own else (note.content.strip(), "", "")
-    confidence, told = note.header.get("confidence"), note.string("context")
-    is_share = isinstance(confidence, (int, float)) and not isinstance(confidence, bool) and 0 <= confidence <= 1
-    superseded_by = (note.string("superseded_by") or "").strip()
-    link = re.fullmatch(r"\[\[([^\[\]|#]++)[^\[\]]*+\]\]", superseded_by)
+    by_folder = folder.rpartition("/")[2].casefold().removesuffix("s")
+    kind = said("knowledge_type") or (by_folder if by_folder in TYPES else "insight")
+    sure = note.header.get("confidence")
+    is_share = isinstance(sure, (int, float)) and not isinstance(sure, bool) and 0 <= sure <= 1
     return KnowledgeEntry(
-        id=note.string("id") or name,
-        type=_type_of(path, note) if is_own else kind or (path.split("/", 1)[0] if "/" in path else "note"),
+        id=said("id") or name,
+        type=kind if is_own else said("type") or folder.partition("/")[0] or "note",
         content=content,
-        context=context or (spelling.read(told) if told and is_own else ""),
-        confidence=float(confidence) if is_share else None,
+        context=context or (spelling.read(said("context")) if is_own else ""),
+        confidence=float(sure) if is_share else None,
         verified=note.header.get("verified") is True,
         tags=tuple(tag_names(note.tags)),
-        created=note.string("created") or "",
-        modified=note.string("modified") or note.string("created") or "",
+        created=said("created"),
+        modified=said("modified") or said("created"),
         name=name,
         path=path,
         sha256=sha256,
@@ -123,12 +121,11 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
             EntryLink(spelling.read(found[1].strip()) or "relates_to", found[2].strip())
             for found in _RELATION.finditer(relations)
         ),
-        status=note.string("status") or "",
-        superseded_by=link[1].strip() if link else superseded_by,
-        superseded_at=note.string("superseded_at") or "",
-        superseded_reason=note.string("superseded_reason") or "",
+        status=said("status"),
+        superseded_by=re.sub(r"\A\[\[([^\[\]|#]++)[^\[\]]*+\]\]\Z", r"\1", said("superseded_by").strip()).strip(),
+        superseded_at=said("superseded_at"),
+        superseded_reason=said("superseded_reason"),
         problem=note.problem or "",
-        is_typed=note.string("knowledge_type") is not None,
         is_own=is_own,
     )
 
@@ -157,17 +154,11 @@ def _parts(note: Note) -> tuple[str, str, str]:
     sections = _sections(note)
     kept, at = [], note.header.body_start
     for start, _, end in sorted(sections.values()):
-        kept.append(note.text[at:start])
+        kept.append(note.text[at:start].strip())
         at = max(at, end)
-    content = "\n\n".join(part for each in [*kept, note.text[at:]] if (part := each.strip()))
     said = {key: note.text[begin:end] for key, (_, begin, end) in sections.items()}
+    content = "\n\n".join(filter(None, [*kept, note.text[at:].strip()]))
     return content, said.get("context", "").strip(), said.get("relations", "")
-
-
-def _type_of(path: str, note: Note) -> str:
-    """What the header says, else the folder, else an insight."""
-    folder = path.rsplit("/", 2)[-2].casefold() if "/" in path else ""
-    return note.string("knowledge_type") or next((kind for kind in TYPES if folder in (kind, f"{kind}s")), "insight")
 
 
 # -- writing
@@ -176,7 +167,8 @@ def _type_of(path: str, note: Note) -> str:
 def body_of(content: str, context: str) -> str:
     """The body of a new entry. Sections of ours that stand in the content are the entry's own."""
     body = f"{content}\n" + (f"\n## Context\n\n{context}\n" if context else "")
-    if read_entry(f"{FOLDER}/x.md", with_tie(f"---\n---\n{body}", "probes", "it")).ties[-1:] != (_PROBE,):
+    probe = EntryLink("probes", "it")  # is a relation behind it read as one?
+    if read_entry(f"{FOLDER}/x.md", with_tie(f"---\n---\n{body}", *probe)).ties[-1:] != (probe,):
         raise Invalid(
             "the content leaves something open that would swallow what follows it",
             hint="Close the code block, comment or formula in it.",

@@ -1,12 +1,8 @@
-"""Knowledge for elsewhere: one Markdown text grouped by type, or a graph that a picture or data is made of.
-
-Exports that no place is named for lie in `.simplemem/exports/`, where neither a search nor Obsidian takes them for notes.
-"""
+"""Knowledge for elsewhere: one Markdown text grouped by type, or a graph that a picture or data is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simplemem.kinds.graph.graph import graph_of
@@ -57,10 +53,3 @@ def _markdown(entries: Sequence[KnowledgeEntry], related: Related) -> Iterator[s
                 yield f"**Context:** {entry.context}\n"
             if ties := related[entry.path]:
                 yield "".join(f"- {words} [[{other.name}]]\n" for words, other in ties)
-
-
-def write_export(store: EnhancedStore, form: str, text: str) -> Path:
-    """Put an export where exports lie, in place of the last of its form; its path."""
-    store.bench.must_be_writable()
-    name = f"knowledge.{form}" if form in ("md", "html", "dot", "json") else f"knowledge-{form}.json"
-    return store.bench.side(f"exports/{name}").replace(text.encode("utf-8", "backslashreplace"))

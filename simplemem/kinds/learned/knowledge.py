@@ -11,30 +11,31 @@ import time
 import uuid
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, TooLong
 from simplemem.kinds.kind import By, ChangeSet, Kind, Shelf, one_of
 from simplemem.kinds.learned import entry as entries
-from simplemem.kinds.learned.entry import FOLDER, LEARNED, MOST_CHARACTERS, TYPES, KnowledgeEntry
+from simplemem.kinds.learned.entry import FOLDER, LEARNED, KnowledgeEntry
 from simplemem.kinds.state_log import StateLog
 from simplemem.memory import Filter, Hit
 from simplemem.note.names import path_of
 from simplemem.note.properties import set_property
 from simplemem.note.tags import tags_for_new_note
 from simplemem.note.words import well_formed
-from simplemem.store import Carried, now
+from simplemem.store import now
 
 if TYPE_CHECKING:
-    from simplemem.kinds.learned.analysis import Verdict
+    from simplemem.kinds.learned.analysis import Contradiction
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
-MOST_HITS: Final = 10
-_LEAST_PREFIX: Final = 3
-_ODD_LINE_ENDS: Final = re.compile(r"\r\n?")
+_MOST_CHARACTERS: Final = 10_000
+_LEAST_PREFIX: Final = 3  # letters of an id
+Found = tuple[list[tuple[T, Hit]], str, str]
+"""What a search found, best first; how, and what was missing."""
 Related = dict[str, list[tuple[str, KnowledgeEntry]]]
 """For entries by their paths, their relations: the words, and the entry they lead to."""
 
@@ -48,14 +49,6 @@ class Reads:
 
 
 NEVER: Final = Reads()
-
-
-class SavedEntry(NamedTuple):
-    """An entry that was saved. `twins` say the very same and were there before."""
-
-    entry: KnowledgeEntry
-    twins: list[KnowledgeEntry]
-    warnings: tuple[str, ...]
 
 
 class Knowledge:
@@ -122,20 +115,19 @@ class Knowledge:
         ]
 
     def search(
-        self, query: str, *, kind: str = "", least_confidence: float = 0.0, limit: int = MOST_HITS
-    ) -> tuple[list[tuple[KnowledgeEntry, Hit]], str, str]:
-        """The entries that answer a question, best first, superseded ones behind all others; how they were found, and what
-        was missing. Each hit counts as a read."""
-        store, hits, method, degraded = self._held(), list[tuple[KnowledgeEntry, Hit]](), "", ""
+        self, query: str, *, kind: str = "", least_confidence: float = 0.0, limit: int = 10
+    ) -> Found[KnowledgeEntry]:
+        """The entries that answer a question, superseded ones behind all others. Each hit counts as a read."""
+        store = self._held()
         assert store is not None
-        every = [entry for entry in self.entries() if kind in ("", entry.type)]
-        passing = [e for e in every if not least_confidence or (e.confidence or 0.0) >= least_confidence]
-        told = {"knowledge_type": kind} if kind and all(entry.is_typed for entry in every) else {}
-        for is_superseded in (False, True):
-            some = {entry.path: entry for entry in passing if entry.is_superseded is is_superseded}
-            if len(hits) < limit and (some or not method):
-                found, method, degraded = hits_of_kind(store, LEARNED, some, query, limit - len(hits), told, len(every))
-                hits += found
+        some = [each for each in self.entries() if kind in ("", each.type)]
+        some = [each for each in some if (each.confidence or 0.0) >= least_confidence]
+        standing = {each.path: each for each in some if not each.is_superseded}
+        superseded = {each.path: each for each in some if each.is_superseded}
+        told = {"knowledge_type": kind} if kind else {}
+        hits, method, degraded = hits_of_kind(store, LEARNED, standing, query, limit, told)
+        if superseded and len(hits) < limit:
+            hits += hits_of_kind(store, LEARNED, superseded, query, limit - len(hits), told)[0]
         self.count([entry.id for entry, _ in hits])
         return hits, method, degraded
 
@@ -151,13 +143,10 @@ class Knowledge:
         verified: bool = False,
         tags: Sequence[str] = (),
         **by: Unpack[By],
-    ) -> SavedEntry:
+    ) -> tuple[KnowledgeEntry, list[KnowledgeEntry], list[str]]:
         """Keep something that was learned, as a note of its own. Angle brackets stay (SI-35: taking them out destroys
-        code); what is too long is refused and never cut."""
-        if kind not in TYPES:
-            raise Invalid(f"there is no type {kind[:40]!r}", hint=f"Types are: {', '.join(TYPES)}.")
-        if not 0 <= confidence <= 1:
-            raise Invalid(f"a confidence is a number from 0 to 1, not {confidence:g}")
+        code); what is too long is refused and never cut. Returns the entry, those that said the very same before, and
+        what is to be said of it."""
         said, where = _clean(content, "content"), _clean(context, "context")
         if not said:
             raise Invalid("the content is empty")
@@ -175,8 +164,8 @@ class Knowledge:
             every = self.shelf.in_order()
             return path, [e for e in every if (e.type, e.content, e.context) == (kind, new.content, new.context)]
 
-        (path, twins), carried = self._change(draft, By(tool="save_knowledge") | by)
-        return SavedEntry(self.shelf.items[path], twins, (*warnings, *carried.warnings))
+        (path, twins), carried = self.shelf.change(draft, By(tool="save_knowledge") | by)
+        return self.shelf.items[path], twins, [*warnings, *carried.warnings]
 
     def link(
         self, source: str, target: str, relationship: str = "relates_to", **by: Unpack[By]
@@ -188,33 +177,32 @@ class Knowledge:
             one, other = (_pick(self.shelf.in_order(), ref) for ref in (source, target))
             if one.path == other.path:
                 raise Invalid("an entry is not related to itself")
-            related = self.leading_to([one])[one.path]
-            is_new = all(said != kind or there.path != other.path for said, there in related)
+            is_new = (kind, other) not in self.leading_to([one])[one.path]
             if is_new:
                 step.put(one.path, entries.with_tie(step.text(one.path), kind, other.name))
             return one, other, is_new
 
-        (one, other, is_new), _ = self._change(draft, By(tool="link_knowledge") | by)
+        (one, other, is_new), _ = self.shelf.change(draft, By(tool="link_knowledge") | by)
         return self.shelf.items[one.path], other, is_new
 
-    def supersede(self, verdicts: Sequence[Verdict], **by: Unpack[By]) -> str:
+    def supersede(self, found: Iterable[Contradiction], **by: Unpack[By]) -> str:
         """Lay the losers aside: each says by what it is superseded, when and why, and is trusted less; each winner says what
         it supersedes. One step; its version."""
-        moment = now()
+        moment, decided = now(), [(each.winner, each.loser, each) for each in found if each.winner is not None]
 
         def draft(step: ChangeSet) -> str:
-            """The name of an entry that is another than the verdicts are about; nothing is written then."""
-            for entry in (entry for verdict in verdicts for entry in (verdict.winner, verdict.loser)):
+            """The name of an entry that is another than was judged; nothing is written then."""
+            for entry in (entry for pair in decided for entry in pair[:2]):
                 there = self.shelf.items.get(entry.path)
                 if there is None or there.sha256 != entry.sha256:
                     return entry.name
-            for winner, loser, why, found in verdicts:
+            for winner, loser, each in decided:
                 step.put(winner.path, entries.with_tie(step.text(winner.path), "supersedes", loser.name))
                 properties: dict[str, Any] = {
                     "status": "superseded",
                     "superseded_by": f"[[{winner.name}]]",
                     "superseded_at": moment,
-                    "superseded_reason": f"{found.rule}: {why}",
+                    "superseded_reason": f"{each.rule}: {each.why}",
                 }
                 if loser.confidence is not None:
                     properties["confidence"] = max(0.1, round(loser.confidence - 0.3, 4))
@@ -222,8 +210,8 @@ class Knowledge:
                     step.put(loser.path, set_property(step.text(loser.path), key, value))
             return ""
 
-        why = f"{len(verdicts)} contradictions resolved"
-        stale, carried = self._change(draft, By(tool="auto_resolve_contradictions", reason=why) | by)
+        why = f"{len(decided)} contradictions resolved"
+        stale, carried = self.shelf.change(draft, By(tool="auto_resolve_contradictions", reason=why) | by)
         if stale:
             raise Conflict(f"{stale} has changed since it was looked at", current_sha256=None, hint="Ask again.")
         return carried.written[0].version if carried.written else ""
@@ -236,11 +224,13 @@ class Knowledge:
                 step.drop(path)
             return len(self.shelf.items)
 
-        count, carried = self._change(draft, By(tool="reset") | by)
+        count, carried = self.shelf.change(draft, By(tool="reset") | by)
         return count, carried.written[0].version if carried.written else ""
 
-    def _change(self, draft: Callable[[ChangeSet], T], by: By) -> tuple[T, Carried]:
-        return self.shelf.change(draft, by)
+
+def knowledge_of(store: EnhancedStore) -> Knowledge:
+    """The knowledge of a store: one for all who ask."""
+    return one_of(store, Knowledge)
 
 
 def hits_of_kind(
@@ -250,23 +240,24 @@ def hits_of_kind(
     query: str,
     limit: int,
     told: Mapping[str, str] | None = None,
-    of: int = 0,
-) -> tuple[list[tuple[T, Hit]], str, str]:
-    """Which of the `items` (notes of a kind, by path) answer a question, best first; how they were found, and what was
-    missing. They are some `of` so many whose headers say what is `told`."""
-    filters = [Filter(prefix=f"{kind.folder}/", properties=told or {})]
-    if not all(path.startswith(filters[0].prefix) for path in items):
-        filters.append(Filter(type=kind.type, properties=told or {}))
+) -> Found[T]:
+    """Which of the `items` (notes of a kind, by path) answer a question: first those whose headers say what is `told`, then
+    all in the folder, then those elsewhere; each searched further until there are enough."""
     hits: dict[str, tuple[T, Hit]] = {}
-    for narrowed in filters:
-        size = limit * max(1, 2 * of // (len(items) or 1) - 1)  # the rarer they are, the further is looked
+    folder = f"{kind.folder}/"
+    filters = [Filter(prefix=folder, properties=told), Filter(prefix=folder)] if told else [Filter(prefix=folder)]
+    for narrowed in (*filters, Filter(type=kind.type)):
+        size = limit
         while True:
             found = store.search(query, filter=narrowed, limit=size)
             there = {path_of(hit.name): hit for hit in found.hits}
             hits |= {path: (items[path], hit) for path, hit in there.items() if path in items and path not in hits}
-            if len(hits) >= min(limit, len(items)) or len(found.hits) < size:
+            is_enough = len(hits) >= min(limit, len(items))
+            if is_enough or len(found.hits) < size:
                 break
             size *= 4
+        if is_enough:
+            break
     embedder = store.bench.embedder
     method = f"words and meaning ({embedder})" if found.mode != "text" and embedder else "words"
     return list(hits.values())[:limit], method, found.degraded
@@ -276,29 +267,30 @@ def _pick(every: Sequence[KnowledgeEntry], ref: str) -> KnowledgeEntry:
     """The entry that an id, the beginning of one, or a name means."""
     wanted = ref.strip()
     key = wanted.removeprefix("[[").removesuffix("]]").removesuffix(".md").casefold()
-    found = [entry for entry in every if entry.id == wanted]
-    found = found or [entry for entry in every if key in (name := entry.name.casefold(), name.rsplit("/", 1)[-1])]
-    if not found and len(wanted) >= _LEAST_PREFIX:
-        found = [entry for entry in every if entry.id.casefold().startswith(wanted.casefold())]
+    found = (
+        [each for each in every if each.id == wanted]
+        or [each for each in every if key in (name := each.name.casefold(), name.rpartition("/")[2])]
+        or [each for each in every if len(key) >= _LEAST_PREFIX and each.id.casefold().startswith(key)]
+    )
     if not found:
         raise NotFound(
             f"Knowledge entry not found: {wanted[:100]}",
             hint="An id, the first letters of one, or the name of a note in knowledge/.",
         )
     if len(found) > 1:
-        candidates = [f"{entry.id} ({entry.name})" for entry in found]
+        candidates = [f"{each.id} ({each.name})" for each in found]
         raise Ambiguous(f"{wanted[:60]} may be any of {len(found)} entries", candidates=candidates)
     return found[0]
 
 
 def _clean(text: str, what: str) -> str:
     """A text as it is kept: without blanks around it, its lines ended in one way."""
-    clean = _ODD_LINE_ENDS.sub("\n", text).strip()
+    clean = re.sub(r"\r\n?", "\n", text).strip()
     if "\0" in clean or clean != well_formed(clean):
         raise Invalid(f"the {what} holds a character that no note can carry", hint="Leave out NUL and half characters.")
-    if len(clean) > MOST_CHARACTERS:
+    if len(clean) > _MOST_CHARACTERS:
         raise TooLong(
-            f"the {what} has {len(clean):,} characters; {MOST_CHARACTERS:,} are allowed",
+            f"the {what} has {len(clean):,} characters; {_MOST_CHARACTERS:,} are allowed",
             hint="Nothing was saved or cut. Keep the point, or make several entries and link them.",
         )
     return clean
@@ -311,9 +303,7 @@ def _legal_tags(tags: Sequence[str]) -> tuple[list[str], list[str]]:
         try:
             legal += tags_for_new_note([tag])[0]
         except Invalid as refused:
-            if "proposed" not in refused.details:
-                raise
-            legal.append(str(refused.details["proposed"]))
+            legal.append(str(refused.details.get("proposed", "tag")))
             warnings.append(f"the tag {tag!r} is kept as {legal[-1]!r}: a tag has letters, digits, _, - and / only")
     return list(dict.fromkeys(legal)), warnings
 
@@ -321,14 +311,8 @@ def _legal_tags(tags: Sequence[str]) -> tuple[list[str], list[str]]:
 def _count_line(counts: dict[str, Reads], line: Mapping[str, Any]) -> None:
     """Take one line of the log in. What is not one of ours is passed over."""
     ids, when, times = line.get("ids"), line.get("at"), line.get("n", 1)
-    if not isinstance(ids, list) or not isinstance(when, str) or not isinstance(times, int) or not 0 < times < 1 << 53:
-        return
-    for id_ in ids:
-        if isinstance(id_, str):
-            known = counts.get(id_, NEVER)
-            counts[id_] = Reads(known.count + times, max(known.last, when))
-
-
-def knowledge_of(store: EnhancedStore) -> Knowledge:
-    """The knowledge of a store: one for all who ask."""
-    return one_of(store, Knowledge)
+    if isinstance(ids, list) and isinstance(when, str) and isinstance(times, int) and 0 < times < 1 << 53:
+        for id_ in ids:
+            if isinstance(id_, str):
+                known = counts.get(id_, NEVER)
+                counts[id_] = Reads(known.count + times, max(known.last, when))
