@@ -18,13 +18,13 @@ from urllib.parse import urlsplit
 
 from simplemem.errors import Invalid, Unavailable
 from simplemem.services.keys import Key
-from simplemem.services.patience import Passing, Patience, Refused
+from simplemem.services.patience import Passing, Patience, Refused, Stopped
 
 if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
-_MOST_BYTES = 64 * 1024 * 1024  # of an answer: a thousand long vectors, written out
+_MOST_MB = 64  # of an answer: a thousand long vectors, written out
 _MOST_BYTES_OF_A_REFUSAL = 20_000
 _EXAMPLE = "For example http://localhost:1234/v1 or https://api.openai.com/v1."
 
@@ -42,47 +42,30 @@ def address_of(url: str, setting: str = "embed.url") -> Address:
     """The address a setting names. A key inside it is refused: addresses are shown and logged, keys are not."""
     try:
         parts = urlsplit(url.strip())
-        port = parts.port
+        port = f":{parts.port}" if parts.port is not None else ""
     except ValueError as error:
         raise Invalid(f"the setting {setting} is not a URL", hint=_EXAMPLE) from error
-    if parts.username is not None or parts.password is not None:
-        hint = "Put the key into the setting for the key."
-        raise Invalid(f"the setting {setting} holds a name or a password", hint=hint)
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        hint = "It ends with a path. Put the key into the setting for the key."
+        raise Invalid(f"the setting {setting} holds a name, a password, ? or #", hint=hint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Invalid(f"the setting {setting} is not the URL of a service", hint=_EXAMPLE)
-    if parts.query or parts.fragment:
-        raise Invalid(f"the setting {setting} must end with a path, without ? and #", hint=_EXAMPLE)
     host = parts.hostname if ":" not in parts.hostname else f"[{parts.hostname}]"
-    place = host if port is None else f"{host}:{port}"
     local = host == "localhost" or host.endswith(".localhost")
     try:
         address = ipaddress.ip_address(parts.hostname)
         local = (getattr(address, "ipv4_mapped", None) or address).is_loopback
     except ValueError:
         pass  # a name
-    return Address(f"{parts.scheme}://{place}{parts.path.rstrip('/')}", place, local)
+    return Address(f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}", f"{host}{port}", local)
 
 
 class ServiceClient:
     """One service. `name` is what messages call it; `section` is the table of settings their hints point to."""
 
-    def __init__(
-        self,
-        name: str,
-        address: Address,
-        key: Key,
-        *,
-        timeout: float = 30.0,
-        section: str = "embed",
-        most_bytes: int = _MOST_BYTES,
-        patience: Patience | None = None,
-    ) -> None:
-        self.name = name
-        self.address = address
-        self._key = key
-        self._section = section
-        self._most_bytes = most_bytes
-        self._patience = patience or Patience(name, timeout=timeout)
+    def __init__(self, name: str, address: Address, key: Key, *, timeout: float = 30.0, section: str = "embed") -> None:
+        self.patience = Patience(name, timeout=timeout)
+        self._name, self._address, self._key, self._section = name, address, key, section
         self._lock = threading.Lock()
         self._http: httpx2.Client | None = None
 
@@ -90,21 +73,21 @@ class ServiceClient:
         self,
         path: str,
         payload: Mapping[str, Any],
+        read: Callable[[Any], T],
         *,
         deadline: float | None = None,
-        stopped: Callable[[], bool] = lambda: False,
-        read: Callable[[Any], T] = lambda answer: answer,
+        stopped: Stopped = lambda: False,
     ) -> T:
         """What `read` makes of the answer's JSON. With a `deadline` (a `time.monotonic()`) nobody waits longer than that.
 
         What `read` raises counts as a failure of the service, as `Unavailable`, or of this request, as `Refused`.
         """
-        body = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
-        return self._patience.call(
-            lambda seconds: read(self._attempt(path, body, payload, seconds)), deadline=deadline, stopped=stopped
+        return self.patience.call(
+            lambda seconds: read(self._attempt(path, payload, seconds)), deadline=deadline, stopped=stopped
         )
 
     def close(self) -> None:
+        """Let go of the connections; what is asked after it opens them anew."""
         with self._lock:
             http, self._http = self._http, None
         if http is not None:
@@ -117,56 +100,45 @@ class ServiceClient:
             if self._http is None:
                 # A proxy named in the environment is for others: what is for this machine does not take the way round.
                 self._http = httpx2.Client(
-                    trust_env=not self.address.local, follow_redirects=False, headers={"User-Agent": "simplemem"}
+                    trust_env=not self._address.local, follow_redirects=False, headers={"User-Agent": "simplemem"}
                 )
                 weakref.finalize(self, self._http.close)  # for whoever lets go of it without closing
             return self._http
 
-    def _attempt(self, path: str, body: bytes, payload: Mapping[str, Any], seconds: float) -> Any:
+    def _attempt(self, path: str, payload: Mapping[str, Any], seconds: float) -> Any:
         import httpx2
 
-        key = self._key.value()
+        key, where, ends = self._key.value(), self._address.url, time.monotonic() + seconds
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if key is not None:
-            headers["Authorization"] = f"Bearer {key}"
-        ends = time.monotonic() + seconds
+        headers |= {"Authorization": f"Bearer {key}"} if key is not None else {}
+        body, data = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace"), bytearray()
         try:
-            url = self.address.url + path
-            with self._opened().stream("POST", url, content=body, headers=headers, timeout=seconds) as answer:
-                data = self._read(answer, ends)
+            with self._opened().stream("POST", where + path, content=body, headers=headers, timeout=seconds) as answer:
+                for chunk in answer.iter_bytes():
+                    data += chunk
+                    if not answer.is_success and len(data) > _MOST_BYTES_OF_A_REFUSAL:
+                        break
+                    if len(data) > _MOST_MB << 20:
+                        raise Unavailable(f"{self._name} gave an answer of more than {_MOST_MB} MB; it was not read")
+                    if time.monotonic() > ends:
+                        raise Passing("the answer came too slowly", hint=hint("timeout", self._section))
         except httpx2.TimeoutException as error:
             raise Passing(f"no answer within {seconds:.3g} s", hint=hint("timeout", self._section)) from error
         except httpx2.ConnectError as error:
-            raise Passing(
-                f"{self.address.url} cannot be reached ({error})", hint=hint("reach", self._section)
-            ) from error
+            raise Passing(f"{where} cannot be reached ({error})", hint=hint("reach", self._section)) from error
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
-            raise Passing(f"the answer of {self.address.host} broke off") from error
+            raise Passing(f"the answer of {self._address.host} broke off") from error
         if not answer.is_success:
-            said = quoted(data, payload, key)
-            raise failure_of(self.name, self._section, self.address.url, answer.status_code, answer.headers, said)
+            said = quoted(bytes(data), payload, key)
+            raise failure_of(self._name, self._section, where, answer.status_code, answer.headers, said)
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
+            advice = hint("url", self._section, where)
             if data.lstrip()[:1] == b"<":
-                message = f"{self.name} answered with a web page where JSON was expected"
-                raise Unavailable(message, hint=hint("url", self._section, self.address.url)) from error
-            raise Passing(
-                "its answer is not JSON, or only the beginning of it", hint=hint("url", self._section, self.address.url)
-            ) from error
-
-    def _read(self, answer: httpx2.Response, ends: float) -> bytes:
-        data = bytearray()
-        for chunk in answer.iter_bytes():
-            data += chunk
-            if not answer.is_success and len(data) > _MOST_BYTES_OF_A_REFUSAL:
-                break
-            if len(data) > self._most_bytes:
-                most = self._most_bytes // 1024 // 1024
-                raise Unavailable(f"{self.name} gave an answer of more than {most} MB; it was not read")
-            if time.monotonic() > ends:
-                raise Passing("the answer came too slowly", hint=hint("timeout", self._section))
-        return bytes(data)
+                message = f"{self._name} answered with a web page where JSON was expected"
+                raise Unavailable(message, hint=advice) from error
+            raise Passing("its answer is not JSON, or only the beginning of it", hint=advice) from error
 
 
 # -- how a call fails, the same for every protocol and package
@@ -191,27 +163,19 @@ _ABOUT_A_TEXT = re.compile(r"too large to process|context (length|size)|unsuppor
 
 def failure_of(
     name: str, section: str, url: str, status: int, headers: Mapping[str, str], sentence: str
-) -> Passing | Unavailable:
+) -> Unavailable:
     """What a status other than success means. `sentence` is what the service said, as `quoted` gives it."""
     spoken = f"{status}, {sentence}" if sentence else str(status)
     if status in (400, 413, 422) or (status == 500 and _ABOUT_A_TEXT.search(sentence)):
         return Refused(f"{name} refused the request: {spoken}", hint=hint("model", section), status=status)
     if status in (408, 425, 429) or status >= 500:
-        advice = hint("limit", section) if status == 429 else ""
-        return Passing(spoken, hint=advice, retry_after=_retry_after(headers), status=status)
+        told = {key.lower(): value for key, value in headers.items()}.get("retry-after", "")
+        after = {"retry_after": float(told)} if re.fullmatch(r"\d{1,8}(\.\d+)?", told) else {}  # a date is not read
+        return Passing(spoken, hint=hint("limit", section) if status == 429 else "", status=status, **after)
     if status in (401, 403):
         return Unavailable(f"{name} does not accept the key: {spoken}", hint=hint("key", section), status=status)
     what = "lives at another address" if 300 <= status < 400 else "does not know what was asked"
     return Unavailable(f"{name} {what}: {spoken}", hint=hint("url", section, url), status=status)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds; None when the header is missing, is a date, or makes no sense."""
-    try:
-        seconds = float(next(value for key, value in headers.items() if key.lower() == "retry-after"))
-    except (StopIteration, ValueError):
-        return None
-    return max(0.0, seconds) if seconds < 1e9 else None
 
 
 _MOST_CHARACTERS, _MOST_READ = 200, 500

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -21,11 +20,10 @@ from simplemem.note.passages import text_hash
 from simplemem.note.words import counted
 from simplemem.services.client import ServiceClient, address_of
 from simplemem.services.keys import Key, KeySource
-from simplemem.services.patience import Refused
+from simplemem.services.patience import Refused, Stopped
 
 PROVIDERS = ("wordllama", "voyage", "openai", "ollama", "none")
 Purpose = Literal["document", "query"]
-Stopped = Callable[[], bool]
 _QUESTIONS_KEPT = 100
 _MOST_CHARACTERS = 6_000  # of one text; passages are far shorter, and models read little more
 
@@ -45,13 +43,9 @@ class Embedder(Protocol):
 
     def documents(self, texts: Sequence[str], *, stopped: Stopped = ...) -> list[bytes]: ...
 
-    def query(self, text: str, *, deadline: float | None = None) -> bytes:
-        """`deadline` is a `time.monotonic()`: nobody waits longer for an answer than until then."""
-        ...
+    def query(self, text: str, *, deadline: float | None = None) -> bytes: ...
 
-    def close(self) -> None:
-        """Let go of connections; what is asked after it opens them anew."""
-        ...
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +65,6 @@ class Choice:
 
 def embedder_named(name: str, choice: Choice | None = None) -> Embedder | None:
     """The provider of that name, loaded; None for "none"."""
-    chosen = choice or Choice()
-    if name == "none":
-        return None
     if name == "wordllama":
         from simplemem.services.wordllama import WordLlama
 
@@ -81,10 +72,8 @@ def embedder_named(name: str, choice: Choice | None = None) -> Embedder | None:
     if name == "voyage":
         from simplemem.services.voyage import VoyageEmbedder
 
-        return VoyageEmbedder(chosen)
-    if name in _HTTP:
-        return HttpEmbedder(name, chosen)
-    raise Invalid(f"there is no embedder called {name!r}", hint=f"Known are: {', '.join(PROVIDERS)}.")
+        return VoyageEmbedder(choice or Choice())
+    return HttpEmbedder(name, choice or Choice()) if name in _HTTP else None
 
 
 # -- what some models want before a text
@@ -133,17 +122,14 @@ class ServiceEmbedder(ABC):
     def __init__(self, provider: str, model: str, where: str, remote: bool, batch: int, choice: Choice) -> None:
         self._prefixes = prefixes_of(model, choice.query_prefix, choice.document_prefix)
         # The name of a space of vectors: everything a stored vector depends on.
-        parts = [f"{provider}/{model}"]
-        parts += [f"at {where}"] if where else []
-        parts += [f"in {choice.dimensions} dimensions"] if choice.dimensions is not None else []
-        parts += [f"after {json.dumps(before)}"] if (before := self._prefixes["document"]) else []
-        self.name = " ".join(parts)
+        self.name = f"{provider}/{model}" + (f" at {where}" if where else "")
+        self.name += f" in {choice.dimensions} dimensions" if choice.dimensions is not None else ""
+        self.name += f" after {json.dumps(before)}" if (before := self._prefixes["document"]) else ""
         self.remote = remote
         self.batch = max(1, choice.batch or batch)
         self.dimension = choice.dimensions
         self._memory: VectorMemory | None = None
         self._questions: dict[str, bytes] = {}
-        self._lock = threading.Lock()
 
     def remember_in(self, memory: VectorMemory) -> None:
         """Look there before asking, and keep there what is answered."""
@@ -172,15 +158,16 @@ class ServiceEmbedder(ABC):
         return [made.get(hashes[text]) or bytes(self.dimension or 0) for text in texts]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
-        """A question's vector. The latest questions are remembered: pages of one search ask for the same again."""
-        with self._lock:
-            known = self._questions.pop(text, None)
-        made = known or self._vectors([text if text.strip() else "memory"], "query", deadline, lambda: False)[0]
-        with self._lock:
-            self._questions[text] = made
+        """A question's vector. `deadline` is a `time.monotonic()`: nobody waits longer for an answer than until then."""
+        if (made := self._questions.get(text)) is None:
+            made = self._vectors([text if text.strip() else "memory"], "query", deadline, lambda: False)[0]
+            self._questions[text] = made  # pages of one search ask for the same again
             if len(self._questions) > _QUESTIONS_KEPT:
-                del self._questions[next(iter(self._questions))]
+                self._questions.pop(next(iter(self._questions)), None)
         return made
+
+    def close(self) -> None:  # noqa: B027
+        """Let go of connections, where there are any; what is asked after it opens them anew."""
 
     def _vectors(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:
         sent = [self._prefixes[purpose] + text[:_MOST_CHARACTERS] for text in texts]
@@ -190,13 +177,7 @@ class ServiceEmbedder(ABC):
 
     @abstractmethod
     def _ask(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:
-        """The vectors of some texts, as `_read` gives them."""
-
-    def _read(self, answer: Any, count: int) -> list[bytes]:
-        return int8_vectors(in_order(answer, self.name), count, self.dimension, self.name)
-
-    def close(self) -> None:  # noqa: B027
-        """Let go of connections, where there are any."""
+        """The vectors of some texts, as `vectors_in` gives them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,50 +192,91 @@ class _Protocol:
     key_variable: str = ""  # read for `home` alone: its key is shown to nobody else
 
 
+_OPENAI = "https://api.openai.com/v1"
+_HTTP = {
+    # OpenAI, LM Studio, vLLM, llama.cpp, Ollama's /v1
+    "openai": _Protocol(
+        _OPENAI, "text-embedding-3-small", 64, "/embeddings", {"encoding_format": "float"}, "OPENAI_API_KEY"
+    ),
+    # What is longer than the model reads is cut there, as Ollama does by itself.
+    "ollama": _Protocol("http://localhost:11434", "nomic-embed-text", 32, "/api/embed", {"truncate": True}),
+}
+
+
 class HttpEmbedder(ServiceEmbedder):
     """A service that speaks as OpenAI or as Ollama does."""
 
     def __init__(self, provider: str, choice: Choice) -> None:
         self._protocol = protocol = _HTTP[provider]
         address = address_of(choice.url or protocol.home)
-        at_home = address.url == protocol.home
-        if not choice.model and not at_home and provider == "openai":
+        at_home, is_ollama = address.url == protocol.home, provider == "ollama"
+        if not choice.model and not at_home and not is_ollama:
             raise Invalid(
                 f"the setting embed.model is needed for {address.url}",
                 hint="It is the model's name as that service lists it, for example at /v1/models.",
             )
         model = choice.model or protocol.model
         self._request: dict[str, Any] = {**protocol.request, "model": model}
-        if choice.keep_alive and provider == "ollama":
+        if choice.keep_alive and is_ollama:
             self._request["keep_alive"] = choice.keep_alive
         if choice.dimensions is not None:
             self._request["dimensions"] = choice.dimensions
-        called = model.removesuffix(":latest") if provider == "ollama" else model
-        where = "" if at_home else address.host
+        called, where = model.removesuffix(":latest") if is_ollama else model, "" if at_home else address.host
         super().__init__(provider, called, where, not address.local, protocol.batch, choice)
         key = Key(choice.api_key, otherwise=protocol.key_variable if at_home else "")
         self._client = ServiceClient(self.name, address, key, timeout=choice.timeout_seconds)
+        self.close = self._client.close  # type: ignore[method-assign]
 
     def _ask(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:  # noqa: ARG002
         request = {**self._request, "input": texts}
 
         def read(answer: Any) -> list[bytes]:
-            return self._read(answer, len(texts))
+            return vectors_in(answer, len(texts), self.dimension, self.name)
 
         try:
-            return self._client.post(self._protocol.path, request, deadline=deadline, stopped=stopped, read=read)
+            return self._client.post(self._protocol.path, request, read, deadline=deadline, stopped=stopped)
         except SimplememError as error:
-            if self._protocol is _HTTP["ollama"] and error.details.get("status") == 404:
+            if "truncate" in request and error.details.get("status") == 404:
                 error.hint = f"`ollama pull {request['model']}` fetches the model; `ollama list` shows those there are."
             raise
 
-    def close(self) -> None:
-        self._client.close()
+
+# -- what came as an answer
 
 
-def in_order(answer: Any, name: str) -> list[Any]:
-    """The vectors of an answer in the order of the texts: Ollama's are, in OpenAI's each row says in `index` which text it
-    belongs to, and some servers mix them."""
+def vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> list[bytes]:
+    """One vector for each of `count` texts, each as wide as `dimension` if that is known, scaled to its own largest
+    number. One text with a bad vector is refused; an answer that is wrong as a whole is a failure of the service."""
+    rows = _rows_in_order(answer, name)
+    if len(rows) != count:
+        raise Unavailable(f"{name} gave {counted(len(rows), 'vector')} for {counted(count, 'text')}")
+    widths = {len(row) if isinstance(row, list) else 0 for row in rows}
+    wanted = dimension or max(widths, default=0)
+    if widths != {wanted} or not wanted:
+        wrong = min(widths - {wanted} or widths)
+        raise Unavailable(
+            f"{name} gave a vector of {wrong} dimensions where {wanted or 'some'} were expected",
+            hint="Another model may answer now. If that is meant, give it its own name in embed.model, or delete the file "
+            "vectors.db beside the index.",
+        )
+    try:
+        numbers = [array("d", (math.nan if number is None else number for number in row)) for row in rows]
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Unavailable(f"{name} gave vectors that are not of numbers") from error
+    largest = [max(map(abs, row)) if all(map(math.isfinite, row)) else math.nan for row in numbers]
+    if bad := [size for size in largest if not size > 0]:
+        kind = Unavailable if count > 1 and len(bad) == count else Refused
+        what = "with NaN or infinity in it" if any(map(math.isnan, bad)) else "of zeros alone"
+        raise kind(f"{name} gave a vector {what} for {counted(len(bad), 'text')} of {count}")
+    return [
+        array("b", [round(number / size * 127) for number in row]).tobytes()
+        for row, size in zip(numbers, largest, strict=True)
+    ]
+
+
+def _rows_in_order(answer: Any, name: str) -> list[Any]:
+    """The vectors in the order of the texts: Ollama's are, in OpenAI's each row says in `index` which text it belongs to,
+    and some servers mix them."""
     known: Mapping[str, Any] = answer if isinstance(answer, dict) else {}
     if isinstance(known.get("embeddings"), list):
         return list(known["embeddings"])
@@ -268,53 +290,3 @@ def in_order(answer: Any, name: str) -> list[Any]:
             raise Unavailable(f"{name} does not say which vector belongs to which text")
         data = sorted(data, key=lambda row: int(row["index"]))
     return [row.get("embedding") for row in data]
-
-
-_HTTP = {
-    # OpenAI, LM Studio, vLLM, llama.cpp, Ollama's /v1
-    "openai": _Protocol(
-        "https://api.openai.com/v1",
-        "text-embedding-3-small",
-        64,
-        "/embeddings",
-        {"encoding_format": "float"},
-        "OPENAI_API_KEY",
-    ),
-    # What is longer than the model reads is cut there, as Ollama does by itself.
-    "ollama": _Protocol("http://localhost:11434", "nomic-embed-text", 32, "/api/embed", {"truncate": True}),
-}
-
-
-# -- checks
-
-
-def int8_vectors(rows: Any, count: int, dimension: int | None, name: str) -> list[bytes]:
-    """One vector for each of `count` texts, each as wide as `dimension` if that is known, scaled to its own largest
-    number. One text with a bad vector is refused; an answer that is wrong as a whole is a failure of the service."""
-    if not isinstance(rows, list):
-        raise Unavailable(f"{name} gave no vectors")
-    if len(rows) != count:
-        raise Unavailable(f"{name} gave {counted(len(rows), 'vector')} for {counted(count, 'text')}")
-    widths = {len(row) if isinstance(row, list) else 0 for row in rows}
-    wanted = dimension or max(widths, default=0)
-    if widths - {wanted} or not wanted:
-        wrong = min(widths - {wanted} or widths)
-        raise Unavailable(
-            f"{name} gave a vector of {wrong} dimensions where {wanted or 'some'} were expected",
-            hint="Another model may answer now. If that is meant, give it its own name in embed.model, or delete the file "
-            "vectors.db beside the index.",
-        )
-    try:
-        numbers = [array("d", (math.nan if number is None else number for number in row)) for row in rows]
-    except (ValueError, TypeError, OverflowError) as error:
-        raise Unavailable(f"{name} gave vectors that are not of numbers") from error
-    largest = [max(map(abs, row)) if all(map(math.isfinite, row)) else math.nan for row in numbers]
-    bad = [size for size in largest if not size > 0]
-    if bad:
-        kind = Unavailable if count > 1 and len(bad) == count else Refused
-        what = "with NaN or infinity in it" if any(map(math.isnan, bad)) else "of zeros alone"
-        raise kind(f"{name} gave a vector {what} for {counted(len(bad), 'text')} of {count}")
-    return [
-        array("b", [round(number / size * 127) for number in row]).tobytes()
-        for row, size in zip(numbers, largest, strict=True)
-    ]

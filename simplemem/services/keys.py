@@ -10,68 +10,52 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from simplemem.errors import Invalid, Unavailable
+from simplemem.errors import Unavailable
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
-KeySource: TypeAlias = "SecretStr | Mapping[str, str] | None"  # as a setting has it
+KeySource: TypeAlias = "SecretStr | Mapping[str, str] | None"  # as the settings have checked it
 _MOST_BYTES = 4_096
 _PATH_STARTS = ("/", "./", "~/", ".\\", "~\\")  # capabilities.md SM-17: a text that begins so is a path
 
 
 class Key:
-    """A key by where it comes from. Its text form never shows it."""
+    """A key by where it comes from. `otherwise` is the environment variable that is read when the setting says nothing."""
 
     def __init__(self, source: KeySource, *, setting: str = "embed.api_key", otherwise: str = "") -> None:
-        """`otherwise` names the environment variable that is read when the setting says nothing."""
-        self._setting = setting
+        self.setting = setting
         self._text = self._env = self._path = ""
-        if isinstance(source, Mapping):  # {env = NAME} or {path = FILE}, as the settings have checked
+        if isinstance(source, Mapping):  # {env = NAME} or {path = FILE}
             self._env, self._path = source.get("env", ""), source.get("path", "")
-            if len(source) != 1 or not (self._env or self._path):
-                raise Invalid(f"the setting {setting} must be a text, {{ env = NAME }} or {{ path = FILE }}")
         elif source is not None:
             text = source.get_secret_value().strip()
             self._path, self._text = (text, "") if text.startswith(_PATH_STARTS) else ("", text)
-        elif otherwise and os.environ.get(otherwise, "").strip():
+        elif os.environ.get(otherwise, "").strip():
             self._env = otherwise
-
-    def __repr__(self) -> str:
-        return f"Key({self._where()})" if self.is_set else "Key(none)"
-
-    @property
-    def is_set(self) -> bool:
-        """Whether a key was named at all. Nothing is read."""
-        return bool(self._text or self._env or self._path)
 
     def value(self) -> str | None:
         """The key now; None when none was named. One that was named and is not there is an error."""
-        if not self.is_set:
-            return None
-        found = self._text or (os.environ.get(self._env, "") if self._env else self._from_file())
-        found = found.strip()
-        if not found:
-            raise Unavailable(f"there is no key in {self._where()}", hint=f"The setting {self._setting} names it.")
-        if not (found.isascii() and found.isprintable()) or " " in found or len(found) >= _MOST_BYTES:
-            raise Unavailable(
-                f"what lies in {self._where()} is not a key: it has spaces, line breaks or letters no key has",
-                hint=f"The setting {self._setting} names it; the key must stand there alone.",
-            )
-        return found
-
-    def _where(self) -> str:
+        where, found = f"the setting {self.setting}", self._text
         if self._env:
-            return f"the environment variable {self._env}"
-        return f"the file {self._path}" if self._path else f"the setting {self._setting}"
+            where, found = f"the environment variable {self._env}", os.environ.get(self._env, "").strip()
+        elif self._path:
+            where, found = f"the file {self._path}", self._from_file()
+        elif not found:
+            return None
+        hint = f"The setting {self.setting} names it; the key must stand there alone."
+        if not found:
+            raise Unavailable(f"there is no key in {where}", hint=hint)
+        if not (found.isascii() and found.isprintable()) or " " in found or len(found) >= _MOST_BYTES:
+            wrong = "it has spaces, line breaks or letters no key has"
+            raise Unavailable(f"what lies in {where} is not a key: {wrong}", hint=hint)
+        return found
 
     def _from_file(self) -> str:
         path = Path(self._path).expanduser()
         try:
             with path.open("rb") as file:
-                return file.read(_MOST_BYTES).decode("utf-8-sig", "replace")
+                return file.read(_MOST_BYTES).decode("utf-8-sig", "replace").strip()
         except OSError as error:
-            raise Unavailable(
-                f"the key cannot be read from {path}: {error.strerror}",
-                hint=f"The setting {self._setting} names the file.",
-            ) from error
+            hint = f"The setting {self.setting} names the file."
+            raise Unavailable(f"the key cannot be read from {path}: {error.strerror}", hint=hint) from error

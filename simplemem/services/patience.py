@@ -11,11 +11,12 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from simplemem.errors import SimplememError, Unavailable
 
 T = TypeVar("T")
+Stopped = Callable[[], bool]
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.1  # how soon a wish to stop is heard
 _LONGEST_WAIT = 60.0  # between two attempts; a service that wants more is asked again by a later call
@@ -28,19 +29,13 @@ class Refused(Unavailable):
     the same again gives the same answer; asking something else may not."""
 
 
-class Passing(Exception):
-    """An attempt failed in a way that may pass. `Patience` tries again, and raises `Unavailable` in the end."""
-
-    def __init__(self, sentence: str, *, hint: str = "", retry_after: float | None = None, **details: Any) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
-        self.hint = hint
-        self.retry_after = retry_after  # seconds the service asked to be left alone
-        self.details = details
+class Passing(Unavailable):
+    """An attempt failed in a way that may pass: it is tried again. `retry_after` is for how many seconds the service
+    asked to be left alone."""
 
 
-class _Stopped(Exception):
-    """Who asked does not want the answer any more."""
+class _NotWanted(Unavailable):
+    """Who asked does not want the answer any more. That says nothing about the service."""
 
 
 class Breaker:
@@ -71,13 +66,7 @@ class Patience:
         self._calm, self._hurried = Breaker(), Breaker()
         self._last = ""
 
-    def call(
-        self,
-        attempt: Callable[[float], T],
-        *,
-        deadline: float | None = None,
-        stopped: Callable[[], bool] = lambda: False,
-    ) -> T:
+    def call(self, attempt: Callable[[float], T], deadline: float | None = None, stopped: Stopped = lambda: False) -> T:
         """What `attempt` gives, which is told how many seconds it may take. `deadline` is a `time.monotonic()`.
 
         It raises `Passing` for a failure that may pass, and anything else for one that will not.
@@ -92,11 +81,11 @@ class Patience:
             )
         try:
             answer = self._persistently(attempt, deadline, stopped)
+        except _NotWanted:
+            raise
         except Refused:
             breaker.failures = 0
             raise
-        except _Stopped:
-            raise Unavailable(f"{self.name} was not waited for: the work was stopped") from None
         except SimplememError as error:
             self._last = error.message
             breaker.failed(error.details.get("retry_after"))
@@ -104,51 +93,47 @@ class Patience:
         breaker.failures = 0
         return answer
 
-    def _persistently(self, attempt: Callable[[float], T], deadline: float | None, stopped: Callable[[], bool]) -> T:
-        attempts = self._attempts if deadline is None else min(2, self._attempts)
-        ends = float("inf") if deadline is None else deadline
-        for count in range(1, attempts + 1):
+    def _persistently(self, attempt: Callable[[float], T], deadline: float | None, stopped: Stopped) -> T:
+        attempts, ends = (self._attempts, float("inf")) if deadline is None else (min(2, self._attempts), deadline)
+        failures, wait = 0, 0.0
+        while True:
+            self._wait(threading.Event(), wait, stopped)
             try:
-                if (left := ends - time.monotonic()) <= 0:
-                    raise Passing("no answer within the time there was for it")
-                return _beside(attempt, min(self._timeout, left), stopped)
+                return self._attempted(attempt, min(self._timeout, ends - time.monotonic()), stopped)
             except Passing as failure:
                 # Full jitter: many who failed together do not return together.
-                jittered = random.uniform(0, min(_LONGEST_WAIT, self._first_wait * 2 ** (count - 1)))  # noqa: S311
-                wait = max(jittered, failure.retry_after or 0.0)
-                if count == attempts or wait > _LONGEST_WAIT or time.monotonic() + wait >= ends:
-                    more = {} if failure.retry_after is None else {"retry_after": round(failure.retry_after, 1)}
-                    message = f"{self.name} does not answer: {failure.sentence}"
-                    raise Unavailable(message, hint=failure.hint, **failure.details, **more) from failure
-                _LOG.info("%s: %s; trying again in %.1f s", self.name, failure.sentence, wait)
-            again = time.monotonic() + wait
-            while (left := again - time.monotonic()) > 0:
-                if stopped():
-                    raise _Stopped
-                time.sleep(min(_LOOK_SECONDS, left))
-        raise AssertionError("the last attempt either answers or raises")
+                jittered = random.uniform(0, min(_LONGEST_WAIT, self._first_wait * 2**failures))  # noqa: S311
+                failures, wait = failures + 1, max(jittered, failure.details.get("retry_after") or 0.0)
+                if failures == attempts or wait > _LONGEST_WAIT or time.monotonic() + wait >= ends:
+                    message = f"{self.name} does not answer: {failure.message}"
+                    raise Unavailable(message, hint=failure.hint, **failure.details) from failure
+                _LOG.info("%s: %s; trying again in %.1f s", self.name, failure.message, wait)
 
+    def _attempted(self, attempt: Callable[[float], T], seconds: float, stopped: Stopped) -> T:
+        """One attempt in a thread that can be left behind, waited for until its time is over."""
+        done = threading.Event()
+        answer: list[T] = []
+        errors: list[BaseException] = []
 
-def _beside(attempt: Callable[[float], T], seconds: float, stopped: Callable[[], bool]) -> T:
-    """One attempt in a thread that can be left behind, waited for until its time is over or nobody wants the answer."""
-    done = threading.Event()
-    answer: list[T] = []
-    errors: list[BaseException] = []
+        def run() -> None:
+            try:
+                answer.append(attempt(seconds))
+            except BaseException as error:  # noqa: BLE001 - raised again in the thread that asked
+                errors.append(error)
+            done.set()
 
-    def run() -> None:
-        try:
-            answer.append(attempt(seconds))
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that asked
-            errors.append(error)
-        done.set()
+        if seconds > 0:
+            threading.Thread(target=run, name="simplemem-service", daemon=True).start()
+        if not self._wait(done, seconds, stopped):
+            raise Passing(f"no answer within {max(0.0, seconds):.3g} s")
+        if errors:
+            raise errors[0]
+        return answer[0]
 
-    threading.Thread(target=run, name="simplemem-service", daemon=True).start()
-    ends = time.monotonic() + seconds
-    while not done.wait(min(_LOOK_SECONDS, max(0.001, ends - time.monotonic()))):
-        if stopped():
-            raise _Stopped
-        if time.monotonic() >= ends:
-            raise Passing(f"no answer within {seconds:.3g} s")
-    if errors:
-        raise errors[0]
-    return answer[0]
+    def _wait(self, done: threading.Event, seconds: float, stopped: Stopped) -> bool:
+        """Whether it is done before so many seconds are over. Who asked may stop waiting."""
+        ends = time.monotonic() + seconds
+        while (left := ends - time.monotonic()) > 0 and not done.wait(min(_LOOK_SECONDS, left)):
+            if stopped():
+                raise _NotWanted(f"{self.name} was not waited for: the work was stopped")
+        return done.is_set()

@@ -16,7 +16,6 @@ from simplemem.services.client import ServiceClient, address_of
 from simplemem.services.keys import Key, KeySource
 
 PROVIDERS = ("none", "voyage", "http")
-_MOST_BYTES = 4 * 1024 * 1024  # of an answer; some send the texts back
 
 
 class Reranker(Protocol):
@@ -34,23 +33,14 @@ class Reranker(Protocol):
 
 
 def reranker_named(
-    provider: str,
-    *,
-    url: str = "",
-    model: str = "",
-    key: KeySource = None,
-    key_setting: str = "rerank.api_key",
+    provider: str, *, url: str = "", model: str = "", key: KeySource = None, key_setting: str = "rerank.api_key"
 ) -> Reranker | None:
     """The provider of that name, loaded; None for "none". Nothing is asked over the network yet."""
-    if provider == "none":
-        return None
-    if provider == "http":
-        return HttpReranker(url, model, key)
     if provider == "voyage":
         from simplemem.services.voyage import VoyageReranker
 
         return VoyageReranker(model, key, key_setting=key_setting, url=url)
-    raise Invalid(f"there is no reranker called {provider!r}", hint=f"Known are: {', '.join(PROVIDERS)}.")
+    return HttpReranker(url, model, key) if provider == "http" else None
 
 
 class HttpReranker:
@@ -69,18 +59,14 @@ class HttpReranker:
         self._model = model.strip()
         self.name = f"{self._model} at {address.host}" if self._model else address.host
         self.remote = not address.local
-        key_of_service = Key(key, setting="rerank.api_key")
-        self._client = ServiceClient(self.name, address, key_of_service, section="rerank", most_bytes=_MOST_BYTES)
+        self._client = ServiceClient(self.name, address, Key(key, setting="rerank.api_key"), section="rerank")
         self.close = self._client.close
 
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
+        request: dict[str, Any] = {"query": query, "texts": list(texts), "truncate": True}
         if self._model:
             request = {"model": self._model, "query": query, "documents": list(texts), "top_n": len(texts)}
-        else:
-            request = {"query": query, "texts": list(texts), "truncate": True}
-        return self._client.post(
-            "", request, deadline=deadline, read=lambda answer: scores_of(self.name, answer, len(texts))
-        )
+        return self._client.post("", request, lambda said: scores_of(self.name, said, len(texts)), deadline=deadline)
 
 
 def scores_of(name: str, answer: Any, count: int) -> list[float]:

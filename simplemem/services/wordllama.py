@@ -13,13 +13,14 @@ import re
 import struct
 import threading
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simplemem.errors import Unavailable
+from simplemem.services.patience import Stopped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).with_name("model")
 _WEIGHTS, _TOKENIZER = "l2_supercat_256.safetensors", "l2_supercat_tokenizer_config.json"
-_TENSOR, _WIDTH = "embedding.weight", 256
+_WIDTH = 256
 _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
 _MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
 _MAX_WORDS_BETWEEN = 4_000  # and once few texts come again, as a server gets them for as long as it lives: 4 MB
@@ -53,7 +54,11 @@ class WordLlama:
         import numpy as np
 
         try:
-            self._weights = _mapped(_FOLDER / _WEIGHTS)
+            with (_FOLDER / _WEIGHTS).open("rb") as file:  # a safetensors file: a length, a JSON header, the numbers
+                (length,) = struct.unpack("<Q", file.read(8))
+                tensor = json.loads(file.read(length))["embedding.weight"]
+            start, shape = 8 + length + tensor["data_offsets"][0], tuple(tensor["shape"])
+            self._weights: NDArray[np.float16] = np.memmap(_FOLDER / _WEIGHTS, np.float16, "r", start, shape)
             self._tokenizer = Tokenizer(_FOLDER / _TOKENIZER)
         except OSError as error:
             hint = "Set embed.provider to 'none', or install simplemem anew."
@@ -62,11 +67,11 @@ class WordLlama:
         self._rows: dict[str, int] = {}
         self._sums: NDArray[np.float32] = np.empty((0, _WIDTH), np.float32)
 
-    def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:  # noqa: ARG002
+    def documents(self, texts: Sequence[str], *, stopped: Stopped = lambda: False) -> list[bytes]:  # noqa: ARG002
         """One vector a text; a text without a known word gives zeros, which are near to nothing."""
         import numpy as np
 
-        split = [_clean(text).split() for text in texts]
+        split = [_whole(text[:_MAX_CHARACTERS]).split() for text in texts]
         with self._lock:
             rows, words = self._known(split)
             sums = np.zeros((len(texts), _WIDTH), np.float32)
@@ -95,7 +100,7 @@ class WordLlama:
 
     def count_tokens(self, text: str) -> int:
         """How many tokens of this tokenizer a text is."""
-        return self._tokenizer.count(text.encode("utf-8", "replace").decode("utf-8"))
+        return self._tokenizer.count(_whole(text))
 
     def _known(self, split: Sequence[Sequence[str]]) -> tuple[dict[str, int], NDArray[np.float32]]:
         """Every word's row, those seen for the first time added."""
@@ -119,23 +124,9 @@ class WordLlama:
         return self._rows, self._sums
 
 
-def _clean(text: str) -> str:
+def _whole(text: str) -> str:
     """The tokenizer takes no lone surrogates."""
-    return text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
-
-
-def _mapped(path: Path) -> NDArray[np.float16]:
-    """The one tensor of a safetensors file, mapped: an 8-byte length, a JSON header, then the numbers."""
-    import numpy as np
-
-    with path.open("rb") as file:
-        (length,) = struct.unpack("<Q", file.read(8))
-        header: dict[str, Any] = json.loads(file.read(length))
-    tensor = header[_TENSOR]
-    if tensor["dtype"] != "F16":
-        raise Unavailable(f"{path.name} holds {tensor['dtype']} where F16 was expected")
-    start = 8 + length + int(tensor["data_offsets"][0])
-    return np.memmap(path, np.float16, "r", start, tuple(tensor["shape"]))
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 class Tokenizer:
@@ -153,8 +144,6 @@ class Tokenizer:
 
     def _tokens(self, word: str) -> list[int]:
         """The tokens of a text without a space, as it stands after one."""
-        if "<" not in word:
-            return self._joined(_SPACE + word)
         tokens: list[int] = []
         for part in filter(None, _SPECIALS.split(word)):
             tokens += [_SPECIAL[part]] if part in _SPECIAL else self._joined(_SPACE + part)
@@ -165,8 +154,7 @@ class Tokenizer:
         return sum(map(self._size, _PIECES.findall(_SPACE + text.replace(" ", _SPACE)))) if text else 0
 
     def _joined(self, text: str) -> list[int]:
-        parts = list(text)
-        ranks = self._ranks
+        parts, end, ranks = list(text), len(text), self._ranks
         # Neighbours that are a pair, by rank and then from the left. A part that was joined to the one before it is "".
         pairs = [
             (rank, at, left, right)
@@ -174,7 +162,6 @@ class Tokenizer:
             if (rank := ranks.get(f"{left} {right}")) is not None
         ]
         heapq.heapify(pairs)
-        end = len(parts)
         before, after = list(range(-1, end - 1)), list(range(1, end + 1))
         while pairs:
             _, at, left, right = heapq.heappop(pairs)
@@ -192,10 +179,8 @@ class Tokenizer:
                         heapq.heappush(pairs, (rank, start, left, right))
         tokens: list[int] = []
         for part in filter(None, parts):
-            if part in self._ids:
-                tokens.append(self._ids[part])
-            else:  # a character that no token holds is its bytes
-                tokens += [_FIRST_BYTE + byte for byte in part.encode()]
+            known = self._ids.get(part)  # a character that no token holds is its bytes
+            tokens += [known] if known is not None else [_FIRST_BYTE + byte for byte in part.encode()]
         return tokens
 
 

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from waiting import eventually
 
 from simplemem.errors import Unavailable
+from simplemem.services import client as module
 from simplemem.services.client import ServiceClient, address_of, quoted
 from simplemem.services.keys import Key
 from simplemem.services.patience import Patience
@@ -19,25 +20,33 @@ from simplemem.services.patience import Patience
 REQUEST = {"model": "m", "input": ["crane"]}
 
 
-def remote(service: EmbeddingService, timeout: float = 30.0, attempts: int = 4, **more: Any) -> ServiceClient:
-    patience = Patience("the service", timeout=timeout, attempts=attempts)
-    return ServiceClient("the service", address_of(f"{service.url}/v1"), Key(None), patience=patience, **more)
+def remote(service: EmbeddingService, timeout: float = 30.0, attempts: int = 4) -> ServiceClient:
+    client = ServiceClient("the service", address_of(f"{service.url}/v1"), Key(None))
+    client.patience = Patience("the service", timeout=timeout, attempts=attempts)
+    return client
+
+
+def asked_of(client: ServiceClient, path: str = "/x") -> Any:
+    return client.post(path, REQUEST, lambda answer: answer)
 
 
 def test_the_answer_is_what_the_service_said(service: EmbeddingService) -> None:
     service.always = Answer(200, b'{"any": ["thing", 1]}')
-    assert remote(service).post("/embeddings", REQUEST) == {"any": ["thing", 1]}
+    assert asked_of(remote(service), "/embeddings") == {"any": ["thing", 1]}
     (asked,) = service.asked
     assert (asked.path, asked.json) == ("/v1/embeddings", REQUEST)
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_an_answer_over_the_limit_is_not_read(service: EmbeddingService, compressed: bool) -> None:
+def test_an_answer_over_the_limit_is_not_read(
+    service: EmbeddingService, monkeypatch: pytest.MonkeyPatch, compressed: bool
+) -> None:
     body = json.dumps(["x" * 100] * 50_000).encode()
     headers = {"Content-Encoding": "gzip"} if compressed else {}
     service.always = Answer(200, gzip.compress(body) if compressed else body, headers)
+    monkeypatch.setattr(module, "_MOST_MB", 1)
     with pytest.raises(Unavailable, match="more than 1 MB"):
-        remote(service, most_bytes=1024 * 1024).post("/embeddings", REQUEST)
+        asked_of(remote(service), "/embeddings")
     assert len(service.asked) == 1
 
 
@@ -45,7 +54,7 @@ def test_an_answer_that_comes_a_byte_at_a_time_is_left_and_its_connection_closed
     service.always = TRICKLE
     asking = remote(service, timeout=0.3, attempts=1)
     with pytest.raises(Unavailable, match=r"no answer within|too slowly"):
-        asking.post("/embeddings", REQUEST)
+        asked_of(asking)
     assert service.answered == 1
     assert eventually(lambda: service.dripping == 0)
 
@@ -54,7 +63,7 @@ def test_an_answer_that_comes_a_byte_at_a_time_is_left_and_its_connection_closed
 def test_a_time_that_makes_no_sense_is_no_time(service: EmbeddingService, value: str) -> None:
     service.always = failing(429, "slow down", {"Retry-After": value})
     with pytest.raises(Unavailable) as caught:
-        remote(service, attempts=1).post("/x", REQUEST)
+        asked_of(remote(service, attempts=1))
     assert caught.value.details.get("retry_after", 0) == 0
 
 
@@ -63,7 +72,7 @@ def test_a_redirect_is_not_followed_with_the_key(service: EmbeddingService) -> N
         service.always = Answer(307, b"", {"Location": f"{elsewhere.url}/v1/embeddings"})
         keyed = ServiceClient("the service", address_of(service.url), Key(SecretStr("sk-1234567890")))
         with pytest.raises(Unavailable, match="lives at another address"):
-            keyed.post("/x", REQUEST)
+            asked_of(keyed)
         assert elsewhere.asked == []
 
 

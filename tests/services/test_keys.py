@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from simplemem.errors import Invalid, Unavailable
+from simplemem.errors import Unavailable
 from simplemem.services.keys import Key
 
 SECRET = "sk-0123456789abcdef"
@@ -15,7 +15,7 @@ SECRET = "sk-0123456789abcdef"
 
 def test_a_key_may_be_given_as_it_is() -> None:
     key = Key(SecretStr(f" {SECRET}\n"))
-    assert key.value() == SECRET and repr(key) == "Key(the setting embed.api_key)"
+    assert key.value() == SECRET and SECRET not in repr(key)
 
 
 def test_a_key_may_lie_in_the_environment_and_is_read_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,13 +43,6 @@ def test_no_key_is_no_error_and_another_variable_may_serve_then(monkeypatch: pyt
     assert Key(None, otherwise="MY_KEY").value() is None
     monkeypatch.setenv("MY_KEY", SECRET)
     assert Key(None, otherwise="MY_KEY").value() == SECRET
-    assert Key({"env": "OTHER"}, otherwise="MY_KEY").is_set
-
-
-@pytest.mark.parametrize("table", [{}, {"file": "x"}, {"env": "A", "path": "b"}, {"env": ""}])
-def test_a_table_that_names_no_place_is_refused(table: dict[str, str]) -> None:
-    with pytest.raises(Invalid, match=r"embed\.api_key must be"):
-        Key(table)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "two words", "one\ntwo", "schlüssel", "\x00\x01", "x" * 20_000])

@@ -16,7 +16,7 @@ from embedding_service import HANGS_UP, PAGE, Answer, EmbeddingService, slow, sp
 from pydantic import SecretStr
 from rerank_service import RerankService
 
-from simplemem.errors import Invalid, Unavailable
+from simplemem.errors import Unavailable
 from simplemem.services.embed import Choice, Embedder, embedder_named
 from simplemem.services.patience import Refused
 from simplemem.services.rerank import reranker_named
@@ -100,11 +100,6 @@ def test_a_text_that_is_refused_is_told_apart_from_a_service_that_is_down(servic
     with pytest.raises(Refused, match="too long"):
         voyage(service).documents(TEXTS)
     assert len(service.asked) == 1
-
-
-def test_a_model_that_its_package_would_fetch_and_run_here_is_refused() -> None:
-    with pytest.raises(Invalid, match="runs on this machine"):
-        embedder_named("voyage", Choice(model="voyage-4-nano"))
 
 
 MISSING = """
