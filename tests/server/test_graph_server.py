@@ -12,7 +12,6 @@ from typing import Any
 import jsonschema
 import pytest
 from bare_client import Bare, Inside
-from waiting import eventually
 
 URI = "memory://knowledge-graph"
 UPDATED = "notifications/resources/updated"
@@ -182,24 +181,6 @@ def test_calls_that_are_sent_all_at_once_are_all_kept(shared: tuple[Bare, dict[s
     ]
     assert all(not server.answer(each)["result"]["isError"] for each in asked)
     assert {f"e{k}" for k in range(40)} <= set(names(server))
-
-
-def test_what_a_person_writes_while_a_client_works_is_in_the_graph(vault: Path) -> None:
-    with serving(vault) as server:
-        server.initialize()
-        server.request("tools/list")
-        server.call("create_entities", entities=[entity("Ann", "likes tea"), entity("Bob")])
-        page = vault / "graph/Ann.md"
-        page.write_text(page.read_text() + "- by hand\n\n## Relations\n- knows [[Bob]]\n")
-        opened = server.call("open_nodes", names=["Ann"])["structuredContent"]
-        assert opened["entities"] == [entity("Ann", "likes tea", "by hand")]
-        assert opened["relations"] == [{"from": "Ann", "to": "Bob", "relationType": "knows"}]
-        added = server.call("add_observations", observations=[{"entityName": "Ann", "contents": ["by hand", "sings"]}])
-        assert added["structuredContent"]["results"][0]["addedObservations"] == ["sings"]
-        (vault / "graph/Eve.md").write_text("---\nentity_type: person\n---\n\n## Observations\n- is new\n")
-        (vault / "graph/Bob.md").unlink()
-        assert eventually(lambda: names(server) == ["Ann", "Eve"])
-        assert server.call("search_nodes", query="IS NEW")["structuredContent"]["entities"][0]["entityType"] == "person"
 
 
 def test_a_file_of_that_server_is_taken_over_once_and_left_as_it_is(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from simplemem.note.names import base_name, check_name, compare_key, legal_name,
 from simplemem.store import Draft, now
 
 _MOST_BYTES: Final = 120  # of the readable part of a file's name, where more must follow
-Additions = Iterable[tuple[str, Sequence[Observation]]]
 Added = list[tuple[str, list[str]]]
 Key = tuple[str, str, str]
 
@@ -52,7 +51,7 @@ class GraphEdit(ChangeSet):
     # -- what is added
 
     def create(self, entities: Iterable[Entity]) -> list[Entity]:
-        """Make entities, of pages that only held relations too. Returns those that were not there."""
+        """Make entities; those that are there are left as they are. Returns those that were made."""
         made: dict[str, Entity] = {}
         for entity in entities:
             there = self._network.named(entity.name)
@@ -67,8 +66,9 @@ class GraphEdit(ChangeSet):
             self._add(there.path, "observations", map(pages.observation_line, entity.observations))
         return list(made.values())
 
-    def say(self, additions: Additions, missing: str) -> Added:
-        """Add observations that are not there. A name without an entity is passed over ("skip") or refuses all."""
+    def say(self, additions: Iterable[tuple[str, Sequence[Observation]]], *, missing: str = "refuse") -> Added:
+        """Say more of entities; what is said already is not said again. A name without an entity refuses all of it, or is
+        skipped ("skip"). Returns what was added, for each."""
         added: Added = []
         held: dict[str, set[str]] = {}
         for name, said in additions:
@@ -82,11 +82,14 @@ class GraphEdit(ChangeSet):
                 raise NoSuchEntity(name)
         return added
 
-    def relate(self, relations: Iterable[Relation]) -> list[Relation]:
-        """Add relations to the pages of their sources, which are made if need be. Returns those that were not there."""
+    def relate(self, relations: Iterable[Relation], *, missing: str = "stub") -> list[Relation]:
+        """Relate names; a relation that is there is not made again. What has no entity is related all the same, with a page
+        that only holds relations where they must begin there ("stub"), or is skipped. Returns those that were made."""
         made: dict[Key, Relation] = {}
+        find = self._network.entity
         for relation in relations:
-            if relation.key in made or self._bullet_of(relation) is not None:
+            is_skipped = missing == "skip" and not (find(relation.source) and find(relation.target))
+            if is_skipped or relation.key in made or self._bullet_of(relation) is not None:
                 continue
             made[relation.key] = relation
             own = [page for page in self._network.all_named(relation.source) if page.is_own]
@@ -100,6 +103,13 @@ class GraphEdit(ChangeSet):
             self._add(source, "relations", [pages.bond_line(relation.type, link, relation.attributes)])
         return list(made.values())
 
+    def take_in(self, entities: Sequence[Entity], relations: Iterable[Relation]) -> tuple[int, int, int]:
+        """Take in a part of a graph; what is there learns what is new. Returns how many entities, relations, and
+        observations of entities that were there are new."""
+        new = {each.name for each in self.create(entities)}
+        learned = self.say([(each.name, each.observations) for each in entities if each.name not in new])
+        return len(new), len(self.relate(relations)), sum(len(texts) for _, texts in learned)
+
     def _add(self, path: str, section: str, lines: Iterable[str]) -> None:
         if more := list(lines):
             self._lines.setdefault((path, section), []).extend(more)
@@ -107,7 +117,7 @@ class GraphEdit(ChangeSet):
     # -- what changes and goes
 
     def update(self, relation: Relation) -> None:
-        """Give a relation other attributes."""
+        """Give a relation other attributes, in place of those it has."""
         if (there := self._bullet_of(relation)) is None:
             why = f"Relation not found: {relation.source} -> {relation.target} ({relation.type})"
             raise NotFound(why, hint="create_relations makes it.")
@@ -115,7 +125,8 @@ class GraphEdit(ChangeSet):
         self.put(path, pages.with_attributes(self.text(path), bullet, relation.attributes))
 
     def delete(self, names: Sequence[str]) -> list[str]:
-        """Drop entities, and every relation from and to their names. Returns the names that were no entity's."""
+        """Put entities into the trash, and take out every relation from and to these names. Returns the names that were
+        no entity's."""
         every = {name: self._network.all_named(name) for name in names}
         for found in every.values():
             if found and not any(page.is_own for page in found):
@@ -131,7 +142,8 @@ class GraphEdit(ChangeSet):
         return [name for name in names if all(page.is_stub for page in every[name])]
 
     def unsay(self, deletions: Iterable[tuple[str, Iterable[str]]]) -> tuple[int, list[str]]:
-        """Take out all observations that are equal to these texts. Returns how many, and the names that were no entity's."""
+        """Take observations out, all that are equal to these texts. Returns how many, and the names that were no
+        entity's."""
         wanted: dict[str, set[str]] = {}
         for name, texts in deletions:
             wanted.setdefault(name, set()).update(texts)

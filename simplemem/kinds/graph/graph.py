@@ -5,20 +5,35 @@ What is read is what the vault holds now, whoever wrote it; what is changed is r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, TypeVar, Unpack
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
-from simplemem.kinds.graph.edit import Added, GraphEdit
+from simplemem.kinds.graph.edit import GraphEdit
 from simplemem.kinds.graph.network import Network
 from simplemem.kinds.graph.page import place
-from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
+from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.kinds.kind import By, one_of
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
+P = ParamSpec("P")
 R = TypeVar("R")
 _BATCH = 250  # names whose entities and relations an import writes at once
+
+
+def _step(draft: Callable[Concatenate[GraphEdit, P], R]) -> Callable[..., R]:
+    """A change as a method of the graph, which also takes who makes it, with which tool, and why (`By`)."""
+
+    @wraps(draft)
+    def change(
+        graph: KnowledgeGraph, *args: Any, who: str = "", tool: str = "graph", reason: str = "", **more: Any
+    ) -> R:
+        by = By(who=who, tool=tool, reason=reason)
+        return graph.network.change(lambda edit: draft(edit, *args, **more), by, GraphEdit)[0]
+
+    return change
 
 
 class KnowledgeGraph:
@@ -64,79 +79,34 @@ class KnowledgeGraph:
 
     # -- writing
 
-    def create_entities(self, entities: Sequence[Entity], **by: Unpack[By]) -> list[Entity]:
-        """Make entities; those that are there are left as they are. Returns those that were made."""
-        return self._change(lambda edit: edit.create(entities), by)
-
-    def create_relations(
-        self, relations: Sequence[Relation], *, missing: Literal["stub", "skip"] = "stub", **by: Unpack[By]
-    ) -> list[Relation]:
-        """Relate names; a relation that is there is not made again. What has no entity is related all the same, with a page
-        that only holds relations where they must begin there ("stub"), or is skipped."""
-
-        def wanted() -> Iterator[Relation]:
-            for each in relations:
-                if missing == "stub" or (self.network.entity(each.source) and self.network.entity(each.target)):
-                    yield each
-
-        return self._change(lambda edit: edit.relate(wanted()), by)
-
-    def add_observations(
-        self, additions: Sequence[tuple[str, Sequence[Observation]]], *, missing: str = "refuse", **by: Unpack[By]
-    ) -> Added:
-        """Say more of entities; what is said already is not said again. A name without an entity refuses all of it, or is
-        skipped ("skip"). Returns what was added, for each."""
-        return self._change(lambda edit: edit.say(additions, missing), by)
-
-    def delete_entities(self, names: Sequence[str], **by: Unpack[By]) -> list[str]:
-        """Put entities into the trash, and take out every relation from and to these names. Returns the names that were
-        no entity's."""
-        return self._change(lambda edit: edit.delete(names), by)
-
-    def delete_observations(
-        self, deletions: Sequence[tuple[str, Sequence[str]]], **by: Unpack[By]
-    ) -> tuple[int, list[str]]:
-        """Take observations out, all that are equal to these texts. Returns how many, and the names that were no
-        entity's."""
-        return self._change(lambda edit: edit.unsay(deletions), by)
-
-    def delete_relations(self, relations: Sequence[Relation], **by: Unpack[By]) -> int:
-        """Take relations out. Returns how many there were."""
-        return self._change(lambda edit: edit.unrelate(relations), by)
-
-    def update_relation(self, relation: Relation, **by: Unpack[By]) -> None:
-        """Give a relation other attributes, in place of those it has."""
-        self._change(lambda edit: edit.update(relation), by)
+    create_entities = _step(GraphEdit.create)
+    create_relations = _step(GraphEdit.relate)
+    add_observations = _step(GraphEdit.say)
+    delete_entities = _step(GraphEdit.delete)
+    delete_observations = _step(GraphEdit.unsay)
+    delete_relations = _step(GraphEdit.unrelate)
+    update_relation = _step(GraphEdit.update)
+    _take_in = _step(GraphEdit.take_in)
 
     def take_in(
         self, graph: Graph, progress: Callable[[int, int], None] | None = None, **by: Unpack[By]
     ) -> tuple[int, int, int]:
-        """Take in a whole graph, some hundred notes a step. What is there learns what is new, so that an import which was
-        cut short can be made again. Returns how many entities, relations, and observations of entities that were there are
-        new."""
+        """Take in a whole graph, some hundred notes a step, so that an import which was cut short can be made again. Returns
+        how many entities, relations, and observations of entities that were there are new."""
         entities = {each.name: each for each in reversed(graph.entities)}
         leaving: dict[str, list[Relation]] = {}
         for relation in graph.relations:
             leaving.setdefault(relation.source, []).append(relation)
         names = list(dict.fromkeys([*(each.name for each in graph.entities), *leaving]))
-        counts = [0, 0, 0]
+        counts = (0, 0, 0)
         for first in range(0, len(names), _BATCH):
             some = names[first : first + _BATCH]
-
-            def draft(edit: GraphEdit, some: Sequence[str] = some) -> tuple[int, int, int]:
-                given = [entities[name] for name in some if name in entities]
-                new = {each.name for each in edit.create(given)}
-                learned = edit.say(((each.name, each.observations) for each in given if each.name not in new), "skip")
-                related = edit.relate(each for name in some for each in leaving.get(name, ()))
-                return len(new), len(related), sum(len(texts) for _, texts in learned)
-
-            counts = [count + more for count, more in zip(counts, self._change(draft, by), strict=True)]
+            related = [each for name in some for each in leaving.get(name, ())]
+            new = self._take_in([entities[name] for name in some if name in entities], related, **by)
+            counts = (counts[0] + new[0], counts[1] + new[1], counts[2] + new[2])
             if progress is not None:
                 progress(first + len(some), len(names))
-        return counts[0], counts[1], counts[2]
-
-    def _change(self, draft: Callable[[GraphEdit], R], by: By) -> R:
-        return self.network.change(draft, By(tool="graph") | by, GraphEdit)[0]
+        return counts
 
 
 def graph_of(store: EnhancedStore) -> KnowledgeGraph:

@@ -1,9 +1,9 @@
 """A note as a page of the graph: the entity it is, its observations and relations, and how they are changed. Pure.
 
 Under `## Observations` every bullet is an observation, under `## Relations` a bullet is a relation: words, then a link.
-Above the first heading below its title an entity may have both; there a relation ends with its link. Code and comments over
-several lines (`%% … %%`, `<!-- … -->`) say nothing. A change touches the lines it is about and no other byte (DESIGN §1.2).
-Time grows with the length of the text, whatever stands there.
+Above the first heading below its title an entity may have both, and another note relations; there a relation ends with its
+link. Code and comments over several lines (`%% … %%`, `<!-- … -->`) say nothing. A change touches the lines it is about and
+no other byte (DESIGN §1.2). Time grows with the length of the text, whatever stands there.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
     said = {key: _text(header.properties.get(key)) for key in ("title", "type", "entity_type", "created", "modified")}
     title, told, order = said["title"], said["entity_type"], header.properties.get("order")
     is_entity = ENTITY.holds(path, said["type"])
-    bullets, sections, opened = _read_lists(text, header.body_start, above=is_entity)
+    bullets, sections, opened = _read_lists(text, header.body_start, everything=is_entity)
     observations = tuple(each.says for each in bullets if isinstance(each.says, Observation))
     kind = (spelling.read(told) if told is not None else "entity") if is_entity else said["type"] or "note"
     if not is_entity and not observations and (description := _text(header.properties.get("description"))):
@@ -122,13 +122,13 @@ def _text(value: Any) -> str | None:
 # -- the lists
 
 
-def _read_lists(text: str, at: int, *, above: bool) -> tuple[list[Bullet], dict[str, tuple[int, int]], int]:
-    """The bullets that say something, where the two sections begin and end, and where something unclosed begins. Outside of
-    the sections bullets count while nothing but the title is `above` them."""
+def _read_lists(text: str, at: int, *, everything: bool) -> tuple[list[Bullet], dict[str, tuple[int, int]], int]:
+    """The bullets that say something, where the two sections begin and end, and where something unclosed begins. Without
+    `everything` a bullet outside of the sections only counts as a relation."""
     bullets: list[Bullet] = []
     sections: dict[str, tuple[int, int]] = {}
     section, level = "", 0  # where we are, and how deep its heading is
-    in_item = False
+    above, in_item = True, False  # before the first heading below the title
     while at < len(text):
         begin, (line, at) = at, _line(text, at)
         hidden = _hidden_to(text, begin, line)
@@ -151,7 +151,8 @@ def _read_lists(text: str, at: int, *, above: bool) -> tuple[list[Bullet], dict[
                     break
                 words.append(more[2:] if more.startswith("  ") else more[1:])
                 at = end
-            if (section or above) and (says := _said("\n".join(words).rstrip(), section)) is not None:
+            says = _said("\n".join(words).rstrip(), section) if section or above else None
+            if says is not None and (section or everything or isinstance(says, Bond)):
                 bullets.append(Bullet(begin, at, says))
         elif section and (hidden or line.strip()):
             # What follows an item at once, or is set in, is part of it: nothing is added in between.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from simplemem.errors import NotFound
 
@@ -87,16 +87,11 @@ class NoSuchEntity(NotFound):
 Direction = Literal["out", "in", "both"]
 
 
-class Reached(NamedTuple):
-    """A name that a walk reached, and the relations that led there, in order."""
-
-    name: str
-    path: tuple[Relation, ...]
-
-
-def walk(graph: Graph, start: str, *, kind: str | None = None, direction: Direction = "both") -> Iterator[Reached]:
-    """Every name that relations lead to from `start`, each once by a shortest way, nearest first; only along relations of a
-    kind if it is said. `in` goes against the arrows."""
+def walk(
+    graph: Graph, start: str, *, kind: str | None = None, direction: Direction = "both"
+) -> Iterator[tuple[str, tuple[Relation, ...]]]:
+    """Every name that relations lead to from `start`, nearest first, each once with the relations of a shortest way there;
+    only along relations of a kind if it is said. `in` goes against the arrows."""
     ways: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
     for relation in graph.relations:
         if kind is None or relation.type.casefold() == kind.casefold():
@@ -104,12 +99,11 @@ def walk(graph: Graph, start: str, *, kind: str | None = None, direction: Direct
                 ways[relation.source].append((relation.target, relation))
             if direction != "out":
                 ways[relation.target].append((relation.source, relation))
-    seen, waiting = {start}, deque([Reached(start, ())])
+    seen, waiting = {start}, deque[tuple[str, tuple[Relation, ...]]]([(start, ())])
     while waiting:
-        here = waiting.popleft()
-        for name, relation in ways.get(here.name, ()):
+        here, path = waiting.popleft()
+        for name, relation in ways.get(here, ()):
             if name not in seen:
                 seen.add(name)
-                reached = Reached(name, (*here.path, relation))
-                yield reached
-                waiting.append(reached)
+                waiting.append((name, (*path, relation)))
+                yield waiting[-1]
