@@ -28,7 +28,7 @@ from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.note.names import base_name, name_of
 from simplemem.note.note import Note, read_note
-from simplemem.note.passages import sentences
+from simplemem.note.passages import sentence_spans
 from simplemem.note.properties import remove_item, remove_property
 from simplemem.note.words import content_words, words_in_order, words_of
 from simplemem.store import EnhancedStore, Progress, write_file
@@ -134,7 +134,7 @@ def _candidates(name: str, note: Note, rare: set[str]) -> Iterator[tuple[str, st
             yield kind, _plain(text)
     if len(_stems(told := note.string("description") or "")) >= 3 and not _NOT_PROSE.search(told):
         yield "description", _plain(told)
-    for start, end in sentences(note.content):
+    for start, end in sentence_spans(note.content):
         text = _plain(note.content[start:end])
         of_length = _SHORTEST <= len(words_of(text)) <= _LONGEST
         if of_length and len(_stems(text) & rare) > 1 and not _NOT_PROSE.search(text):
@@ -172,7 +172,7 @@ def without(text: str, held: Iterable[HeldOut], questions: Iterable[str]) -> str
     note = read_note(text.encode("utf-8", "surrogatepass"))
     begins = len(text) - len(note.content)
     spans = [(heading.start, heading.end) for heading in note.body.headings if goes("heading", heading.text)]
-    for start, end in sentences(note.content):
+    for start, end in sentence_spans(note.content):
         if goes("sentence", note.content[start:end]):
             spans.append((begins + start, begins + end))
     for start, end in sorted(spans, reverse=True):

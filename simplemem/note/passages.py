@@ -108,26 +108,19 @@ _ID_ALONE = re.compile(r"[ \t>]*+\^([A-Za-z0-9-]+)[ \t]*$")
 def find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
     """The span of a section ("Heading", "#Heading#Sub", or "Heading > Sub" as hits say it) or of the block with an id
     ("^id"), or None."""
-    found = _find_section(text, body, wanted)
-    return _find_section(text, body, wanted.replace(" > ", "#")) if found is None and " > " in wanted else found
-
-
-def _find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
-    parts = [part for part in wanted.split("#") if part.strip()]
-    if parts and parts[-1].strip().startswith("^"):
-        return _find_block(text, body, parts[-1].strip()[1:])
-    headings = body.headings
-    start, after, until = -1, -1, len(headings)
-    for part in parts:
-        key = _heading_key(part)
-        found = next((k for k in range(after + 1, until) if _heading_key(headings[k].text) == key), None)
-        if found is None:
-            return None
-        start, after, level = headings[found].start, found, headings[found].level
-        until = next((k for k in range(found + 1, len(headings)) if headings[k].level <= level), len(headings))
-    if start < 0:
-        return None
-    return start, headings[until].start if until < len(headings) else len(text)
+    known = [tuple(map(_heading_key, path)) for path in heading_paths(body)[:-1]]
+    for name in dict.fromkeys((wanted, wanted.replace(" > ", "#"))):
+        parts = [part.strip() for part in name.split("#") if part.strip()]
+        if parts and parts[-1].startswith("^"):
+            return _find_block(text, body, parts[-1][1:])
+        keys = list(map(_heading_key, parts))
+        for number, path in enumerate(known):
+            rest = iter(path)
+            if keys and keys[-1] == path[-1] and all(key in rest for key in keys):
+                level, later = body.headings[number].level, body.headings[number + 1 :]
+                end = next((heading.start for heading in later if heading.level <= level), len(text))
+                return body.headings[number].start, end
+    return None
 
 
 def _heading_key(text: str) -> str:
@@ -141,9 +134,9 @@ def _find_block(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
         return None
     k = bisect_right([block.line for block in body.blocks], line) - 1
     block = body.blocks[k]
-    if k > 0 and _ID_ALONE.fullmatch(text[block.start : block.end]):
-        return body.blocks[k - 1].start, block.end  # an id alone on its line names the block before it
-    return block.start, block.end
+    # An id alone on its line names the block before it.
+    is_alone = k > 0 and _ID_ALONE.fullmatch(text[block.start : block.end])
+    return body.blocks[k - 1].start if is_alone else block.start, block.end
 
 
 def _pieces(text: str, body: Body) -> list[_Piece]:
@@ -170,10 +163,6 @@ def _pieces(text: str, body: Body) -> list[_Piece]:
 
 
 _LINE_END = re.compile(r"\r\n?|\n")
-# The end of a sentence: its mark and what closes it before a space, or a mark of a script that needs no space. A class
-# of characters stands first, so that `re` skips over everything else at once.
-_SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]*_]*+(?=\s))")
-_NOT_BLANK = re.compile(r"\S")
 _WORD = re.compile(r"\S++")
 
 
@@ -195,32 +184,19 @@ def _cut(text: str, start: int, end: int, line: int, heading: int, tokens: int) 
         line += 1
 
 
-def _by_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    for found in _SENTENCE_END.finditer(text, start, end):
-        yield start, found.end()
-        start = found.end()
-    if start < end:
-        yield start, end
-
-
 def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Words packed up to a quarter of a passage, so that passages of them still overlap; a short sentence as it is."""
     if (whole := count_tokens(text[start:end])) <= MOST_TOKENS:
         yield start, end, whole
         return
     at, last, tokens = start, start, 0
-    plain = text.isascii()
     ends = [found.end() for found in _WORD.finditer(text, start, end)]
     for word_end in ends if ends and ends[-1] == end else [*ends, end]:
-        # One word, with the blanks before it; the length of a plain one tells its tokens.
-        if plain and word_end < end:
-            size = (word_end - last) // 4 if word_end - last > 11 else 2
-        else:
-            size = count_tokens(text[last:word_end])
+        size = count_tokens(text[last:word_end])  # of one word, with the blanks before it
         if tokens and tokens + size > OVERLAP_TOKENS:
             yield at, last, tokens
             at, tokens = last, 0
-        if size > MOST_TOKENS and not plain and not text[last:word_end].isascii():
+        if size > MOST_TOKENS and not text[last:word_end].isascii():
             step = max(1, (word_end - last) * OVERLAP_TOKENS // size)
             while word_end - at > step:
                 yield at, at + step, OVERLAP_TOKENS
@@ -232,26 +208,18 @@ def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, i
         yield at, end, tokens
 
 
-def _skip_blank(text: str, start: int) -> int:
-    rest = _NOT_BLANK.search(text, start)
-    return rest.start() if rest else len(text)
-
-
-def _without_blank(text: str, start: int, end: int) -> int:
-    """Where the text before `end` ends."""
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return end
-
-
 # ------------------------------------------------------------------ sentences
 
+# The end of a sentence: its mark and what closes it before a space, or a mark of a script that needs no space. A class
+# of characters stands first, so that `re` skips over everything else at once.
+_SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]*_]*+(?=\s))")
+_NOT_BLANK = re.compile(r"\S")
 _LINE = re.compile(r"(?<=\n)")
 _MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\|[ \t]*)")
 _HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
+def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Where each sentence of some Markdown stands: every list item and row of a table is one at least, headings are none."""
     found = []
     for first, last in _paragraphs(text):
@@ -278,6 +246,26 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
         offset += len(line)
     if start >= 0:
         yield start, end
+
+
+def _by_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for found in _SENTENCE_END.finditer(text, start, end):
+        yield start, found.end()
+        start = found.end()
+    if start < end:
+        yield start, end
+
+
+def _skip_blank(text: str, start: int) -> int:
+    rest = _NOT_BLANK.search(text, start)
+    return rest.start() if rest else len(text)
+
+
+def _without_blank(text: str, start: int, end: int) -> int:
+    """Where the text before `end` ends."""
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return end
 
 
 def text_hash(text: str) -> bytes:

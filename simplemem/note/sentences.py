@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from simplemem.note import passages
+from simplemem.note.passages import sentence_spans
 from simplemem.note.words import STOP_WORDS, words_in_order
 
 _NEARLY = 0.7  # so much of two passages' neighbouring words is the same in near-duplicates
@@ -46,7 +46,7 @@ class Sentence:
 
 def sentences(text: str) -> list[Sentence]:
     """The sentences of a passage without its headings; every list item and row of a table is one at least."""
-    found = (_sentence(start, text[start:stop]) for start, stop in passages.sentences(text))
+    found = (_sentence(start, text[start:stop]) for start, stop in sentence_spans(text))
     return [sentence for sentence in found if sentence.words]
 
 

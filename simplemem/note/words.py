@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 # Scripts written without spaces (Thai, Lao, Khmer, Myanmar, kana, Han) and Hangul, whose particles hang on the noun.
@@ -27,13 +28,17 @@ _UNSPACED_CLASS = (
 )
 _UNSPACED = re.compile(f"{_UNSPACED_CLASS}{_UNSPACED_CLASS}*")  # as `+`, but `re` skips faster to a single class
 
-STOP_WORDS = frozenset(
-    """a about after again all also am an and any are as at be because been before being both but by can could did do
-    does doing down during each few for from further had has have having he her here hers him his how i if in into is it
-    its itself just me more most my myself no nor not now of off on once only or other our out over own same she should
-    so some such than that the their them then there these they this those through to too under until up very was we
-    were what when where which while who whom why will with would you your yours actually really""".split()
-)
+
+def _small_words() -> dict[str, str]:
+    """What `small_words.txt` holds: words that only hold a sentence together, by language."""
+    text = Path(__file__).with_name("small_words.txt").read_text(encoding="utf-8")
+    return dict(section.split("]\n", 1) for section in text.split("\n[")[1:])
+
+
+_SMALL_WORDS = _small_words()
+STOP_WORDS = frozenset(_SMALL_WORDS.pop("en").split())
+# Words that an English text has as well: they say nothing about the language of a note.
+_ALSO_ENGLISH = STOP_WORDS | frozenset(_SMALL_WORDS.pop("shared").split())
 
 # Pairs of characters that only hold a sentence together where words have no spaces.
 _UNSPACED_STOP_PAIRS = frozenset(
@@ -83,16 +88,19 @@ def _pairs(run: str) -> list[str]:
     return [run[k : k + 2] for k in range(len(run) - 1)]
 
 
+def _split(text: str) -> list[str]:
+    """The words of a text in small letters, split where the index's tokenizer does."""
+    return re.findall(r"[a-z0-9]+", text.lower()) if text.isascii() else _one_form(text).lower().split()
+
+
 def stretches(text: str) -> list[list[str]]:
     """The words of a question or phrase, in stretches that stand side by side in a `searchable` text that holds it. A run
     of an unspaced script gives its pairs, and ends a stretch: behind its pairs come its single characters."""
-    form = text if text.isascii() else _one_form(text)
-    if text.isascii() or not _UNSPACED.search(form):
-        small = form.lower()
-        words = _split(small) if len(small) == len(form) else [_small(word) for word in _split(form)]
+    words = _split(text)
+    if text.isascii() or not any(map(_UNSPACED.search, words)):
         return [words] if words else []
     found: list[list[str]] = [[]]
-    for word in _split(form):
+    for word in words:
         last = 0
         for run in _UNSPACED.finditer(word):
             found[-1] += [word[last : run.start()]] if run.start() > last else []
@@ -100,13 +108,7 @@ def stretches(text: str) -> list[list[str]]:
             found.append([])
             last = run.end()
         found[-1] += [word[last:]] if last < len(word) else []
-    return [[_small(word) for word in stretch] for stretch in found if stretch]
-
-
-def _small(word: str) -> str:
-    """In small letters, where that does not take a letter apart (İ): the tokenizer would not."""
-    small = word.lower()
-    return small if len(small) == len(word) else word
+    return [stretch for stretch in found if stretch]
 
 
 def counted(number: int, thing: str, things: str = "") -> str:
@@ -126,11 +128,6 @@ def is_unspaced(word: str) -> bool:
     return not word.isascii() and _UNSPACED.fullmatch(word) is not None
 
 
-def spaced_words(text: str) -> list[str]:
-    """The words of a text that are made of letters alone and written with spaces between them, in small letters."""
-    return [_small(word) for word in _split(_one_form(text)) if word.isalpha() and not _UNSPACED.search(word)]
-
-
 def words_in_order(text: str) -> list[str]:
     """The words of a question as they follow each other."""
     return [word for stretch in stretches(text) for word in stretch]
@@ -145,11 +142,6 @@ def neighbouring_words(words: list[str]) -> list[tuple[str, str]]:
     """Words that stand side by side, once each; two words that only hold a sentence together are no pair."""
     pairs = dict.fromkeys(pairwise(words))
     return [pair for pair in pairs if not (pair[0] in STOP_WORDS and pair[1] in STOP_WORDS)]
-
-
-def _split(text: str) -> list[str]:
-    """Split where the index's tokenizer does."""
-    return re.findall(r"[A-Za-z0-9]+", text) if text.isascii() else text.translate(_LETTERS).split()
 
 
 def content_words(words: list[str]) -> list[str]:
@@ -235,49 +227,7 @@ def parts_of_names(text: str) -> str:
 
 # ------------------------------------------------------------------ languages
 
-_SMALL_WORDS = {
-    "de": """aber als am an auch auf aus bei beim bin bis bist da dann das dass dein deine dem den denn der des dich die
-        dies diese diesem diesen dieser dieses dir doch dort du durch ein eine einem einen einer eines er es euch für
-        gegen gibt hab habe haben hat hatte hatten hier ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in ins ist jede
-        jeden jeder jedes kann kein keine keinen können man mehr mein meine mich mir mit muss müssen nach nicht noch nur
-        ob oder ohne schon sehr sein seine seit sich sie sind so soll sollen über um und uns unser unsere unter vom von
-        vor während wann war waren warum was weil welche welchem welchen welcher welches wem wen wenn wer werden wie wir
-        wird wo wurde wurden zu zum zur zwischen""",
-    "es": """a al algo algunos ante antes aquí así aunque cada como cómo con contra cual cuál cuales cuáles cuando cuándo
-        de del desde donde dónde dos durante el él ella ellas ellos en entre era eran es esa ese eso esta está están este
-        esto estos fue fueron ha han hasta hay la las le lo los más me mi mientras mis mucho muy nada ni no nos
-        nosotros nuestra nuestro o os otra otro para pero poco por porque pues que qué quien quién quienes se sea según
-        ser si sí sido sin sobre son soy su sus también tan te tenemos tenía tiene tienen todo todos tu tú un una unas
-        uno unos usted y ya yo""",
-    "fr": """à ai ainsi alors après au aucun aussi autre aux avant avec avez avons c'est ce ceci cela ces cet cette chez
-        comme comment contre d'un d'une dans de depuis des deux dont du elle elles en encore entre est et étaient était
-        été être eu fait il ils j'ai je l'on la le les leur leurs lors lui ma mais me même mes moi mon n'est ne nos notre
-        nous on ont ou où par parce pas pendant peu peut plus pour pourquoi qu'il qu'elle quand que quel quelle quelles
-        quels qui sa sans se sera ses si son sont sous sur ta te tes toi ton tous tout toute toutes très tu un une vos
-        votre vous y""",
-    "it": """a agli ai al alla alle anche anno ancora avere che chi ci come con contro cosa così cui da dagli dai dal
-        dalla dalle degli dei del dell della delle di dopo dove e è ed era erano essere fatto fra gli ha hanno ho i il
-        in io la le lei li lo loro lui ma mi molto ne nei nel nella nelle noi non nostra nostro o ogni per perché però
-        più poi prima quale quali quando quanto quella quello questa queste questi questo se sei senza si sia siamo sono
-        sta stato sua sue sui sul sulla suo tra tutti tutto un una uno vi voi""",
-    "nl": """aan al alleen als altijd bij daar dan dat de deze die dit doch doen door dus een en er ge geen geweest haar
-        had hadden heb hebben heeft hem het hier hij hoe hun iets ik in is ja je kan kon kunnen maar me meer men met mij
-        mijn moet na naar niet niets nog nu of om omdat ons onze ook op over reeds te tegen toch toen tot u uit uw van
-        veel voor waar waarom wanneer want waren was wat we wel welke werd wezen wie wij wil worden wordt zal ze zei zelf
-        zich zij zijn zo zonder zou""",
-    "pt": """a à ainda ao aos aquele aquilo as às até com como da das de dela dele depois do dos e é ela elas ele eles em
-        entre era eram essa esse esta está estão este eu foi foram há isso isto já lhe mais mas me mesmo meu minha muito
-        na não nas nem no nos nós nossa nosso num numa o onde os ou para pela pelas pelo pelos por porque quais qual
-        quando que quem se sem ser seu seus só sua suas também te tem temos tinha todos tu um uma umas uns você vocês""",
-}
 LANGUAGES = tuple(_SMALL_WORDS)
-
-# Words that an English text has as well: they say nothing about the language of a note.
-_ALSO_ENGLISH = STOP_WORDS | frozenset(
-    """al ante bin car come comment da de' die doe dos e en fait fin ha had han hat he hem her het i ja kan la' ma mais man
-    me mi mine mis mit mon na ne o on os ou pas per plus pour que' sa se sea ser she sin so son sou sur ta te ten tes tot
-    tout tu u un van' via vi war was we wel wig wie will wo y zo""".split()
-)
 # Letters that make one small word enough.
 _TELLING_LETTERS = {"de": "äöüß", "es": "ñ¿¡", "fr": "œçêèà", "it": "òìùè", "nl": "ĳ", "pt": "ãõ"}
 
@@ -313,17 +263,15 @@ def language_of(text: str, told: str | None = None) -> str:
     if _ALL_TELLING.isdisjoint(in_order):
         return ""
     words = set(in_order)
-    telling = _ALL_TELLING & words
-    if len(telling) < _SHARE * len(words):
+    known = _ALL_TELLING & words
+    if len(known) < _SHARE * len(words):
         return ""
-    found = Counter(language for word in telling for language in _TELLING[word])
+    found = Counter(language for word in known for language in _TELLING[word])
     if any(word.startswith(("l'", "d'", "l’", "d’")) for word in words):
         found.update(("fr", "it"))
     if not sample.isascii():
-        small = sample.lower()
-        found.update(
-            language for language, letters in _TELLING_LETTERS.items() if any(letter in small for letter in letters)
-        )
+        letters = frozenset(sample.lower())
+        found.update(language for language, telling in _TELLING_LETTERS.items() if not letters.isdisjoint(telling))
     best = max(LANGUAGES, key=lambda language: found[language])
     return best if found[best] >= _LEAST and found[best] > len(STOP_WORDS & words) else ""
 
@@ -353,21 +301,26 @@ _ONE_AT_A_TIME = threading.Lock()  # a stemmer keeps the word it works on
 
 
 def stems_of(text: str, language: str) -> str:
-    """The stems of a text's words in their order, without those of words that only hold it together."""
-    return " ".join(stem(word, language) for word in spaced_words(text) if not is_small_word(word, language))
+    """The stems of a text's words in their order: of those in letters alone, written with spaces between them, that do not
+    only hold it together."""
+    words = (word for word in _split(text) if word.isalpha() and not _UNSPACED.search(word))
+    return " ".join(stem(word, language) for word in words if not is_small_word(word, language))
 
 
 @lru_cache(maxsize=20_000)
 def stem(word: str, language: str) -> str:
     """The marked stem of a word in small letters. The mark comes last, where no ending can be taken off it again."""
-    with _ONE_AT_A_TIME:
-        return str(_stemmer(language).stemWord(word)) + MARKS[language]
+    return _stem(word, language) + MARKS[language]
 
 
 def english_stem(word: str) -> str:
     """The stem that SQLite's tokenizer gives a word."""
+    return _stem(word, "en")
+
+
+def _stem(word: str, language: str) -> str:
     with _ONE_AT_A_TIME:
-        return str(_stemmer("en").stemWord(word))
+        return str(_stemmer(language).stemWord(word))
 
 
 @cache

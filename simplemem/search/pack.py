@@ -264,7 +264,7 @@ def _shorten(voice: Voice, budget: int, count: Count) -> str | None:
     """Cut a passage to as many whole sentences as fit, from the place that was found, and to as many words where not one
     does; when all that follows fits, as many sentences before it too. Returns its section."""
     piece = voice.piece
-    said = passages.sentences(piece.text)
+    said = passages.sentence_spans(piece.text)
     ends = [stop for start, stop in said if start >= piece.at]
     last = ends[-1] if ends else len(piece.text)
     words = [found.end() for found in _WORD.finditer(piece.text, piece.at, ends[0] if ends else last)]
