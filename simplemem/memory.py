@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from simplemem.errors import Invalid
 from simplemem.note.tags import parse_tag_request
@@ -29,6 +29,14 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     is_plain = isinstance(value, (str, int, float, bool, type(None)))
     return (value if value == value else None) if is_plain else str(value)  # NaN is no JSON
+
+
+class By(TypedDict, total=False):
+    """Who makes a change, with which tool, and why: it stands in the history."""
+
+    who: str
+    tool: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from simplemem.errors import Conflict, TooLong, Unreadable
+from simplemem.memory import By
 from simplemem.note.header import read_header
 from simplemem.note.names import conflict_name, name_of
 from simplemem.note.properties import render_header
@@ -44,14 +45,6 @@ class NoteValue(Protocol):
 
 
 T = TypeVar("T", bound=NoteValue)
-
-
-class By(TypedDict, total=False):
-    """Who makes a change, with which tool, and why: it stands in the history."""
-
-    who: str
-    tool: str
-    reason: str
 
 
 @dataclass(frozen=True)

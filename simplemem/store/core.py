@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import Ambiguous, Invalid, NotFound, ReadOnly, SimplememError, Unavailable
@@ -27,7 +27,7 @@ from simplemem.index.notes import is_note, stat_of
 from simplemem.index.reconcile import Progress, SyncReport, collector_at_rest
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
-from simplemem.memory import IndexState
+from simplemem.memory import By, IndexState
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import well_formed
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
@@ -35,7 +35,10 @@ from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.paths import Access
-from simplemem.vault.vault import Entry, Vault
+from simplemem.vault.vault import Change, Entry, Vault
+
+if TYPE_CHECKING:
+    from simplemem.store.reranking import Reranking
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
@@ -73,6 +76,7 @@ class Core:
         self.changes = ChangeTable(self.index.database, self.vault, self.index.consistently)
         if self.settings.access.hidden:
             self.vault.history.may_tell = self.changes.may_tell
+        self._reranking: Reranking | None = None
         self.listeners = Listeners(self)
         self._is_heard = False  # whether anybody listens
         self._background: Background | None = None
@@ -91,8 +95,18 @@ class Core:
             self._background.stop()
         self._catching_up.end()
         self.embedding.close()
+        if self._reranking is not None:
+            self._reranking.close()
         self.index.close()
         self.committing.close(0.5 if self.long_lived else 5.0)  # seconds for a last commit
+
+    def reranking(self) -> Reranking | None:
+        """The reranker, where the settings name one."""
+        if self._reranking is None and self.settings.rerank.provider != "none":
+            from simplemem.store.reranking import Reranking
+
+            self._reranking = Reranking(self)
+        return self._reranking
 
     def start(self, *, embed: bool) -> None:
         self.long_lived = True
@@ -360,6 +374,11 @@ class Core:
     def _index_lock(self) -> AbstractContextManager[None]:
         """The lock under which the index file is made, swapped and checkpointed; a read-only disk has none."""
         return nullcontext() if self.vault.read_only else self.vault.lock()
+
+
+def change_by(by: By, tool: str) -> Change:
+    """Who changes something, as the vault keeps it; `tool` where none is named."""
+    return Change(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))
 
 
 def index_path(root: Path, settings: Settings, vault: Vault) -> Path:

@@ -17,7 +17,7 @@ from simplemem.search.excerpt import passage_around
 from simplemem.search.pack import Piece, pack
 from simplemem.services.wordllama import WordLlama
 from simplemem.store.core import Core
-from simplemem.store.recall import Ranking, Recall, within
+from simplemem.store.recall import Ranking, ask, ranked, text_of, within
 
 _NOTES = 20
 _PASSAGES = 3  # of one note
@@ -33,23 +33,23 @@ class _Source(NamedTuple):
     via: str
 
 
-def build(core: Core, recall: Recall, text: str, budget: int, filter_: Filter) -> Pack:
-    """The best passages for a question within a budget of tokens, cited."""
-    budget = within(budget, 50, 100_000, "budget_tokens")
-    asked = recall.ask(text, filter_)
+def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None) -> Pack:
+    """The best passages for a question within a budget of tokens."""
+    budget = within(budget_tokens, 50, 100_000, "budget_tokens")
+    asked = ask(core, query, filter or Filter())
 
-    def ask() -> tuple[Ranking, list[_Source]]:
-        ranking = recall.ranking(asked, _NOTES, "hybrid")
+    def once() -> tuple[Ranking, list[_Source]]:
+        ranking = ranked(core, asked, _NOTES, "hybrid")
         return ranking, _sources(core, ranking)
 
-    ranking, sources = core.fresh(ask, lambda found: [source.note.row for source in found[1] if source.via])
+    ranking, sources = core.fresh(once, lambda found: [source.note.row for source in found[1] if source.via])
     embedder, _ = core.embedding.wanted()
     tokenizer, count = "estimate", count_tokens
     if isinstance(embedder, WordLlama):
         tokenizer, count = embedder.name, embedder.count_tokens
-    packed = pack(_pieces(recall, sources), budget, count)
+    packed = pack(_pieces(core, sources), budget, count)
     return Pack(
-        text, packed.text, packed.tokens, packed.items, packed.left_out, core.state(ranking.asked.standing),
+        query, packed.text, packed.tokens, packed.items, packed.left_out, core.state(ranking.asked.standing),
         ranking.degraded_by, packed.duplicates, packed.omitted, tokenizer,
     )  # fmt: skip
 
@@ -74,11 +74,11 @@ def _sources(core: Core, ranking: Ranking) -> list[_Source]:
     return sorted(sources, key=lambda source: -round(source.score, 6))
 
 
-def _pieces(recall: Recall, sources: Sequence[_Source]) -> list[Piece]:
+def _pieces(core: Core, sources: Sequence[_Source]) -> list[Piece]:
     """The best passage of every note in order, then the next best ones."""
     rounds: list[list[Piece]] = [[] for _ in range(_PASSAGES)]
     for note, score, via in sources:
-        row, text = note.row, recall.text(note.row.path)
+        row, text = note.row, text_of(core, note.row.path)
         if text is None:
             continue
         for k, (place, at) in enumerate(list(_passages_of(note).items())[:_PASSAGES]):

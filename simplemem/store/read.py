@@ -23,9 +23,11 @@ from simplemem.store.repository import means_commit
 from simplemem.vault.links import resolve
 
 
-def read(core: Core, name: str, section: str | None, version: str | None, at: str | None) -> Memory:
-    """A memory as it stands in the vault; or a text the history has, by its hash or its version; or as it was `at` a
-    version, date or commit."""
+def read(
+    core: Core, name: str, *, section: str | None = None, version: str | None = None, at: str | None = None
+) -> Memory:
+    """One memory, or one section of it (a heading, "A#B", or "^block"); or an earlier version, whatever its name was;
+    or as the memory was `at` a version, date or commit."""
     if version is None and at is None:
         return _read_now(core, core.path_meant(name), section)
     if version is not None and (data := core.vault.history.content(version.lower())) is not None:

@@ -7,47 +7,40 @@ several processes may have a store on the same vault.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.index.door import Estimate
 from simplemem.index.reconcile import Progress, SyncReport
 from simplemem.memory import (
-    Backlink,
     BlamedLine,
+    By,
     ConflictCopy,
     ConflictMerge,
     ConflictMerged,
-    Deleted,
     Difference,
-    Filter,
     Finding,
-    Found,
     HistoryEntry,
     IndexState,
-    Memory,
     Mended,
     Mending,
-    Moved,
-    Pack,
-    Page,
     Restored,
-    Saved,
     Undone,
     UndoneMany,
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.store import conflicts, history, packs, undo, write
+from simplemem.store import conflicts, history, packs, read, recall, undo, write
 from simplemem.store.bench import Bench
 from simplemem.store.conflicts import Keep
-from simplemem.store.core import Core
-from simplemem.store.read import read
-from simplemem.store.recall import Recall
-from simplemem.vault.vault import Change
+from simplemem.store.core import Core, change_by
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def open_store(
@@ -69,6 +62,22 @@ def open_store(
     return EnhancedStore(root, settings or load_settings(vault=root), read_only=read_only, person=person)
 
 
+def _method(
+    verb: Callable[Concatenate[Core, P], T], *, asks: bool = False
+) -> Callable[Concatenate[EnhancedStore, P], T]:
+    """A function of the core as a method of the store, with its signature and docstring. One that only `asks` is begun again
+    when the index turns out to be gone or damaged."""
+
+    @wraps(verb)
+    def method(store: EnhancedStore, *args: P.args, **kwargs: P.kwargs) -> T:
+        core = store._core  # noqa: SLF001
+        if asks:
+            return core.index.consistently(lambda: verb(core, *args, **kwargs))
+        return verb(core, *args, **kwargs)
+
+    return method  # type: ignore[return-value]  # it is called as a method
+
+
 class EnhancedStore:
     """One vault. Use it as a context manager, or call `close`.
 
@@ -82,7 +91,6 @@ class EnhancedStore:
         self.root = self._core.root
         self.settings = self._core.settings
         self.read_only = self._core.read_only
-        self._recall = Recall(self._core)
         self.bench = Bench(self._core)
 
     def __enter__(self) -> Self:
@@ -95,7 +103,6 @@ class EnhancedStore:
 
     def close(self) -> None:
         """End the background work and let go of every file."""
-        self._recall.close()
         self._core.close()
 
     # -- in step with the disk
@@ -155,111 +162,20 @@ class EnhancedStore:
 
     # -- reading
 
-    def read(
-        self, name: str, *, section: str | None = None, version: str | None = None, at: str | None = None
-    ) -> Memory:
-        """One memory, or one section of it (a heading, "A#B", or "^block"); or an earlier version, whatever its name was;
-        or as the memory was `at` a version, date or commit."""
-        return read(self._core, name, section, version, at)
-
-    def search(
-        self,
-        query: str,
-        *,
-        filter: Filter | None = None,
-        limit: int | None = None,
-        mode: str = "hybrid",
-        explain: bool = False,
-        why: str = "",
-        rerank: bool = True,
-        authors: bool = False,
-    ) -> Found:
-        """Memories that answer a question, best first. An empty query lists the newest that pass the filter. `explain`
-        gives the numbers behind it; `why` names a memory, and `Found.why` says where it is or why it is not there. Without
-        `rerank` the order is that of words and meaning, whatever reranker the settings name. With `authors`, and with
-        a filter by author, a hit says who changed the memory last, and when."""
-        wanted = limit if limit is not None else self.settings.search.limit
-        asked = filter or Filter()
-        return self._core.index.consistently(
-            lambda: self._recall.search(
-                query, asked, wanted, mode, explain=explain, why=why, rerank=rerank, authors=authors
-            )
-        )
-
-    def context(self, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None) -> Pack:
-        """The best passages for a question within a budget of tokens."""
-        return self._core.index.consistently(
-            lambda: packs.build(self._core, self._recall, query, budget_tokens, filter or Filter())
-        )
-
-    def backlinks(
-        self, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
-    ) -> tuple[Backlink, ...]:
-        """Memories that lead to this one, by a link or by meaning."""
-        path = self._core.path_meant(name)
-        return self._core.index.consistently(lambda: self._recall.backlinks(path, query, limit, kinds))
-
-    def related(self, name: str, limit: int = 3) -> tuple[Backlink, ...]:
-        """Memories near in meaning."""
-        return self.backlinks(name, limit=limit, kinds=("semantic",))
+    read = _method(read.read)
+    search = _method(recall.search, asks=True)
+    context = _method(packs.context, asks=True)
+    backlinks = _method(recall.backlinks, asks=True)
+    related = _method(recall.related, asks=True)
 
     # -- writing
 
-    def create(
-        self,
-        name: str,
-        content: str,
-        metadata: Mapping[str, Any] | None = None,
-        *,
-        overwrite: bool = False,
-        tags_as_map: bool = False,
-        who: str = "",
-        tool: str = "create",
-        reason: str = "",
-    ) -> Saved:
-        """Make a memory. A bare link that the new name would steal is qualified first, so that it keeps its meaning."""
-        change = Change(tool, who, reason)
-        return write.create(self._core, name, content, metadata or {}, change, overwrite, tags_as_map)
-
-    def update(
-        self,
-        name: str,
-        *,
-        content: str | None = None,
-        append: str | None = None,
-        edits: Sequence[Mapping[str, str]] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        if_sha256: str | None = None,
-        who: str = "",
-        tool: str = "update",
-        reason: str = "",
-    ) -> Saved:
-        """Change a memory's body (one of `content`, `append`, `edits`), its metadata, or both."""
-        making = write.updating(content, append, edits, metadata)
-        return write.carry_out(self._core, name, making, if_sha256, Change(tool, who, reason))
-
-    def write_text(
-        self, name: str, text: str, *, if_sha256: str, who: str = "", tool: str = "edit", reason: str = ""
-    ) -> Saved:
-        """Put a whole file in place, header included, byte for byte: what a person made in an editor."""
-        making = write.Making(lambda _: text, whole=True)
-        return write.carry_out(self._core, name, making, if_sha256, Change(tool, who, reason))
-
-    def change_tags(
-        self, name: str, tags: Any, *, if_sha256: str | None = None, who: str = "", tool: str = "tag", reason: str = ""
-    ) -> Saved:
-        """Set tags, and take away those given as null, in the notation the note has."""
-        return write.carry_out(self._core, name, write.tagging(tags), if_sha256, Change(tool, who, reason))
-
-    def move(self, name: str, new_name: str, *, who: str = "", tool: str = "move", reason: str = "") -> Moved:
-        """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
-        return write.move(self._core, name, new_name, Change(tool, who, reason))
-
-    def delete(
-        self, name: str, *, if_sha256: str | None = None, who: str = "", tool: str = "delete", reason: str = ""
-    ) -> Deleted:
-        """Put a memory in the trash. Links to it stay as they are and lead nowhere; `undo` brings it back."""
-        return write.delete(self._core, name, if_sha256, Change(tool, who, reason))
+    create = _method(write.create)
+    update = _method(write.update)
+    write_text = _method(write.write_text)
+    change_tags = _method(write.change_tags)
+    move = _method(write.move)
+    delete = _method(write.delete)
 
     # -- the past
 
@@ -292,17 +208,15 @@ class EnhancedStore:
         *,
         at: str | None = None,
         new_name: str | None = None,
-        who: str = "",
-        tool: str = "restore",
-        reason: str = "",
+        **by: Unpack[By],
     ) -> Restored:
         """Bring a memory's text of a version or date back, also of one that was deleted, which needs no `at`. With
         `new_name` it is brought back beside what has its name now."""
-        return undo.restore(self._core, name, at, new_name, Change(tool, who, reason))
+        return undo.restore(self._core, name, at, new_name, change_by(by, "restore"))
 
-    def undo(self, version_or_name: str, *, who: str = "", tool: str = "undo", reason: str = "") -> Undone:
+    def undo(self, version_or_name: str, **by: Unpack[By]) -> Undone:
         """Take back a change by its version, or the last change of a memory by its name."""
-        return undo.undo(self._core, version_or_name, Change(tool, who, reason))
+        return undo.undo(self._core, version_or_name, change_by(by, "undo"))
 
     def undo_all(
         self,
@@ -311,14 +225,12 @@ class EnhancedStore:
         *,
         preview: bool = False,
         expected: str | None = None,
-        who: str = "",
-        tool: str = "undo",
-        reason: str = "",
+        **change: Unpack[By],
     ) -> UndoneMany:
         """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
         `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
-        change = Change(tool, who, reason)
-        return undo.undo_all(self._core, by, since, change, preview=preview, expected=expected)
+        made = change_by(change, "undo")
+        return undo.undo_all(self._core, by, since, made, preview=preview, expected=expected)
 
     # -- conflict copies
 
@@ -331,12 +243,10 @@ class EnhancedStore:
         are. Writes nothing."""
         return conflicts.conflict_merges(self._core, name)
 
-    def merge_conflict(
-        self, merge: ConflictMerge, *, keep: Keep = "merge", who: str = "", tool: str = "conflicts", reason: str = ""
-    ) -> ConflictMerged:
+    def merge_conflict(self, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]) -> ConflictMerged:
         """Write what `conflict_merges` has shown, and put the copy into the trash, as one change. `keep` may be "note" or
         "copy" to have only the one, or "marked" to have both where they differ."""
-        return conflicts.merge_conflict(self._core, merge, keep, Change(tool, who, reason))
+        return conflicts.merge_conflict(self._core, merge, keep, change_by(by, "conflicts"))
 
     # -- looking at itself
 
@@ -346,7 +256,7 @@ class EnhancedStore:
 
         core = self._core
         embedding = core.embedding.facts()
-        reranking = self._recall.reranking()
+        reranking = core.reranking()
         reranker, wrong = reranking.name() if reranking is not None else ("none", "")
         unread = core.conventions.unread_filters().items()
         warnings = [f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread]
@@ -383,16 +293,12 @@ class EnhancedStore:
 
         return plan_mending(self._core, self.doctor(progress, only=only), only)
 
-    def mend(self, mending: Mending, *, who: str = "", tool: str = "doctor", reason: str = "") -> Mended:
+    def mend(self, mending: Mending, **by: Unpack[By]) -> Mended:
         """Carry out what was planned: all of it as one change, which one `undo` takes back, or nothing."""
         from simplemem.store.mending import mend
 
-        return mend(self._core, mending, Change(tool, who, reason or "broken links were mended"))
+        return mend(
+            self._core, mending, change_by({**by, "reason": by.get("reason") or "broken links were mended"}, "doctor")
+        )
 
-    # -- lists (last, because its name hides the type from what follows)
-
-    def list(
-        self, *, filter: Filter | None = None, sort: str = "modified", limit: int = 50, cursor: str | None = None
-    ) -> Page:
-        """Memories that pass a filter, newest first unless told otherwise."""
-        return self._core.index.consistently(lambda: self._recall.page(filter or Filter(), sort, limit, cursor))
+    list = _method(recall.list_page, asks=True)  # last: its name hides the type from what follows

@@ -11,23 +11,23 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, Unpack
 
 from simplemem.config import Settings
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError, TooLong
-from simplemem.memory import Deleted, Moved, Saved
+from simplemem.memory import By, Deleted, Moved, Saved
 from simplemem.note.header import find_key, read_header
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.properties import remove_property, render_header, set_property
 from simplemem.note.tags import change_tags as with_tags
 from simplemem.note.tags import parse_tag_request, tag_map, tag_names, tags_for_new_note
-from simplemem.store.core import Core
+from simplemem.store.core import Core, change_by
 from simplemem.vault.history import Version
-from simplemem.vault.links import Move, Named, name_key, resolve, rewrite_links
+from simplemem.vault.links import Move, name_key, resolve, rewrite_links
 from simplemem.vault.vault import Change, File, Wish, Written
 
-MAX_TEXT = 10 * 1024 * 1024  # characters that a call may write
+MAX_TEXT = 10 * 1024 * 1024  # characters that a note may be given
 _TRIES = 50  # a change that names no hash is applied again to what is there now, so often
 _MOST_SECRETS = 5  # that are named one by one
 _NEWLINE = re.compile(r"\r\n|\n|\r")
@@ -44,12 +44,20 @@ class Making:
 
 
 def create(
-    core: Core, name: str, content: str, metadata: Mapping[str, Any], change: Change, overwrite: bool, tags_as_map: bool
+    core: Core,
+    name: str,
+    content: str,
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    overwrite: bool = False,
+    tags_as_map: bool = False,
+    **by: Unpack[By],
 ) -> Saved:
+    """Make a memory. A bare link that the new name would steal is qualified first, so that it keeps its meaning."""
     core.must_be_writable()
-    clean = check_name(name)
+    clean, change = check_name(name), change_by(by, "create")
     path = path_of(clean)
-    text = new_text(clean, content, metadata, now(), tags_as_map=tags_as_map)
+    text = new_text(content, metadata or {}, now(), tags_as_map=tags_as_map)
     data = encoded(text)
     with core.vault.lock():
         old = core.vault.read(path) if core.entry(path) is not None else None
@@ -59,7 +67,7 @@ def create(
             return _saved(core, core.vault.replace(path, data, old.sha256, change), data, warnings)
         if old is not None:
             stamped = read_note(old.data).string("modified")
-            if stamped and encoded(new_text(clean, content, metadata, stamped)) == old.data:
+            if stamped and encoded(new_text(content, metadata or {}, stamped)) == old.data:
                 return _unchanged(core, old)  # this very call, whose answer was lost
             hint = "Use update_memory to change it, or pass overwrite=true; the old text stays in the history."
             message = f"there is already a memory called {clean}"
@@ -70,13 +78,18 @@ def create(
         return _saved(core, written, data, [*warnings, *stuck], rewrites)
 
 
-def updating(
-    content: str | None,
-    append: str | None,
-    edits: Sequence[Mapping[str, str]] | None,
-    metadata: Mapping[str, Any] | None,
-) -> Making:
-    """A change of a note's body, by one of the first three, its metadata, or both."""
+def update(
+    core: Core,
+    name: str,
+    *,
+    content: str | None = None,
+    append: str | None = None,
+    edits: Sequence[Mapping[str, str]] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    if_sha256: str | None = None,
+    **by: Unpack[By],
+) -> Saved:
+    """Change a memory's body (one of `content`, `append`, `edits`), its metadata, or both."""
     if sum(given is not None for given in (content, append, edits)) > 1:
         raise Invalid("give one of content, append and edits, not several")
     if content is None and append is None and not edits and not metadata:
@@ -92,18 +105,32 @@ def updating(
             text = apply_edits(note, edits)
         return apply_metadata(text, metadata) if metadata else text
 
-    return Making(changed, again=content is None and not metadata)
+    making = Making(changed, again=content is None and not metadata)
+    return _carry_out(core, name, making, if_sha256, change_by(by, "update"))
 
 
-def tagging(tags: Any) -> Making:
-    """A change of a note's tags."""
+def write_text(core: Core, name: str, text: str, *, if_sha256: str, **by: Unpack[By]) -> Saved:
+    """Put a whole file in place, header included, byte for byte: what a person made in an editor."""
+    return _carry_out(core, name, Making(lambda _: text, whole=True), if_sha256, change_by(by, "edit"))
+
+
+def change_tags(
+    core: Core,
+    name: str,
+    tags: Any,
+    *,
+    if_sha256: str | None = None,
+    **by: Unpack[By],
+) -> Saved:
+    """Set tags, and take away those given as null, in the notation the note has."""
     changes = parse_tag_request(tags)
     if not changes:
         raise Invalid("no tag given", hint='Give tags as {"status": "done", "todo": null}.')
-    return Making(lambda note: with_tags(note.text, changes))
+    making = Making(lambda note: with_tags(note.text, changes))
+    return _carry_out(core, name, making, if_sha256, change_by(by, "tag"))
 
 
-def carry_out(core: Core, name: str, making: Making, if_sha256: str | None, change: Change) -> Saved:
+def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, change: Change) -> Saved:
     """Read, change, replace; again from the start when somebody else was faster."""
     core.must_be_writable()
     path = core.path_meant(name)
@@ -134,7 +161,8 @@ def carry_out(core: Core, name: str, making: Making, if_sha256: str | None, chan
 # -- moving and deleting
 
 
-def move(core: Core, name: str, new_name: str, change: Change) -> Moved:
+def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
+    """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
     core.must_be_writable()
     new = path_of(check_name(new_name))
     try:
@@ -154,6 +182,7 @@ def move(core: Core, name: str, new_name: str, change: Change) -> Moved:
         rewrites, stuck = rewrites_for(core, old, new)
         own = next((each.data for each in rewrites if each.path == old), None)
         others = [each for each in rewrites if each.path != old]
+        change = change_by(by, "move")
         written = core.vault.move(old, new, change, rewrites=others, data=own, expected_sha256=file.sha256)
         texts = {new: file.data if own is None else own, **{each.path: each.data or b"" for each in others}}
         warnings += stuck + indexed(core, texts, [written], moved=(old, new))
@@ -162,7 +191,8 @@ def move(core: Core, name: str, new_name: str, change: Change) -> Moved:
     return Moved(name_of(new), new, name_of(old), sha256, tuple(rewritten), written.version, tuple(warnings))
 
 
-def delete(core: Core, name: str, if_sha256: str | None, change: Change) -> Deleted:
+def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:
+    """Put a memory in the trash. Links to it stay as they are and lead nowhere; `undo` brings it back."""
     core.must_be_writable()
     try:
         path = core.path_meant(name)
@@ -173,7 +203,7 @@ def delete(core: Core, name: str, if_sha256: str | None, change: Change) -> Dele
         raise
     with core.vault.lock():
         linking = core.index.links(path)
-        written = core.vault.trash(path, if_sha256, change)
+        written = core.vault.trash(path, if_sha256, change_by(by, "delete"))
         indexed(core, {}, [], gone=[path])
         named = core.index.files_named
         broken = sum(1 for link in linking if resolve(link.target, link.source, named).path is None)
@@ -190,35 +220,26 @@ def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], lis
     """The notes whose links must be written again so that a name that comes, or moves from an old one, changes no link's
     meaning; and what is to be said of those that cannot be."""
     before = core.index.files_named
+
+    def after(key: str) -> Sequence[str]:
+        files = {path for path in before(key) if path != old}
+        return sorted(files | {new} if name_key(new) == key else files)
+
     sources = core.index.sources_that_could_mean([new] if old is None else [old, new])
-    if old is not None and old not in sources:
-        sources.append(old)
     rewrites: list[Wish] = []
     warnings: list[str] = []
-    for path in sources:
+    for path in dict.fromkeys([*sources, *([] if old is None else [old])]):
         try:
             file = core.vault.read(path)
         except SimplememError:
             continue
-        note, after = read_note(file.data), _named_after(before, old, new)
+        note = read_note(file.data)
         text = rewrite_links(note, path, Move(old, new), before, after, core.conventions.link_format)
         if text != note.text and note.problem is not None:
             warnings.append(f"{name_of(path)} has a link that should follow, but cannot be changed: {note.problem}")
         elif text != note.text:
             rewrites.append(Wish.update(path, file.sha256, encoded(text)))
     return rewrites, warnings
-
-
-def _named_after(before: Named, old: str | None, new: str) -> Named:
-    """Which files have a name once the move is done."""
-
-    def named(key: str) -> Sequence[str]:
-        files = [path for path in before(key) if path != old]
-        if name_key(new) == key and new not in files:
-            files.append(new)
-        return sorted(files)
-
-    return named
 
 
 # -- what was written is indexed, still under the lock
@@ -270,7 +291,7 @@ def _unchanged(core: Core, file: File) -> Saved:
 # -- what a change makes of a text
 
 
-def new_text(name: str, content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False) -> str:
+def new_text(content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False) -> str:
     """The text of a note that is made by us: a header as Obsidian writes it, a blank line, the content. With
     `tags_as_map` its tags are the map that the original simplemem wrote."""
     given = {str(key): value for key, value in metadata.items() if value is not None}
@@ -279,44 +300,33 @@ def new_text(name: str, content: str, metadata: Mapping[str, Any], now: str, *, 
         return given.pop(find_key(given, key) or key, None)
 
     said = {key: taken(key) for key in ("title", "description", "type")}
-    tags, created, _ = parse_tag_request(taken("tags") or None), taken("created"), taken("modified")
-    properties = {key: value for key, value in said.items() if value not in (None, "")}
+    request, created, _ = parse_tag_request(taken("tags") or None), taken("created"), taken("modified")
+    tags, extra = (request, {}) if tags_as_map else tags_for_new_note(request)
     if tags_as_map:
-        properties["tags"] = {key: value for key, value in tags.items() if value is not None}
-        extra: dict[str, Any] = {}
-    else:
-        properties["tags"], extra = tags_for_new_note(tags)
-    if not properties["tags"]:
-        del properties["tags"]
-    properties |= extra | given
+        tags = {key: value for key, value in request.items() if value is not None}
+    properties = {key: value for key, value in said.items() if value not in (None, "")}
+    properties |= ({"tags": tags} if tags else {}) | extra | given
     properties["created"] = (created.isoformat() if isinstance(created, date) else created) or now
     properties["modified"] = now
-    _refuse_huge(content)
-    header = render_header(properties)
-    if read_header(header).properties != properties:
-        raise Invalid(f"the metadata of {name} cannot be written as YAML that reads back the same")
     body = content.lstrip("\r\n")
-    return header + (f"\n{body}" if body else "") + ("" if not body or body.endswith(("\n", "\r")) else "\n")
+    return render_header(properties) + (f"\n{body}" if body else "") + ("" if not body or _ends(body) else "\n")
 
 
 def replace_content(note: Note, content: str) -> str:
     """The note with another body. The blank lines below its header, its line ends and its header stay."""
-    _refuse_huge(content)
     start = note.content_start
     body = _in_line_ends_of(note.text, content.lstrip("\r\n") if start > note.header.body_start else content)
     old = note.text[start:]
-    if body and not body.endswith(("\n", "\r")) and (old.endswith(("\n", "\r")) or not old):
+    if body and not _ends(body) and (_ends(old) or not old):
         body += _newline_of(note.text)
     return note.text[:start] + body
 
 
 def append_content(note: Note, addition: str) -> str:
     """The note with text added at its end, on a line of its own."""
-    _refuse_huge(addition)
     text, newline = note.text, _newline_of(note.text)
-    gap = "" if not text or text.endswith(("\n", "\r")) else newline
     added = _in_line_ends_of(text, addition)
-    return text + gap + added + ("" if added.endswith(("\n", "\r")) else newline)
+    return text + ("" if not text or _ends(text) else newline) + added + ("" if _ends(added) else newline)
 
 
 def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
@@ -334,26 +344,18 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
             old, new = _NEWLINE.sub(newline, old), _NEWLINE.sub(newline, new)
         count, shown = body.count(old), repr(given if len(given) <= 80 else given[:77] + "...")
         if count == 0:
-            hint = _nearest_line(body, given) or "Read the note again; give the text exactly, without line numbers."
+            wanted = given.strip().split("\n", 1)[0].strip()[:200]
+            lines = [line.strip()[:200] for line in body[:200_000].split("\n")[:2000] if line.strip()]
+            near = difflib.get_close_matches(wanted, lines, 1, 0.6) if wanted else []
+            hint = f"The nearest line is: {near[0]!r}." if near else "Read the note again; give the text exactly."
             raise Invalid(f"the text to replace does not stand in the note: {shown}", hint=hint)
         if count > 1:
-            places = [body.find(old)]
-            while len(places) < 10 and (following := body.find(old, places[-1] + 1)) >= 0:
-                places.append(following)
-            lines = ", ".join(str(len(_NEWLINE.findall(note.text, 0, start + place)) + 1) for place in places)
+            places = [found.start() for _, found in zip(range(10), re.finditer(re.escape(old), body), strict=False)]
+            where = ", ".join(str(len(_NEWLINE.findall(head + body[:place])) + 1) for place in places)
             hint = "Give more of the text around it, so that it stands once."
-            raise Invalid(f"the text to replace stands {count} times, in lines {lines}: {shown}", hint=hint)
+            raise Invalid(f"the text to replace stands {count} times, in lines {where}: {shown}", hint=hint)
         body = body.replace(old, new, 1)
-    _refuse_huge(body)
     return head + body
-
-
-def _nearest_line(body: str, old: str) -> str:
-    """The line of the note most like the one that was asked for, as a hint."""
-    wanted = old.strip().split("\n", 1)[0].strip()[:200]
-    lines = [line.strip()[:200] for line in body[:200_000].split("\n")[:2000] if line.strip()]
-    near = difflib.get_close_matches(wanted, lines, 1, 0.6) if wanted else []
-    return f"The nearest line is: {near[0]!r}." if near else ""
 
 
 def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
@@ -407,6 +409,11 @@ def encoded(text: str) -> bytes:
         raise Invalid(message, hint="Leave it out, or send it as a proper pair.") from error
 
 
+def _ends(text: str) -> bool:
+    """Whether a text ends with a line end."""
+    return text.endswith(("\n", "\r"))
+
+
 def _newline_of(text: str) -> str:
     """The line end a note uses: its first one."""
     found = _NEWLINE.search(text)
@@ -418,30 +425,27 @@ def _in_line_ends_of(text: str, addition: str) -> str:
     return addition if newline == "\n" else _NEWLINE.sub(newline, addition)
 
 
-def _refuse_huge(text: str) -> None:
-    if len(text) > MAX_TEXT:
-        message = f"the text has {len(text)} characters; a note may have {MAX_TEXT}"
-        raise TooLong(message, hint="Split it into several notes.")
-
-
 def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool = True) -> list[str]:
     """What is to be said of the secrets that a change of a note adds; without a `name`, of those in the name it gets.
-    Invalid when they are refused. What is not `anew` comes back from the history, and is never refused."""
+    Invalid when they are refused, TooLong for a text that grew too long. What is not `anew` comes back from the history,
+    and is never refused."""
+    if anew and len(after) > max(MAX_TEXT, len(before)):
+        message = f"the text has {len(after)} characters; a note may have {MAX_TEXT}"
+        raise TooLong(message, hint="Split it into several notes.")
     if settings.write.secrets == "off" or before == after:
         return []
     from simplemem.note.secrets import added_secrets  # its patterns take a moment that only a write should pay
 
     secrets = added_secrets(before, after)
-    if not secrets:
-        return []
     said = []
     for each in secrets[:_MOST_SECRETS]:
         where = f"line {each.line} of {name}" if name else "the name"
         said.append(f"{where} seems to hold {'an' if each.kind[0] in 'AaEeIiOo' else 'a'} {each.kind}, {each.shown}")
     if len(secrets) > _MOST_SECRETS:
         said.append(f"and {len(secrets) - _MOST_SECRETS} more are in it")
-    if anew and settings.write.secrets == "refuse":
+    if secrets and anew and settings.write.secrets == "refuse":
         hint = "Leave it out and say where it is kept; write.secrets = warn would let it pass."
         found = [{"kind": each.kind, "line": each.line} for each in secrets[:50]]
         raise Invalid("; ".join(said) + ": nothing was written", hint=hint, secrets=found)
-    return [*said, "Notes and their names are plain text, and earlier versions are kept. Keep secrets elsewhere."]
+    kept = "Notes and their names are plain text, and earlier versions are kept. Keep secrets elsewhere."
+    return [*said, kept] if said else []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from simplemem.errors import Invalid, TooLong
 from simplemem.note.header import read_header
 from simplemem.note.note import Note, read_note
-from simplemem.store import write
+from simplemem.store import EnhancedStore, write
 from simplemem.store.write import (
     append_content,
     apply_edits,
@@ -34,14 +34,14 @@ def note(text: str) -> Note:
 
 def test_a_new_note_has_its_header_in_the_order_a_person_would_write() -> None:
     metadata = {"rating": 5, "tags": ["x"], "type": "idea", "description": "D", "title": "T", "x": None}
-    assert new_text("n", "Body", metadata, NOW) == (
+    assert new_text("Body", metadata, NOW) == (
         "---\ntitle: T\ndescription: D\ntype: idea\ntags:\n  - x\nrating: 5\n"
         f"created: {NOW}\nmodified: {NOW}\n---\n\nBody\n"
     )
 
 
 def test_the_time_of_its_making_may_be_given_and_that_of_its_change_may_not() -> None:
-    properties = read_header(new_text("n", "", {"created": "2020-01-01", "modified": "2020-01-01"}, NOW)).properties
+    properties = read_header(new_text("", {"created": "2020-01-01", "modified": "2020-01-01"}, NOW)).properties
     assert properties == {"created": "2020-01-01", "modified": NOW}
 
 
@@ -57,7 +57,7 @@ def test_the_time_of_its_making_may_be_given_and_that_of_its_change_may_not() ->
 )  # fmt: skip
 def test_whatever_metadata_is_taken_reads_back_the_same(metadata: dict[str, object]) -> None:
     try:
-        text = new_text("n", "Body", metadata, NOW)
+        text = new_text("Body", metadata, NOW)
     except Invalid:
         return
     header = read_header(text)
@@ -124,16 +124,19 @@ def test_an_edit_given_with_plain_line_ends_finds_and_leaves_those_of_the_note()
     )
 
 
-def test_what_would_grow_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "MAX_TEXT", 10)
+def test_what_would_grow_too_long_is_refused(plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_store.create("a", "x")
+    monkeypatch.setattr(write, "MAX_TEXT", 100)
     for change in (
-        lambda: new_text("n", "x" * 11, {}, NOW),
-        lambda: replace_content(note("a"), "x" * 11),
-        lambda: append_content(note("a"), "x" * 11),
-        lambda: apply_edits(note("a bcd"), [{"old": "a", "new": "x" * 9}]),
+        lambda: plain_store.create("b", "x" * 101),
+        lambda: plain_store.update("a", content="x" * 101),
+        lambda: plain_store.update("a", append="x" * 101),
+        lambda: plain_store.update("a", edits=[{"old": "x", "new": "x" * 101}]),
     ):
         with pytest.raises(TooLong):
             change()
+    monkeypatch.setattr(write, "MAX_TEXT", 10)
+    plain_store.update("a", edits=[{"old": "x", "new": ""}])  # what is too long already may shrink
 
 
 # -- metadata

@@ -13,7 +13,8 @@ from simplemem.kinds.graph.edit import GraphEdit
 from simplemem.kinds.graph.network import Network
 from simplemem.kinds.graph.page import place
 from simplemem.kinds.graph.values import Entity, Graph, Relation
-from simplemem.kinds.kind import By, one_of
+from simplemem.kinds.kind import one_of
+from simplemem.memory import By
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
