@@ -350,7 +350,9 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
             hint = f"The nearest line is: {near[0]!r}." if near else "Read the note again; give the text exactly."
             raise Invalid(f"the text to replace does not stand in the note: {shown}", hint=hint)
         if count > 1:
-            places = [found.start() for _, found in zip(range(10), re.finditer(re.escape(old), body), strict=False)]
+            places, at = list[int](), -1
+            while len(places) < 10 and (at := body.find(old, at + 1)) >= 0:
+                places.append(at)
             where = ", ".join(str(len(_NEWLINE.findall(head + body[:place])) + 1) for place in places)
             hint = "Give more of the text around it, so that it stands once."
             raise Invalid(f"the text to replace stands {count} times, in lines {where}: {shown}", hint=hint)
