@@ -170,10 +170,7 @@ class Sidecar(Index):
         wanted = (found.embedder if found is not None else "", len(vector))
         with self._guard:
             if self._vectors is None or self._vectors_of != wanted:  # those of another embedder are let go
-                self._vectors, self._vectors_of = (
-                    VectorsInMemory(len(vector)),
-                    wanted,
-                )
+                self._vectors, self._vectors_of = VectorsInMemory(), wanted
             held = self._vectors
         return held.nearest(db, self.database.generation, vector, ids, limit, also)
 

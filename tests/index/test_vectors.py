@@ -37,7 +37,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def held(most_held: int) -> VectorsInMemory:
-    return VectorsInMemory(DIMENSION, most_held)
+    return VectorsInMemory(most_held)
 
 
 class Vectors:
@@ -119,7 +119,7 @@ def test_few_notes_are_compared_exactly(
             query = made.one()
             every = compared(db, query)
             wanted = {*first(every, ids, 12), *(note for note in also if ids is None or note in ids)}
-            found = vectors_held.nearest(db, 0, query, ids, 12, also)
+            found = vectors_held.nearest(db, 0, query, ids, 12, [note for note in also if ids is None or note in ids])
             assert wanted <= found.keys() and (ids is None or found.keys() <= set(ids))
             assert numbers(found) == about({note: every[note] for note in found})
 
