@@ -139,7 +139,7 @@ def make_vault(root: Path) -> list[tuple[Any, ...]]:
         (root / f"n{k}.md").write_text(text + "other words of it\n" * 40)
     with EnhancedStore(root, SETTINGS) as store:
         store.sync()
-        store._core.index.database.checkpoint(force=True)
+        store._core.index.database.checkpoint(0)
         store.update("n6", append="what stands in the log")
         return rows_of(store)
 
@@ -173,7 +173,7 @@ def one_round(
     try:
         path = stores[0]._core.index.path
         if chance.random() < 0.5:
-            stores[0]._core.index.database.checkpoint(force=True)
+            stores[0]._core.index.database.checkpoint(0)
         for store in stores:
             store.search("plum", mode="text")
         identity = path.stat().st_ino

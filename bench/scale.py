@@ -75,7 +75,7 @@ def build(corpus: Corpus, vault: Path) -> None:
             count = report.embedded if embed else len(report.added)
             rate = f", {count / took:.0f} a second" if count else ""
             _say(name, f"{count} notes in {took:.1f} s cpu, {waited:.0f} s wall{rate}")
-        counts = {table: store._core.index.database.value(f"SELECT count(*) FROM {table}") for table in _TABLES}
+        counts = {table: store._core.index.database.rows(f"SELECT count(*) FROM {table}")[0][0] for table in _TABLES}
         _say("rows", ", ".join(f"{count} {table}" for table, count in counts.items()))
         sizes = sum(file.stat().st_size for file in vault.rglob("*.md")), store._core.index.path.stat().st_size
         _say("on disk", f"notes {sizes[0] / 1e6:.0f} MB, index {sizes[1] / 1e6:.0f} MB")

@@ -113,13 +113,13 @@ FAULTS = (
     ),
     Fault(
         "index", "the links of a note that is gone are left behind",
-        "simplemem.index.sync",
-        [("            links.remove(db, known.id)\n", "")],
+        "simplemem.index.notes",
+        [('"tag_pairs", "properties", "links")', '"tag_pairs", "properties")')],
     ),
     Fault(
         "index", "a file that went leaves the links to it as they were",
-        "simplemem.index.reconcile",
-        [("links.resolve_again(db, came | went, named)", "links.resolve_again(db, came, named)")],
+        "simplemem.index.links",
+        [("(_keys({*came, *went}),)", "(_keys(came),)")],
     ),
     Fault(
         "index", "a text of the same length is taken for the same text",
@@ -140,17 +140,13 @@ FAULTS = (
     Fault(
         "index", "a note that is moved leaves its old file behind in the table of files",
         "simplemem.index.sync",
-        [("            links.remove_files(db, gone)\n", "")],
+        [("links.follow_files(db, [each.path for each in read], gone)",
+          "links.follow_files(db, [each.path for each in read], ())")],
     ),
     Fault(
         "index", "a note that we write does not draw the links that mean it now",
-        "simplemem.index.sync",
-        [("links.resolve_again(db, {*came, *gone}, named)", "links.resolve_again(db, gone, named)")],
-    ),
-    Fault(
-        "index", "a note that we delete keeps the links to it",
-        "simplemem.index.sync",
-        [("links.resolve_again(db, {*came, *gone}, named)", "links.resolve_again(db, came, named)")],
+        "simplemem.index.links",
+        [("(_keys({*came, *went}),)", "(_keys(went),)")],
     ),
     Fault(
         "index", "a note that Obsidian begins to exclude stays in recall",
@@ -160,7 +156,7 @@ FAULTS = (
     Fault(
         "index", "the tags of a note that is gone are left behind",
         "simplemem.index.notes",
-        [("for table in (_ALIASES, _TAGS, _PAIRS, _PROPERTIES):", "for table in (_ALIASES, _PROPERTIES):")],
+        [('("aliases", "tags", "tag_pairs", ', '("aliases", ')],
     ),
     Fault(
         "moves", "embeds are not written again",

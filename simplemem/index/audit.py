@@ -79,7 +79,7 @@ def inspection(db: apsw.Connection) -> dict[str, dict[str, Any]]:
     called = "SELECT n.path, a.alias FROM aliases a JOIN notes n ON n.id = a.note_id ORDER BY n.path, a.seq"
     for path, alias in db.execute(called):
         notes[path]["aliases"].append(alias)
-    linked = """SELECT n.path, l.target, l.path, l.ambiguous FROM links l JOIN notes n ON n.id = l.source_id
+    linked = """SELECT n.path, l.target, l.path, l.ambiguous FROM links l JOIN notes n ON n.id = l.note_id
                 ORDER BY n.path, l.seq"""
     for source, target, path, ambiguous in db.execute(linked):
         facts = notes[source]
@@ -108,7 +108,7 @@ _OF_NOTE = {
     "tags": "note_id, seq, tag, source",
     "tag_pairs": "note_id, key, value",
     "properties": "note_id, seq, key, value",
-    "links": "source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous",
+    "links": "note_id, seq, form, target, subpath, display, line, key, path, via, ambiguous",
     "passages": "id >> 20, id & 1048575, start, stop, line, headings, hash",
     "blocks": "id >> 20, id & 1048575, start, stop, line, kind, headings, hash",
     "vectors": "id >> 20, id & 1048575, hash, vector",

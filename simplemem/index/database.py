@@ -1,4 +1,4 @@
-"""The sidecar's file: opened, checked, shared by threads and processes, rebuilt beside itself and swapped in.
+"""The sidecar's file in use: shared by threads and processes, rebuilt beside itself and swapped in.
 
 It may be deleted, damaged or replaced at any moment; then `Replaced` or `Damaged` is raised once and the next use works on
 a fresh file. Nothing here knows what the tables mean, and nothing outside this room opens the file.
@@ -6,31 +6,25 @@ a fresh file. Nothing here knows what the tables mean, and nothing outside this 
 
 from __future__ import annotations
 
-import errno
-import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import apsw
 
 from simplemem.errors import Unavailable
 from simplemem.index import file
-from simplemem.index.file import Damaged, Replaced
+from simplemem.index.file import Damaged, Replaced, errors_as_ours, what_lies_at
 from simplemem.index.legs import teach_bm25
 
-_WAL_LIMIT = 8 * 1024 * 1024
-_WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024
-_WAL_ALARM = 64 * 1024 * 1024
+WAL_LIMIT = 8 * 1024 * 1024
+WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024  # pages that are written again and again are folded in once
 _FOLD_MS = 200  # a question is over by then; who reads for longer is not waited for under the vault's lock
 
-_LOG = logging.getLogger(__name__)
 Lock = Callable[[], AbstractContextManager[None]]
-Found = Literal["nothing", "ours", "damaged", "newer", "foreign"]
-"""What lies where the index should be: "damaged" is ours to make anew, "newer" and "foreign" are left alone."""
 
 
 def open_database(path: Path, lock: Lock) -> Database:
@@ -50,36 +44,9 @@ def open_database(path: Path, lock: Lock) -> Database:
     raise _cannot_be_made(path, "it was damaged again and again")
 
 
-def build_beside(path: Path, lock: Lock) -> Database:
-    """A fresh, empty index next to `path`, private to this process until `Database.replace_with` swaps it in."""
-    return Database(file.beside(path), lock)
-
-
 def state_of(db: apsw.Connection) -> tuple[int, int]:
     """What changes whenever anybody writes: others, or this connection itself."""
     return int(db.execute("PRAGMA data_version").get), db.total_changes()
-
-
-def what_lies_at(path: Path) -> Found:
-    """Whose file lies there. Only where nobody else puts files is one without our mark taken for a damaged one of ours."""
-    if not path.exists() or path.stat().st_size == 0:
-        return "nothing"
-    ours_if_broken: Found = (
-        "damaged" if file.is_beside_notes(path) or file.bears_mark(path, file.APPLICATION_ID) else "foreign"
-    )
-    try:
-        with errors_as_ours(), file.connected(path) as db:
-            mark, version = (db.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
-            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
-    except Damaged:
-        return ours_if_broken
-    if (mark, version, tables) == (0, 0, set()):
-        return "nothing"
-    if mark != file.APPLICATION_ID:
-        return ours_if_broken
-    if version > file.SCHEMA_VERSION:
-        return "newer"
-    return "ours" if version == file.SCHEMA_VERSION and tables >= file.TABLES else "damaged"
 
 
 def _cannot_be_made(path: Path, why: str) -> Unavailable:
@@ -160,15 +127,10 @@ class Database:
         self._local.held = (self.generation, connection)
         return connection
 
-    def rows(self, sql: str, values: tuple[Any, ...] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
         with errors_as_ours():
             return self.connection().execute(sql, values).fetchall()
-
-    def value(self, sql: str, values: tuple[Any, ...] | dict[str, Any] = ()) -> Any:
-        """The first column of the first row, None when there is no row."""
-        with errors_as_ours():
-            return self.connection().execute(sql, values).get
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
@@ -181,15 +143,8 @@ class Database:
         with self._next_to_write:
             self._writing.acquire()
         try:
-            with errors_as_ours():
-                connection.execute("BEGIN IMMEDIATE").fetchall()
-                try:
-                    yield connection
-                    connection.execute("COMMIT").fetchall()
-                except BaseException:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK").fetchall()
-                    raise
+            with self._transaction(connection, "BEGIN IMMEDIATE"):
+                yield connection
         finally:
             self._writing.release()
 
@@ -208,17 +163,24 @@ class Database:
         if connection.in_transaction:
             yield connection
             return
+        with self._transaction(connection, "BEGIN"):
+            yield connection
+
+    @contextmanager
+    def _transaction(self, connection: apsw.Connection, begin: str) -> Iterator[None]:
         with errors_as_ours():
-            connection.execute("BEGIN").fetchall()
+            connection.execute(begin).fetchall()
             try:
-                yield connection
-            finally:
+                yield
+                connection.execute("COMMIT").fetchall()
+            except BaseException:
                 if connection.in_transaction:
-                    connection.execute("COMMIT").fetchall()
+                    connection.execute("ROLLBACK").fetchall()
+                raise
 
     def meta(self, key: str) -> str | None:
-        found = self.value("SELECT value FROM meta WHERE key = ?", (key,))
-        return None if found is None else str(found)
+        found = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(found[0][0]) if found else None
 
     def set_meta(self, key: str, value: str) -> None:
         with self.writing() as db:
@@ -226,23 +188,19 @@ class Database:
 
     # -- caring
 
-    def checkpoint(self, *, force: bool = False, amid_much: bool = False) -> None:
-        """Fold the write-ahead log into the file once it has grown, under the vault lock (durability.md §0.6). Amid much
-        writing it may grow further: pages that are written again and again are folded in once."""
+    def checkpoint(self, most: int = WAL_LIMIT) -> None:
+        """Fold the write-ahead log into the file once it has grown, under the vault lock (durability.md §0.6). While
+        somebody reads an older state, what can be is folded in, and the rest another time."""
         try:
-            size = os.stat(f"{self.path}-wal").st_size
+            if os.stat(f"{self.path}-wal").st_size < most:
+                return
         except OSError:
             return
-        if size < (1 if force else _WAL_LIMIT_AMID_MUCH if amid_much else _WAL_LIMIT):
-            return
         connection = self.connection()
-        with self._lock():
+        with self._lock(), suppress(apsw.BusyError):
             connection.set_busy_timeout(_FOLD_MS)
             try:
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            except apsw.BusyError:  # somebody reads an older state: what can be is folded in, the rest another time
-                if size > _WAL_ALARM and not amid_much:
-                    _LOG.warning("the log of the index has grown to %d MB: a process reads it for long", size >> 20)
             finally:
                 connection.set_busy_timeout(file.BUSY_MS)
 
@@ -260,18 +218,12 @@ class Database:
         """Put a fresh, empty index in the place of this one. Under the lock, and only if nobody else just did."""
         seen = self._identity
         with self._lock():
-            if self._identity_on_disk() == seen or not self._is_usable():
+            if self._identity_on_disk() == seen or what_lies_at(self.path) not in ("ours", "foreign"):
                 fresh = file.beside(self.path)
                 with errors_as_ours():
                     file.create(fresh)
                 self._swap_in(fresh)
         self.connection()
-
-    def _is_usable(self) -> bool:
-        try:
-            return self._is_made()
-        except Damaged:
-            return False
 
     def replace_with(self, fresh: Path) -> None:
         """Swap a completely built index in. Other processes notice by the file's identity."""
@@ -294,53 +246,3 @@ class Database:
                 connection.close()
             self._open.clear()
         self._local = threading.local()
-
-
-# -- what SQLite reports, as failures of ours
-
-# What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
-_NOT_TAKEN = {
-    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
-    apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
-    apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
-}  # fmt: skip
-
-
-@contextmanager
-def errors_as_ours() -> Iterator[None]:
-    """A busy index is Unavailable, a damaged one Damaged, and a lack of room is not its fault."""
-    try:
-        yield
-    except (apsw.IOError, apsw.FullError) as error:
-        full = isinstance(error, apsw.FullError)
-        if not full and getattr(error, "extendedresult", 0) not in _NOT_TAKEN:
-            raise Damaged(str(error)) from error
-        why = "the disk is full" if full else f"the disk does not take what is written ({error})"
-        hint = "Free some space; notes are safe without it."
-        raise Unavailable(f"{why}; the index could not be written", hint=hint) from error
-    except apsw.CantOpenError as error:
-        if _lacks_descriptors():
-            raise Unavailable("the index cannot be opened: too many files are open", hint="Try again.") from error
-        raise Damaged(str(error)) from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise Damaged(str(error)) from error
-    except apsw.SQLError as error:
-        # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
-        if "no such" in str(error) or "fts5 file format" in str(error):
-            raise Damaged(str(error)) from error
-        raise
-    except apsw.BusyError as error:
-        raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
-
-
-def _lacks_descriptors() -> bool:
-    """Whether as many files as SQLite needs could not be opened now."""
-    held: list[int] = []
-    try:
-        held.extend(os.dup(2) for _ in range(5))
-    except OSError as error:
-        return error.errno in (errno.EMFILE, errno.ENFILE)
-    finally:
-        for fd in held:
-            os.close(fd)
-    return False

@@ -62,8 +62,7 @@ class Known(NamedTuple):
         return mtime_ns > long_ago or ctime_ns > long_ago
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A note as it is listed."""
 
     id: NoteId
@@ -355,7 +354,7 @@ class Index(Protocol):
     def since(self, mark: Mark | None) -> Changes:
         """What was put since a mark, by any process; everything without one."""
 
-    def called(self, name: str) -> Called:
+    def called(self, key: str) -> Called:
         """Notes by a name, a path, a title or an alias, as names are compared."""
 
     def near_names(self, prefix: str, limit: int) -> list[str]:
@@ -370,7 +369,7 @@ class Index(Protocol):
     def links(self, to: str | None = None) -> list[StoredLink]:
         """The links of other notes that mean this file; without it every link there is."""
 
-    def sources_that_could_mean(self, paths: Iterable[str]) -> list[str]:
+    def sources_that_could_mean(self, files: Iterable[str]) -> list[str]:
         """The notes with a link that is looked up by the name of one of these files."""
 
     def conflict_copies(self) -> list[tuple[str, str]]:
@@ -385,7 +384,7 @@ class Index(Protocol):
     def estimate(self, embedder: str, remote: bool, *, anew: bool = False, known: MadeBefore | None = None) -> Estimate:
         """What waits for an embedder. `anew` counts as if no note had its vectors yet."""
 
-    def vectors_of(self, note: NoteId) -> list[bytes]:
+    def vectors_of(self, note_id: NoteId) -> list[bytes]:
         """The vectors of a note's passages."""
 
     def counts(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The file of an index by itself: how it is made, put in place and opened.
+"""The file of an index by itself: how it is made, recognized, put in place and opened, and what its errors mean.
 
 Nothing is written through a link, and no file is touched that bears another program's mark.
 """
@@ -6,23 +6,28 @@ Nothing is written through a link, and no file is touched that bears another pro
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Literal
 
 import apsw
 
 from simplemem.errors import Unavailable
 from simplemem.vault.disk import is_alive
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
-TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
+_TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _LOGS = ("-wal", "-shm")
+
+Found = Literal["nothing", "ours", "damaged", "newer", "foreign"]
+"""What lies where the index should be: "damaged" is ours to make anew, "newer" and "foreign" are left alone."""
 
 
 class Damaged(Exception):
@@ -48,17 +53,38 @@ def bears_mark(path: Path, application_id: int) -> bool:
     return head[:16] == b"SQLite format 3\0" and head[68:72] == application_id.to_bytes(4, "big")
 
 
+def what_lies_at(path: Path) -> Found:
+    """Whose file lies there. Only where nobody else puts files is one without our mark taken for a damaged one of ours."""
+    if not path.exists() or path.stat().st_size == 0:
+        return "nothing"
+    if_strange: Found = "damaged" if is_beside_notes(path) or bears_mark(path, APPLICATION_ID) else "foreign"
+    try:
+        with errors_as_ours(), closing(connect(path)) as db:
+            mark, version = (db.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+    except Damaged:
+        return if_strange
+    if (mark, version, tables) == (0, 0, set()):
+        return "nothing"
+    if mark != APPLICATION_ID:
+        return if_strange
+    if version > SCHEMA_VERSION:
+        return "newer"
+    return "ours" if version == SCHEMA_VERSION and tables >= _TABLES else "damaged"
+
+
 # -- making and removing
 
 
 def create(path: Path) -> None:
     """An empty index."""
-    with connected(path) as connection:
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()
-        with connection:
-            connection.execute(_SCHEMA.read_text(encoding="utf-8")).fetchall()
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}").fetchall()
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}").fetchall()
+    with closing(connect(path)) as db:
+        db.execute("PRAGMA journal_mode = WAL").fetchall()
+        with db:
+            db.execute(_SCHEMA.read_text(encoding="utf-8")).fetchall()
+            db.execute(
+                f"PRAGMA application_id = {APPLICATION_ID:d}; PRAGMA user_version = {SCHEMA_VERSION:d}"
+            ).fetchall()
 
 
 def beside(path: Path) -> Path:
@@ -72,9 +98,8 @@ def beside(path: Path) -> Path:
 
 def put_in_place(fresh: Path, path: Path) -> None:
     """Give a finished index the place of another, all of it in one file."""
-    with connected(fresh) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # folds its log in
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    with closing(connect(fresh)) as db:  # leaving WAL folds its log in
+        db.execute("PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL").fetchall()
     remove_logs(path)
     os.replace(fresh, path)
     remove_logs(fresh)
@@ -110,11 +135,44 @@ def connect(path: Path) -> apsw.Connection:
     return connection
 
 
+# What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
+_NOT_TAKEN = {
+    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
+    apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
+    apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
+}  # fmt: skip
+
+
 @contextmanager
-def connected(path: Path) -> Iterator[apsw.Connection]:
-    """A connection that is closed in the end."""
-    connection = connect(path)
+def errors_as_ours() -> Iterator[None]:
+    """A busy index is Unavailable, a damaged one Damaged, and a lack of room is not its fault."""
     try:
-        yield connection
+        yield
+    except apsw.BusyError as error:
+        raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
+    except apsw.Error as error:
+        said, extended = str(error), getattr(error, "extendedresult", 0)
+        if isinstance(error, apsw.FullError) or extended in _NOT_TAKEN:
+            why = "the disk is full" if isinstance(error, apsw.FullError) else f"the disk does not take it ({said})"
+            hint = "Free some space; notes are safe without it."
+            raise Unavailable(f"{why}; the index could not be written", hint=hint) from error
+        if isinstance(error, apsw.CantOpenError) and _lacks_descriptors():
+            raise Unavailable("the index cannot be opened: too many files are open", hint="Try again.") from error
+        # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
+        lacks_tables = isinstance(error, apsw.SQLError) and ("no such" in said or "fts5 file format" in said)
+        if lacks_tables or isinstance(error, (apsw.IOError, apsw.CantOpenError, apsw.CorruptError, apsw.NotADBError)):
+            raise Damaged(said) from error
+        raise
+
+
+def _lacks_descriptors() -> bool:
+    """Whether as many files as SQLite needs could not be opened now."""
+    held: list[int] = []
+    try:
+        held.extend(os.dup(2) for _ in range(5))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
     finally:
-        connection.close()
+        for fd in held:
+            os.close(fd)
+    return False

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes, vectors
-from simplemem.index.database import Database
+from simplemem.index.database import WAL_LIMIT_AMID_MUCH, Database
 from simplemem.index.door import Generation
-from simplemem.index.notes import shelf_of
+from simplemem.index.notes import shelf_of, stat_of
 from simplemem.index.reconcile import Progress
 from simplemem.index.sync import Waiting
-from simplemem.index.text import facts_of, places, to_embed
+from simplemem.index.text import understood, units
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import text_hash
 from simplemem.note.words import without_stop_words
@@ -59,29 +59,27 @@ def fill(
         with database.reading() as db:
             found = vectors.generation_of(db, embedder.name)
             if found is None:
-                break
+                return done
             total = notes.waiting(db, found) if total < 0 else total
             waiting = vectors.missing(db, _NOTES_AT_ONCE + len(passed), shelf_of(found))
         waiting = [row for row in waiting if row[0] not in passed][:_NOTES_AT_ONCE]
         if not waiting:
-            break
+            if not found.in_use:
+                with database.writing() as db:
+                    vectors.switch_if_complete(db, embedder.name, work.unreadable)
+                database.checkpoint()
+            return done
         for batch in work.batches(waiting, found):
             stored = work.embed(batch)
             if stored is None:
                 return done
             done += stored
             passed |= {note.id for note in batch}
-            database.checkpoint(amid_much=True)
+            database.checkpoint(WAL_LIMIT_AMID_MUCH)
             if progress is not None:
                 progress("vectors", min(len(passed), total), max(total, len(passed)))
             if stopped():
                 return done
-    with database.reading() as db:
-        if not vectors.may_be_complete(db, embedder.name, work.unreadable):
-            return done
-    with database.writing() as db:
-        vectors.switch_if_complete(db, embedder.name, work.unreadable)
-    database.checkpoint()
     return done
 
 
@@ -123,9 +121,9 @@ class _Fill:
 
     def _texts(self, note_id: int, path: str, generation: Generation) -> _ToEmbed:
         with self._database.reading() as db:
-            wanted = vectors.places_without_vectors(db, note_id, shelf_of(generation))
+            wanted = vectors.hashes_of(db, note_id, without=shelf_of(generation))
         kept = self._ready.take(note_id) if self._ready is not None else None
-        if kept is not None and {id_: text_hash(words) for id_, words in kept[1]} == wanted:
+        if kept is not None and {place: text_hash(words) for place, words in kept[1]} == wanted:
             return _ToEmbed(note_id, *kept)  # else another process has changed it since
         try:
             file = self._vault.read(path)
@@ -135,11 +133,9 @@ class _Fill:
         note = read_note(file.data)
         if self._embedder.remote and private_reason(path, note, self._private) is not None:
             return _ToEmbed(note_id, file.sha256, [])
-        facts = facts_of(path, note, file.entry.mtime_ns)
-        every = to_embed(places(note_id, facts), facts)
-        return _ToEmbed(
-            note_id, file.sha256, [(id_, words) for id_, words in every if wanted.get(id_) == text_hash(words)]
-        )
+        every = units(note_id, understood(path, note, stat_of(file.entry)).facts)
+        rows = [(place, words) for place, _, words in every if words and wanted.get(place) == text_hash(words)]
+        return _ToEmbed(note_id, file.sha256, rows)
 
     def embed(self, batch: Sequence[_ToEmbed]) -> int | None:
         """Embed some notes in one batch; a text that is both a passage and a block only once. A note that has changed
@@ -156,8 +152,9 @@ class _Fill:
                     f"{name} gives vectors of {' and '.join(map(str, widths))} numbers; it is not the model it was",
                     hint="`simplemem index --rebuild` makes all vectors with the model as it is now.",
                 )
-            if made and not found.dimension:
-                vectors.set_dimension(db, name, widths[0])
+            if made and not found.dimension:  # the first vector has come
+                sql = "UPDATE generations SET dimension = ? WHERE embedder = ?"
+                db.execute(sql, (widths[0], name)).fetchall()
             done = 0
             for note in batch:
                 why = next((refused[words] for _, words in note.rows if words in refused), "")

@@ -58,9 +58,9 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
     if narrow.until:
         add("n.modified < :until", until=narrow.until)
     if narrow.link_to:
-        add("n.id IN (SELECT source_id FROM links WHERE path = :link_to)", link_to=narrow.link_to)
+        add("n.id IN (SELECT note_id FROM links WHERE path = :link_to)", link_to=narrow.link_to)
     if narrow.linked_by:
-        linked = "SELECT l.path FROM links l JOIN notes s ON s.id = l.source_id WHERE s.path = :linked_by"
+        linked = "SELECT l.path FROM links l JOIN notes s ON s.id = l.note_id WHERE s.path = :linked_by"
         add(f"n.path IN ({linked})", linked_by=narrow.linked_by)
     if narrow.only:
         add("n.path IN (SELECT value FROM json_each(:only))", only=json.dumps(list(narrow.only)))
@@ -95,12 +95,12 @@ def ids(db: apsw.Connection, narrow: Narrow) -> array[int]:
     return array("q", [row[0] for row in db.execute(f"SELECT n.id FROM notes n WHERE {where} ORDER BY n.id", values)])
 
 
-def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, after: int) -> NotePage:
+def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
     """A page of the notes that pass, behind so many others."""
     where, values = condition(narrow)
     total = int(db.execute(f"SELECT count(*) FROM notes n WHERE {where}", values).get)
     sql = f"SELECT {ROW} FROM notes n WHERE {where} ORDER BY {_ORDER[sort]} LIMIT :limit OFFSET :after"
-    rows = [Row(*row) for row in db.execute(sql, {**values, "limit": limit, "after": after})] if limit else []
+    rows = [Row._make(row) for row in db.execute(sql, {**values, "limit": limit, "after": after})] if limit else []
     return NotePage(rows, tags_of(db, [row.id for row in rows]), total)
 
 

@@ -65,9 +65,9 @@ def vocabulary(db: apsw.Connection, asked: Sequence[Sequence[AnyOf]], most: int)
     return [row[0] for row in db.execute(sql, {"expressions": json.dumps(expressions), "most": most})]
 
 
-def holding(db: apsw.Connection, groups: Sequence[AnyOf], notes: Sequence[int]) -> list[tuple[int, set[int]]]:
-    """For each group of words how many notes hold one of them, and which of `notes` do."""
-    return [_count_and_rows(db, "note_text", _every([group]), notes) for group in groups]
+def holding(db: apsw.Connection, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:
+    """For each group of words how many notes hold one of them, and which of `some` do."""
+    return [_count_and_rows(db, "note_text", _every([group]), some) for group in groups]
 
 
 def _every(groups: Sequence[AnyOf]) -> str:

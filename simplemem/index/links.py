@@ -7,24 +7,19 @@ depends on the change and not on the vault. Conflict copies are known by the nam
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable
+from functools import cache, partial
 from typing import Any
 
 import apsw
 
 from simplemem.index.door import Outline, Row, StoredLink
-from simplemem.index.notes import ROW, Rows, table_of
+from simplemem.index.notes import ROW, Rows, is_note
 from simplemem.note.names import COPY_REASON, are_akin, compare_key, conflict_name
 from simplemem.note.note import Note
 from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
 
 # -- files
-
-
-def named_by(db: apsw.Connection) -> Named:
-    """Which files have a name, asked of the index."""
-    return partial(files_named, db)
 
 
 def files_named(db: apsw.Connection, key: str) -> list[str]:
@@ -33,29 +28,17 @@ def files_named(db: apsw.Connection, key: str) -> list[str]:
     return sorted(row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ?", (key,)))
 
 
+def named_by(db: apsw.Connection) -> Named:
+    """Which files have a name, asked of the index once each: for a transaction in which nobody else writes."""
+    return cache(partial(files_named, db))
+
+
 def named_in_memory(paths: Iterable[str]) -> Named:
     """Which files have a name, from a dictionary: where many links are resolved, asking SQL for each would cost more."""
     names: dict[str, list[str]] = {}
     for path in sorted(paths):
         names.setdefault(name_key(path), []).append(path)
     return lambda key: names.get(key, ())
-
-
-def is_file(db: apsw.Connection, path: str) -> bool:
-    """Whether a file is known that links can mean."""
-    return db.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone() is not None
-
-
-def add_files(db: apsw.Connection, paths: Iterable[str]) -> None:
-    def row(path: str) -> tuple[str, str, str | None]:
-        copy = conflict_name(path)
-        return path, name_key(path), None if copy is None else compare_key(copy.original)
-
-    db.executemany("INSERT OR REPLACE INTO files (path, name_key, copy_of) VALUES (?, ?, ?)", map(row, paths))
-
-
-def remove_files(db: apsw.Connection, paths: Iterable[str]) -> None:
-    db.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in paths))
 
 
 def files_at(db: apsw.Connection, path: str) -> set[str]:
@@ -68,50 +51,49 @@ def all_files(db: apsw.Connection) -> set[str]:
     return {row[0] for row in db.execute("SELECT path FROM files")}
 
 
-# -- links
+def follow_files(db: apsw.Connection, came: Collection[str], went: Collection[str]) -> None:
+    """Files that are there and went: those that the index has not heard of, and the links of others that could mean them."""
 
-_LINKS = table_of(
-    "links", "source_id, seq, form, target, subpath, display, line, key, path, via, ambiguous", "source_id"
-)
+    def row(path: str) -> tuple[str, str, str | None]:
+        copy = conflict_name(path)
+        return path, name_key(path), None if copy is None else compare_key(copy.original)
+
+    sql = "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT path FROM files)"
+    came = [str(path) for (path,) in db.execute(sql, (json.dumps(list(came)),))]
+    db.executemany("INSERT INTO files (path, name_key, copy_of) VALUES (?, ?, ?)", map(row, came))
+    db.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in went))
+    sql = """SELECT l.note_id, l.seq, n.path, l.target, l.path, l.via, l.ambiguous
+             FROM links l JOIN notes n ON n.id = l.note_id WHERE l.key IN (SELECT value FROM json_each(?))"""
+    named = named_by(db)
+    rows: list[tuple[Any, ...]] = db.execute(sql, (_keys({*came, *went}),)).fetchall() if came or went else []
+    for note_id, seq, source, target, *meant in rows:
+        now = _meant(resolve(target, source, named))
+        if now != tuple(meant):
+            sql = "UPDATE links SET path = ?, via = ?, ambiguous = ? WHERE note_id = ? AND seq = ?"
+            db.execute(sql, (*now, note_id, seq)).fetchall()
+
+
+# -- links
 
 
 def put(db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, rows: Rows, *, new: bool) -> None:
     """Keep a note's links, resolved, in `rows`."""
-    wanted = []
+    wanted: list[tuple[Any, ...]] = []
     for seq, link in enumerate(note.links):
         form = "property" if link.property is not None else "embed" if link.embed else link.form
-        meant = _meant(resolve(link.target, path, named))
-        wanted.append(
-            (note_id, seq, form, link.target, link.subpath, link.display, link.line, name_key(link.target), *meant)
-        )
-    rows.replace(db, _LINKS, note_id, wanted, new=new)
+        key, meant = name_key(link.target), _meant(resolve(link.target, path, named))
+        wanted.append((note_id, seq, form, link.target, link.subpath, link.display, link.line, key, *meant))
+    columns = "note_id, seq, form, target, subpath, display, line, key, path, via, ambiguous"
+    rows.replace(db, "links", columns, note_id, wanted, new=new)
 
 
 def _meant(found: Resolution) -> tuple[str | None, str, str]:
-    ambiguous = json.dumps(found.ambiguous, ensure_ascii=False) if found.ambiguous else "[]"
-    return found.path, found.via, ambiguous
-
-
-def remove(db: apsw.Connection, note_id: int) -> None:
-    db.execute(_LINKS.clear, (note_id,)).fetchall()
-
-
-def resolve_again(db: apsw.Connection, files: Iterable[str], named: Named) -> None:
-    """Resolve the links that could mean one of `files`, which came or went."""
-    sql = """SELECT l.source_id, l.seq, n.path, l.target, l.path, l.via, l.ambiguous
-             FROM links l JOIN notes n ON n.id = l.source_id
-             WHERE l.key IN (SELECT value FROM json_each(?))"""
-    rows: list[tuple[Any, ...]] = db.execute(sql, (_keys(files),)).fetchall()
-    for source_id, seq, source, target, *meant in rows:
-        now = _meant(resolve(target, source, named))
-        if now != tuple(meant):
-            sql = "UPDATE links SET path = ?, via = ?, ambiguous = ? WHERE source_id = ? AND seq = ?"
-            db.execute(sql, (*now, source_id, seq)).fetchall()
+    return found.path, found.via, json.dumps(found.ambiguous, ensure_ascii=False) if found.ambiguous else "[]"
 
 
 def sources_that_could_mean(db: apsw.Connection, files: Iterable[str]) -> list[str]:
     """The notes with a link that is looked up by the name of one of these files."""
-    sql = """SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.source_id
+    sql = """SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.note_id
              WHERE l.key IN (SELECT value FROM json_each(?)) ORDER BY n.path"""
     return [row[0] for row in db.execute(sql, (_keys(files),))]
 
@@ -121,22 +103,17 @@ def _keys(files: Iterable[str]) -> str:
     return json.dumps(sorted({key for path in files for key in lookup_keys(path)}))
 
 
-_LINK = "s.id, s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.via, l.ambiguous"
-
-
 def stored(db: apsw.Connection, to: str | None = None, source: str | None = None) -> list[StoredLink]:
     """The links of other notes that mean this file, or those of a note; every link without. What leads to a file from a
     conflict copy is left out: it only says again what its note says."""
+    where = ""
     if to is not None:
-        sql = f"""SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id
-                  WHERE l.path = ? AND s.path != l.path AND instr(coalesce(s.hidden, ''), ?) != 1
-                  ORDER BY s.path, l.seq"""
-        rows = db.execute(sql, (to, COPY_REASON))
+        where = "WHERE l.path = :to AND s.path != l.path AND instr(coalesce(s.hidden, ''), :copy) != 1"
     elif source is not None:
-        sql = f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id WHERE s.path = ? ORDER BY l.seq"
-        rows = db.execute(sql, (source,))
-    else:
-        rows = db.execute(f"SELECT {_LINK} FROM links l JOIN notes s ON s.id = l.source_id ORDER BY s.path, l.seq")
+        where = "WHERE s.path = :source"
+    sql = f"""SELECT s.id, s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.via, l.ambiguous
+              FROM links l JOIN notes s ON s.id = l.note_id {where} ORDER BY s.path, l.seq"""
+    rows = db.execute(sql, {"to": to, "source": source, "copy": COPY_REASON})
     return [StoredLink._make((*link, tuple(json.loads(ambiguous)))) for *link, ambiguous in rows]
 
 
@@ -145,11 +122,9 @@ def outline(db: apsw.Connection, path: str) -> Outline | None:
     row = db.execute(f"SELECT {ROW} FROM notes n WHERE path = ?", (path,)).fetchone()
     if row is None:
         return None
-    tags: list[tuple[str, Any]] = list(
-        db.execute("SELECT tag, source FROM tags WHERE note_id = ? ORDER BY seq", row[:1])
-    )
+    tags: Any = db.execute("SELECT tag, source FROM tags WHERE note_id = ? ORDER BY seq", row[:1])
     aliases = db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", row[:1])
-    return Outline(Row(*row), tags, tuple(alias for (alias,) in aliases), stored(db, source=path))
+    return Outline(Row._make(row), list(tags), tuple(alias for (alias,) in aliases), stored(db, source=path))
 
 
 # -- conflict copies
@@ -166,10 +141,8 @@ def copy_reason(db: apsw.Connection, path: str, text: str, read: Callable[[str],
     original = None if name is None else _original_of(db, path, name.original)
     if name is None or original is None:
         return None
-    if name.certain:
-        return name.reason
-    theirs = read(original)
-    return name.reason if theirs is not None and are_akin(text, theirs) else None
+    is_copy = name.certain or ((theirs := read(original)) is not None and are_akin(text, theirs))
+    return name.reason if is_copy else None
 
 
 def _original_of(db: apsw.Connection, path: str, original: str) -> str | None:
@@ -188,15 +161,16 @@ def copies_of(db: apsw.Connection, originals: Iterable[str]) -> list[str]:
     return [row[0] for row in db.execute(sql, (json.dumps(keys),))]
 
 
-def conflict_copies(db: apsw.Connection) -> Iterator[tuple[str, str]]:
+def conflict_copies(db: apsw.Connection) -> list[tuple[str, str]]:
     """Every conflict copy of a note that is there, with that note. What only might be one by its name, and whose text is
     another, is a note and not among them."""
     sql = """SELECT f.path, n.hidden IS NULL FROM files f LEFT JOIN notes n ON n.path = f.path
              WHERE f.copy_of IS NOT NULL ORDER BY f.path"""
-    rows: Sequence[tuple[Any, ...]] = db.execute(sql).fetchall()
-    for path, takes_part in rows:
+    found = []
+    for path, takes_part in [(str(path), takes_part) for path, takes_part in db.execute(sql)]:
         name = conflict_name(path)
-        if name is None or (takes_part and not name.certain and path[-3:].lower() == ".md"):
+        if name is None or (takes_part and not name.certain and is_note(path)):
             continue
         if (original := _original_of(db, path, name.original)) is not None:
-            yield path, original
+            found.append((path, original))
+    return found

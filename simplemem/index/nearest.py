@@ -34,11 +34,11 @@ Bests = dict[int, float]
 
 def stored(db: apsw.Connection, some: Iterable[int] | None, *, blocks: bool = False) -> Iterable[tuple[int, bytes]]:
     """The places and vectors of the passages of some notes or of all, or of their blocks, in order."""
-    are_wanted = f"(v.id & {BLOCK} <> 0) = :blocks"
+    where = f"(v.id & {BLOCK} <> 0) = :blocks"
     if some is None:
-        return db.execute(f"SELECT v.id, v.vector FROM vectors v WHERE {are_wanted} ORDER BY v.id", {"blocks": blocks})
+        return db.execute(f"SELECT v.id, v.vector FROM vectors v WHERE {where} ORDER BY v.id", {"blocks": blocks})
     sql = f"""SELECT v.id, v.vector FROM {IDS} n CROSS JOIN vectors v
-              WHERE v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT}) AND {are_wanted}"""
+              WHERE v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT}) AND {where}"""
     return db.execute(sql, {"ids": bound(sorted(some)), "blocks": blocks})
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -27,29 +26,8 @@ def is_note(path: str) -> bool:
     return path[-3:].lower() == ".md"
 
 
-# -- rows that belong to a note
-
-
-class Table(NamedTuple):
-    """Rows that belong to a note: how those it has are asked for, how they go, and how they are put. In no order: SQLite
-    would prepare a statement that orders anew for every note."""
-
-    held: str
-    clear: str
-    put: str
-
-
-def table_of(name: str, columns: str, owner: str = "note_id") -> Table:
-    places = ", ".join("?" for _ in columns.split(", "))
-    return Table(
-        f"SELECT {columns} FROM {name} WHERE {owner} = ?",
-        f"DELETE FROM {name} WHERE {owner} = ?",
-        f"INSERT INTO {name} ({columns}) VALUES ({places})",
-    )
-
-
 class Rows:
-    """What is still to be written, in the order in which its statements first came. For one transaction."""
+    """What is still to be written of notes, in the order in which its statements first came. For one transaction."""
 
     def __init__(self) -> None:
         self.rev: int | None = None  # the number of the change that they all are
@@ -58,22 +36,21 @@ class Rows:
 
     def add(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Keep rows for a statement."""
-        waiting = self._waiting.get(sql)
-        if waiting is None:
-            waiting = self._waiting[sql] = []
-        waiting.extend(rows)
+        self._waiting.setdefault(sql, []).extend(rows)
 
     def replace(
-        self, db: apsw.Connection, table: Table, note_id: int, wanted: Sequence[tuple[Any, ...]], *, new: bool
+        self, db: apsw.Connection, table: str, columns: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool
     ) -> None:
         """Keep the rows of a note for a table, unless they are there already: most changes of a note leave most of its rows
         as they were, and every page that is not touched need not be written."""
         if not new:
-            if sorted(db.execute(table.held, (note_id,))) == wanted:
+            # In no order: SQLite would prepare a statement that orders anew for every note.
+            if sorted(db.execute(f"SELECT {columns} FROM {table} WHERE note_id = ?", (note_id,))) == wanted:
                 return
-            db.execute(table.clear, (note_id,)).fetchall()
+            db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()
         if wanted:
-            self.add(table.put, wanted)
+            marks = ", ".join("?" * len(columns.split()))
+            self.add(f"INSERT INTO {table} ({columns}) VALUES ({marks})", wanted)
 
     def write(self, db: apsw.Connection) -> None:
         """Write all that is kept."""
@@ -82,13 +59,17 @@ class Rows:
         self._waiting.clear()
 
 
-_ALIASES = table_of("aliases", "note_id, seq, alias, key")
-_TAGS = table_of("tags", "note_id, seq, tag, source")
-_PAIRS = table_of("tag_pairs", "key, value, note_id")
-_PROPERTIES = table_of("properties", "note_id, seq, key, value")
-
-
 # -- put, renamed, removed
+
+_TABLES = ("aliases", "tags", "tag_pairs", "properties", "links")
+_OWN = (
+    "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "description", "type", "type_key", "created",
+    "modified", "words", "hidden", "problem", "private", "embedded", "embedded_next", "rev",
+)  # fmt: skip
+_ALL = (*_OWN, "title_key", "path", "path_key", "name_key")
+_INSERT = f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
+# What a path says of a note stands there already. SQLite writes anew the index of each column that is named here.
+_UPDATE = f"UPDATE notes SET {' = ?, '.join(_OWN)} = ? WHERE id = ?"
 
 
 def put(
@@ -96,43 +77,32 @@ def put(
 ) -> int:
     """Write the note's own row, and keep what belongs to it (not its links and text) in `rows`. `note_id` is
     the note that the index has at the path, None for none. Returns the note's id, which it keeps for life. `hidden` says
-    why it is left out of recall, `private` why its text stays here."""
+    why it is left out of recall, and no vector is wanted of it; `private` why its text stays here."""
     path, note, stat, facts = read
-    new, title_key = note_id is None, compare_key(facts.title)
+    new, head, title_key = note_id is None, facts.head, compare_key(facts.head.title)
     if rows.rev is None:
         rows.rev = next_rev(db)
     values = (
-        note.sha256, *stat, time.time_ns(), facts.title, facts.description, facts.type,
-        compare_key(facts.type or "memory"), facts.created, facts.modified, facts.words, hidden, note.problem, private,
+        note.sha256, *stat, time.time_ns(), head.title, head.description, head.type, compare_key(head.type or "memory"),
+        head.created, head.modified, facts.words, hidden, note.problem, private, hidden is not None, hidden is not None,
         rows.rev,
     )  # fmt: skip
     if note_id is None:
-        db.execute(
-            """INSERT INTO notes (path, path_key, name_key, title_key, sha256, size, mtime_ns, ctime_ns, checked_ns,
-                                  title, description, type, type_key, created, modified, words, hidden, problem, private,
-                                  rev, embedded)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)""",
-            (path, *_name_keys(path), title_key, *values),
-        ).fetchall()
+        db.execute(_INSERT, (*values, title_key, path, *_name_keys(path))).fetchall()
         note_id = db.last_insert_rowid()
     else:
-        # What a path says of a note stands there already. SQLite writes anew the index of each column that is named here.
-        db.execute(
-            """UPDATE notes SET sha256 = ?, size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ?, title = ?,
-                                description = ?, type = ?, type_key = ?, created = ?, modified = ?, words = ?, hidden = ?,
-                                problem = ?, private = ?, rev = ?, embedded = 0, embedded_next = 0
-               WHERE id = ?""",
-            (*values, note_id),
-        ).fetchall()
+        db.execute(_UPDATE, (*values, note_id)).fetchall()
         sql = "UPDATE notes SET title_key = ? WHERE id = ? AND title_key <> ?"
         db.execute(sql, (title_key, note_id, title_key)).fetchall()
+    header = note.header.properties
     aliases = [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)]
     tags = [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)]
-    header = note.header.properties
     pairs = sorted({(key, compare_key(value), note_id) for key, value in tag_pairs(note.tags, header)})
     properties = [(note_id, seq, str(key), _as_json(value)) for seq, (key, value) in enumerate(header.items())]
-    for table, wanted in ((_TAGS, tags), (_PAIRS, pairs), (_PROPERTIES, properties), (_ALIASES, aliases)):
-        rows.replace(db, table, note_id, wanted, new=new)
+    rows.replace(db, "tags", "note_id, seq, tag, source", note_id, tags, new=new)
+    rows.replace(db, "tag_pairs", "key, value, note_id", note_id, pairs, new=new)
+    rows.replace(db, "properties", "note_id, seq, key, value", note_id, properties, new=new)
+    rows.replace(db, "aliases", "note_id, seq, alias, key", note_id, aliases, new=new)
     return note_id
 
 
@@ -148,10 +118,10 @@ def _name_keys(path: str) -> tuple[str, str]:
 
 
 def remove(db: apsw.Connection, note_id: int) -> None:
-    """Forget a note's own rows."""
+    """Forget a note's own rows and its links."""
     next_rev(db)
-    for table in (_ALIASES, _TAGS, _PAIRS, _PROPERTIES):
-        db.execute(table.clear, (note_id,)).fetchall()
+    for table in _TABLES:
+        db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()
     db.execute("DELETE FROM notes WHERE id = ?", (note_id,)).fetchall()
 
 
@@ -184,8 +154,7 @@ def next_rev(db: apsw.Connection) -> int:
 # -- found
 
 _KNOWN = ", ".join(Known._fields)
-ROW = """n.id, n.path, n.title, n.description, n.type, n.created, n.modified, n.size, n.words, n.sha256, n.hidden,
-          n.problem, n.private, n.mtime_ns, n.ctime_ns"""
+ROW = ", ".join(f"n.{name}" for name in Row._fields)
 
 
 def count(db: apsw.Connection) -> int:
@@ -197,7 +166,7 @@ def known(db: apsw.Connection, path: str) -> Known | None:
     return None if row is None else Known._make(row)
 
 
-def known_at(db: apsw.Connection, paths: Iterable[str] | None) -> dict[str, Known]:
+def known_at(db: apsw.Connection, paths: Iterable[str] | None = None) -> dict[str, Known]:
     """Those of the notes at these paths that the index knows; every note without paths."""
     if paths is None:
         rows = db.execute(f"SELECT {_KNOWN} FROM notes")
@@ -207,10 +176,10 @@ def known_at(db: apsw.Connection, paths: Iterable[str] | None) -> dict[str, Know
     return {known.path: known for known in map(Known._make, rows)}
 
 
-def known_below(db: apsw.Connection, folder: str) -> list[Known]:
-    """The notes in a folder and its folders."""
-    sql = f"SELECT {_KNOWN} FROM notes WHERE path >= ? || '/' AND path < ? || '0'"
-    return list(map(Known._make, db.execute(sql, (folder, folder))))
+def known_below(db: apsw.Connection, path: str) -> dict[str, Known]:
+    """The note at a path, and those in the folder of that name and its folders."""
+    sql = f"SELECT {_KNOWN} FROM notes WHERE path = ? OR (path >= ? || '/' AND path < ? || '0')"
+    return {known.path: known for known in map(Known._make, db.execute(sql, (path, path, path)))}
 
 
 def known_since(db: apsw.Connection, rev: int) -> list[Known]:
@@ -221,7 +190,7 @@ def known_since(db: apsw.Connection, rev: int) -> list[Known]:
 def rows_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Row]:
     """Notes by id."""
     sql = f"SELECT {ROW} FROM notes n WHERE n.id IN (SELECT value FROM json_each(?))"
-    return {row[0]: Row(*row) for row in db.execute(sql, (json.dumps(list(ids)),))}
+    return {row.id: row for row in map(Row._make, db.execute(sql, (json.dumps(list(ids)),)))}
 
 
 def paths_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, str]:
@@ -248,17 +217,16 @@ def near_names(db: apsw.Connection, prefix: str, limit: int) -> list[str]:
 
 def paths_in(db: apsw.Connection, folder: str) -> list[str]:
     """The paths of the visible notes that lie in a folder itself; "" is the vault's root."""
-    first = f"{folder}/" if folder else ""
-    sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND substr(path, 1, length(:first)) = :first
-             AND instr(substr(path, length(:first) + 1), '/') = 0 AND (:first = '' OR path < :after) ORDER BY path"""
-    return [row[0] for row in db.execute(sql, {"first": first, "after": f"{folder}0"})]
+    first, after = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
+    sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND path < :after
+             AND instr(substr(path, length(:first) + 1), '/') = 0 ORDER BY path"""
+    return [row[0] for row in db.execute(sql, {"first": first, "after": after})]
 
 
 # -- whose vectors there are
 
 
-@dataclass(frozen=True, slots=True)
-class VectorTable:
+class VectorTable(NamedTuple):
     """The table in which the vectors of an embedder lie, and the column of `notes` that says which notes it has."""
 
     table: str

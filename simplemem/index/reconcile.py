@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
-from functools import cache
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import links, notes, text
+from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Known, Stat
 from simplemem.index.notes import Rows, is_note
 from simplemem.vault.links import Named
@@ -54,16 +54,13 @@ class SyncReport:
 
     def after(self, earlier: SyncReport) -> SyncReport:
         """Two passes as one."""
-        return SyncReport(
-            earlier.added + self.added,
-            earlier.modified + self.modified,
-            earlier.moved + self.moved,
-            earlier.removed + self.removed,
-            self.skipped,
-            self.doubted,
-            earlier.embedded + self.embedded,
-            self.trouble,
-            earlier.seconds + self.seconds,
+        return replace(
+            self,
+            **{
+                name: getattr(earlier, name) + getattr(self, name) for name in ("added", "modified", "moved", "removed")
+            },
+            embedded=earlier.embedded + self.embedded,
+            seconds=earlier.seconds + self.seconds,
         )
 
     def changed(self) -> set[str]:
@@ -71,13 +68,12 @@ class SyncReport:
         return {*self.added, *self.modified, *self.removed, *(path for pair in self.moved for path in pair)}
 
     def as_dict(self) -> dict[str, Any]:
+        counts = {name: len(getattr(self, name)) for name in ("added", "modified", "moved", "removed")}
+        skipped = [{"path": path, "why": why} for path, why in self.skipped]
         return {
-            "added": len(self.added),
-            "modified": len(self.modified),
-            "moved": len(self.moved),
-            "removed": len(self.removed),
+            **counts,
             "embedded": self.embedded,
-            "skipped": [{"path": path, "why": why} for path, why in self.skipped],
+            "skipped": skipped,
             "doubted": self.doubted,
             "trouble": self.trouble,
             "seconds": round(self.seconds, 3),
@@ -98,16 +94,39 @@ class Reconciling:
         progress: Progress | None = None,
     ) -> None:
         self.report = SyncReport()
-        self._sync = sync
-        self._database = sync.database
-        self._vault = sync.vault
+        self._sync, self._database, self._vault = sync, sync.database, sync.vault
         self._entries, self._known, self._files = entries, known, files
         self._generation = generation
         self._progress = progress
         self._much = False
         self._gone: dict[str, list[Known]] = {}  # notes whose file went, by hash: a new file may be one of them
 
-    def doubt(self, total: int) -> None:
+    def carry_out(self, total: int | None) -> SyncReport:
+        """Make the rows of the files on both sides right. With the `total` of notes, too many that vanish are doubted."""
+        if total is not None:
+            self._doubt(total)
+        entries, known, files = self._entries, self._known, self._files
+        came, went = entries.keys() - files, {path for path in files - entries.keys() if self._is_gone(path)}
+        skipped = self._sync.skipped.items()
+        self._sync.skipped = {path: why for path, why in skipped if path not in entries and not self._is_gone(path)}
+        to_read = sorted(path for path, entry in entries.items() if self._is_to_read(entry))
+        too_large = {path for path in self._sync.skipped if path in known and path in entries}
+        gone = [found for path, found in known.items() if path not in entries and (path in went or path not in files)]
+        if came or went or to_read or gone or too_large:
+            self._much = len(to_read) > _MUCH
+            for found in gone:
+                self._gone.setdefault(found.sha256, []).append(found)
+            with self._database.writing_on(self._generation) as db:
+                # Files first, since after a pass that is cut short nobody would know of them.
+                links.follow_files(db, came, went)
+                self.report.modified += self._sync.judge_copies_of(db, came | went, links.named_by(db))
+                if self._much:
+                    text.expect_much(db)
+            self._put_notes([entries[path] for path in to_read])
+            self._forget(too_large)
+        return self.report
+
+    def _doubt(self, total: int) -> None:
         """Keep what vanished if that is too much of `total` notes at once to be believed: a folder that was unmounted is
         not a mass delete. Notes that came in their place make it a move."""
         vanished = self._known.keys() - self._entries.keys()
@@ -118,25 +137,6 @@ class Reconciling:
             self.report.doubted = len(vanished)
             self._known = {path: found for path, found in self._known.items() if path not in vanished}
             self._files &= self._entries.keys()
-
-    def carry_out(self) -> SyncReport:
-        """Make the rows of the files on both sides right."""
-        entries, known, files = self._entries, self._known, self._files
-        came, went = entries.keys() - files, files - entries.keys()
-        went = {path for path in went if self._is_gone(path)}
-        skipped = self._sync.skipped.items()
-        self._sync.skipped = {path: why for path, why in skipped if path not in entries and not self._is_gone(path)}
-        to_read = sorted(path for path, entry in entries.items() if self._is_to_read(entry))
-        too_large = {path for path in self._sync.skipped if path in known and path in entries}
-        gone = [found for path, found in known.items() if path not in entries and (path in went or path not in files)]
-        if came or went or to_read or gone or too_large:
-            self._much = len(to_read) > _MUCH
-            for found in gone:
-                self._gone.setdefault(found.sha256, []).append(found)
-            self._follow_files(came, went)
-            self._put_notes([entries[path] for path in to_read])
-            self._forget(too_large)
-        return self.report
 
     def _is_to_read(self, entry: Entry) -> bool:
         """Whether a file is a note whose rows may be wrong."""
@@ -158,38 +158,26 @@ class Reconciling:
         except SimplememError:
             return False
 
-    def _follow_files(self, came: set[str], went: set[str]) -> None:
-        """Files that came and went. Now, since after a pass that is cut short nobody would know of them."""
-        with self._database.writing_on(self._generation) as db:
-            links.add_files(db, came)
-            links.remove_files(db, went)
-            named = cache(links.named_by(db))
-            links.resolve_again(db, came | went, named)
-            self.report.modified += self._sync.judge_copies_of(db, came | went, named)
-            if self._much:
-                text.expect_much(db)
-
     # -- notes that may have changed
 
     def _put_notes(self, entries: Sequence[Entry]) -> None:
         done = 0
-        with collector_at_rest() if self._much else nullcontext():
-            for batch in self._batches(entries):
-                with self._database.writing_on(self._generation) as db:
-                    rows, named = Rows(), cache(links.named_by(db))  # nobody else writes while this lasts
-                    paths = [path for path, _ in batch]
-                    there = notes.known_at(db, paths)
-                    for path, read in batch:
-                        self._put_file(db, path, read, there.get(path), named, rows)
-                    rows.write(db)
-                    self.report.modified += self._sync.judge_copies_of(db, paths, named)
-                done += len(batch)
-                batch.clear()  # before the collector looks at what lives
-                if self._much:
-                    gc.collect(0)
-                self._database.checkpoint(amid_much=True)
-                if self._progress is not None:
-                    self._progress("text", done, len(entries))
+        for batch in self._batches(entries):
+            with self._database.writing_on(self._generation) as db:
+                rows, named = Rows(), links.named_by(db)
+                paths = [path for path, _ in batch]
+                there = notes.known_at(db, paths)
+                for path, read in batch:
+                    self._put_file(db, path, read, there.get(path), named, rows)
+                rows.write(db)
+                self.report.modified += self._sync.judge_copies_of(db, paths, named)
+            done += len(batch)
+            batch.clear()  # before the collector looks at what lives
+            if self._much:
+                gc.collect(0)
+            self._database.checkpoint(WAL_LIMIT_AMID_MUCH)
+            if self._progress is not None:
+                self._progress("text", done, len(entries))
 
     def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, Looked]]]:
         """Files read and understood before the transaction that puts them, which others wait for."""
@@ -202,7 +190,7 @@ class Reconciling:
                     if self._sync.stop.is_set():
                         raise Stopped
                     entry = entries[first]
-                    batch.append((entry.path, self._sync.look(entry.path, reading, self._known.get(entry.path))))
+                    batch.append((entry.path, self._sync.look(entry.path, self._known.get(entry.path), reading)))
                     first, size = first + 1, size + entry.size
             yield batch
 
@@ -212,9 +200,7 @@ class Reconciling:
         """Put a file that was read. `now` is what the index knows of it, which may be more than when the pass began."""
         known = self._known.get(path)
         if now != known:  # somebody put or removed it since: what was read may be older than that
-            known = now
-            with self._vault.reading() as reading:
-                read = self._sync.look(path, reading)
+            known, read = now, self._sync.look(path)
         if isinstance(read, NotFound):
             return  # it went while we looked; its own event or the next scan tells
         if isinstance(read, Unavailable):
@@ -226,7 +212,7 @@ class Reconciling:
             assert known is not None
             notes.refresh(db, known.id, read)
         elif known is not None and known.sha256 == read.note.sha256 and not self._sync.is_judged_otherwise(known):
-            notes.refresh(db, known.id, read.stat, read.facts.modified)
+            notes.refresh(db, known.id, read.stat, read.facts.head.modified)
         else:
             origin = self._origin(db, read.note.sha256) if known is None else None
             if origin is not None:

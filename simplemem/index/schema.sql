@@ -102,7 +102,7 @@ CREATE UNIQUE INDEX lineages_by_path ON lineages (path) WHERE holds;
 -- Links as they stand and what they mean now. `key` is what they are looked up by, so that a file that comes, goes or
 -- moves touches only the links that could mean it.
 CREATE TABLE links (
-    source_id INTEGER NOT NULL,
+    note_id INTEGER NOT NULL,
     seq INTEGER NOT NULL,
     form TEXT NOT NULL,
     target TEXT NOT NULL,
@@ -113,7 +113,7 @@ CREATE TABLE links (
     path TEXT,
     via TEXT NOT NULL,
     ambiguous TEXT NOT NULL,
-    PRIMARY KEY (source_id, seq)
+    PRIMARY KEY (note_id, seq)
 ) WITHOUT ROWID;
 CREATE INDEX links_by_key ON links (key);
 CREATE INDEX links_by_path ON links (path) WHERE path IS NOT NULL;

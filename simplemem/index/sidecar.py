@@ -10,7 +10,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -18,9 +18,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import audit, door, filters, legs, links, nearest, notes, vectors
-from simplemem.index.database import Database, build_beside, open_database, state_of
-from simplemem.index.door import Index, Known, Matches, Narrow, NoteId, Question, Standing
+from simplemem.index import audit, door, file, filters, legs, links, nearest, notes, vectors
+from simplemem.index.database import Database, open_database, state_of
+from simplemem.index.door import Index, Matches, Narrow, NoteId, Question, Standing
 from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import Counts
 from simplemem.index.nearest import VectorsInMemory
@@ -31,6 +31,15 @@ T = TypeVar("T")
 _CHECK_SECONDS = 24 * 3600.0
 _TRIES = 5
 _LOG = logging.getLogger(__name__)
+
+
+def _asks(question: Callable[Concatenate[apsw.Connection, P], T]) -> Callable[Concatenate[Sidecar, P], T]:
+    """A question of the door, answered from one state of the index."""
+
+    def asked(self: Sidecar, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._read(lambda db: question(db, *args, **kwargs))
+
+    return asked
 
 
 class Sidecar(Index):
@@ -47,8 +56,7 @@ class Sidecar(Index):
         self._begin_anew = begin_anew
         self.database: Database = open_database(path, lock)
         self.taken_up = self.generation  # that of the file as it was when it was last asked
-        self._vectors: VectorsInMemory | None = None
-        self._vectors_of: tuple[str, int] | None = None  # the embedder and the dimension they are of
+        self._vectors: tuple[object, VectorsInMemory] | None = None  # and whose they are
         self._counts = Counts((-1, -1))
         self._guard = threading.Lock()
         self._local = threading.local()
@@ -71,7 +79,8 @@ class Sidecar(Index):
         return self.database.reading()
 
     def build_beside(self) -> Database:
-        return build_beside(self.path, self._lock)
+        """A fresh, empty index, private to this process until `Database.replace_with` swaps it in."""
+        return Database(file.beside(self.path), self._lock)
 
     def close(self) -> None:
         self.database.close()
@@ -87,25 +96,24 @@ class Sidecar(Index):
         try:
             if self.generation != self.taken_up:
                 self._take_up()
-            try:
-                return question()
-            except Replaced:
-                for _ in range(_TRIES):
-                    self._take_up()
-                    with suppress(Replaced):
-                        return question()
-                raise Unavailable(
-                    "the index is replaced again and again", hint="Does another program delete it?"
-                ) from None
-            except (Damaged, apsw.Error, TypeError, ValueError) as error:
-                # Not every damage shows as one to SQLite: the index may say what we never wrote.
-                is_damage = isinstance(error, (Damaged, json.JSONDecodeError, UnicodeDecodeError))
-                if not is_damage and not self.database.check():
-                    raise
-                self._make_anew(error)
-                return question()
+            for _ in range(_TRIES):
+                with suppress(Replaced):
+                    return self._mended(question)
+                self._take_up()
+            raise Unavailable("the index is replaced again and again", hint="Does another program delete it?")
         finally:
             self._local.asked = False
+
+    def _mended(self, question: Callable[[], T]) -> T:
+        try:
+            return question()
+        except (Damaged, apsw.Error, TypeError, ValueError) as error:
+            # Not every damage shows as one to SQLite: the index may say what we never wrote.
+            is_damage = isinstance(error, (Damaged, json.JSONDecodeError, UnicodeDecodeError))
+            if not is_damage and not self.database.check():
+                raise
+            self._make_anew(error)
+            return question()
 
     def check(self) -> None:
         """Once a day, look for damage that no question has met yet: what it hides would be missing from answers."""
@@ -125,12 +133,10 @@ class Sidecar(Index):
         self.taken_up = self.generation
         self._begin_anew()
 
-    def _read(self, ask: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Ask one thing in one snapshot."""
-
+    def _read(self, ask: Callable[[apsw.Connection], T]) -> T:
         def question() -> T:
             with self.database.reading() as db:
-                return ask(db, *args, **kwargs)
+                return ask(db)
 
         return self.consistently(question)
 
@@ -140,18 +146,19 @@ class Sidecar(Index):
         return self._read(lambda db: (legs.vocabulary(db, asked, most) if asked else (), self._kept(db).standing))
 
     def ask(self, question: Question) -> Matches:
-        return self._read(self._answer, question)
+        def read(db: apsw.Connection) -> Matches:
+            ids = None if question.narrow.is_open() else self._kept(db).ids(db, question.narrow)
+            found, blocks, pairs = legs.legs(db, question, ids, self._counts_of(db))
+            vector, near = self._vector(db, question), None
+            if vector is not None:
+                also = {match.note for match in found}
+                held, generation = self._vectors_for(db, vector), self.database.generation
+                near = held.nearest(db, generation, vector, ids, question.nearest, also)
+            every = {match.note for match in found}.union(near or ())
+            passed = None if ids is None else len(ids)
+            return Matches(found, blocks, pairs, near, notes.paths_of(db, every), passed, vector)
 
-    def _answer(self, db: apsw.Connection, question: Question) -> Matches:
-        ids = None if question.narrow.is_open() else self._kept(db).ids(db, question.narrow)
-        found, blocks, pairs = legs.legs(db, question, ids, self._counts_of(db))
-        vector = self._vector(db, question)
-        near = None
-        if vector is not None:
-            near = self._nearest(db, vector, ids, question.nearest, {match.note for match in found})
-        every = {match.note for match in found}.union(near or ())
-        passed = None if ids is None else len(ids)
-        return Matches(found, blocks, pairs, near, notes.paths_of(db, every), passed, vector)
+        return self._read(read)
 
     def _vector(self, db: apsw.Connection, question: Question) -> bytes | None:
         """The vector of a question, if it can be compared with those in use: another embedder's never are."""
@@ -163,16 +170,14 @@ class Sidecar(Index):
             return None
         return vector if getattr(vector, "embedder", found.embedder) == found.embedder else None
 
-    def _nearest(
-        self, db: apsw.Connection, vector: bytes, ids: Sequence[int] | None, limit: int, also: Collection[int]
-    ) -> dict[NoteId, door.Nearness]:
+    def _vectors_for(self, db: apsw.Connection, vector: bytes) -> VectorsInMemory:
+        """The vectors in memory; those of another embedder are let go."""
         found = in_use(db)
-        wanted = (found.embedder if found is not None else "", len(vector))
+        wanted = found.embedder if found is not None else "", len(vector)
         with self._guard:
-            if self._vectors is None or self._vectors_of != wanted:  # those of another embedder are let go
-                self._vectors, self._vectors_of = VectorsInMemory(), wanted
-            held = self._vectors
-        return held.nearest(db, self.database.generation, vector, ids, limit, also)
+            if self._vectors is None or self._vectors[0] != wanted:
+                self._vectors = wanted, VectorsInMemory()
+            return self._vectors[1]
 
     def shown(
         self,
@@ -189,9 +194,6 @@ class Sidecar(Index):
 
         return self._read(read)
 
-    def holding(self, groups: Sequence[door.AnyOf], some: Sequence[NoteId]) -> Sequence[tuple[int, set[NoteId]]]:
-        return self._read(legs.holding, groups, some)
-
     def _counts_of(self, db: apsw.Connection) -> Counts:
         counts, state = self._counts, (self.database.generation, notes.newest_rev(db))
         if counts.state != state:
@@ -205,16 +207,28 @@ class Sidecar(Index):
             kept = self._local.kept = (db, Kept(db))
         return kept[1]
 
-    # -- notes and their names
+    # -- notes, names, links, vectors, counts
 
-    def page(self, narrow: Narrow, sort: str, limit: int, after: int = 0) -> door.NotePage:
-        return self._read(filters.page, narrow, sort, limit, after)
+    holding = _asks(legs.holding)
+    page = _asks(filters.page)
+    known = _asks(notes.known_at)
+    outline = _asks(links.outline)
+    called = _asks(notes.called)
+    near_names = _asks(notes.near_names)
+    files = _asks(links.all_files)
+    files_named = _asks(links.files_named)
+    sources_that_could_mean = _asks(links.sources_that_could_mean)
+    conflict_copies = _asks(links.conflict_copies)
+    embedded = _asks(vectors.embedded)
+    estimate = _asks(vectors.estimate)
+    vectors_of = _asks(vectors.vectors_of)
+    counts = _asks(audit.counts)
+    tag_counts = _asks(audit.tags)
+    inspection = _asks(audit.inspection)
+    links = _asks(links.stored)
 
-    def known(self, paths: Iterable[str] | None = None) -> dict[str, Known]:
-        return self._read(notes.known_at, paths)
-
-    def outline(self, path: str) -> door.Outline | None:
-        return self._read(links.outline, path)
+    def standing(self) -> Standing:
+        return self._read(lambda db: self._kept(db).standing)
 
     def since(self, mark: door.Mark | None) -> door.Changes:
         def read(db: apsw.Connection) -> door.Changes:
@@ -226,56 +240,6 @@ class Sidecar(Index):
             return door.Changes(now, notes.known_since(db, rev), notes.count(db), whole)
 
         return self._read(read)
-
-    def called(self, name: str) -> door.Called:
-        return self._read(notes.called, name)
-
-    def near_names(self, prefix: str, limit: int) -> list[str]:
-        return self._read(notes.near_names, prefix, limit)
-
-    # -- files and links
-
-    def files(self) -> set[str]:
-        return self._read(links.all_files)
-
-    def files_named(self, key: str) -> Sequence[str]:
-        return self._read(links.files_named, key)
-
-    def links(self, to: str | None = None) -> list[door.StoredLink]:
-        return self._read(links.stored, to)
-
-    def sources_that_could_mean(self, paths: Iterable[str]) -> list[str]:
-        return self._read(links.sources_that_could_mean, paths)
-
-    def conflict_copies(self) -> list[tuple[str, str]]:
-        return self._read(lambda db: list(links.conflict_copies(db)))
-
-    # -- vectors
-
-    def standing(self) -> Standing:
-        return self._read(lambda db: self._kept(db).standing)
-
-    def embedded(self, embedder: str, remote: bool) -> door.Embedded:
-        return self._read(vectors.embedded, embedder, remote)
-
-    def estimate(
-        self, embedder: str, remote: bool, *, anew: bool = False, known: door.MadeBefore | None = None
-    ) -> door.Estimate:
-        return self._read(vectors.estimate, embedder, remote, anew=anew, known=known)
-
-    def vectors_of(self, note: NoteId) -> list[bytes]:
-        return self._read(vectors.vectors_of, note)
-
-    # -- counts
-
-    def counts(self) -> dict[str, Any]:
-        return self._read(audit.counts)
-
-    def tag_counts(self) -> dict[str, int]:
-        return self._read(audit.tags)
-
-    def inspection(self) -> dict[str, dict[str, Any]]:
-        return self._read(audit.inspection)
 
 
 class Kept:

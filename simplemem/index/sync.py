@@ -13,7 +13,7 @@ from contextlib import suppress
 import apsw
 
 from simplemem.errors import SimplememError
-from simplemem.index import changes, links, notes, text, vectors
+from simplemem.index import changes, links, notes, text
 from simplemem.index.database import Database
 from simplemem.index.door import Known, Stat
 from simplemem.index.notes import Rows, stat_of
@@ -73,17 +73,13 @@ class Sync:
                     notes.rename(db, known.id, moved[1])
             for path in gone:
                 self.remove_at(db, path)
-            came = [each.path for each in read if not links.is_file(db, each.path)]
-            links.add_files(db, came)
-            links.remove_files(db, gone)
+            links.follow_files(db, [each.path for each in read], gone)
             named = links.named_by(db)
             for each in read:
                 known = notes.known(db, each.path)
                 is_put = known is not None and known[2:6] == (each.note.sha256, *each.stat)
                 if moved is not None or not is_put:  # else the background was faster
-                    self._put_unless_large(db, each, named)
-            if came or gone:
-                links.resolve_again(db, {*came, *gone}, named)
+                    self._put_unless_large(db, each, named, known)
             self.judge_copies_of(db, {*(each.path for each in read), *gone}, named)
 
     def look_at(self, paths: Collection[str]) -> SyncReport:
@@ -101,13 +97,9 @@ class Sync:
                     entry = self.vault.entry(path)
                     here = [entry] if entry is not None else self.vault.entries_below(path)
                     entries.update((each.path, each) for each in here)
-                for note in [notes.known(db, path), *notes.known_below(db, path)]:
-                    if note is not None:
-                        known[note.path] = note
+                known |= notes.known_below(db, path)
                 files |= links.files_at(db, path)
-        found = Reconciling(self, entries, known, files, generation)
-        found.doubt(total)
-        return found.carry_out()
+        return Reconciling(self, entries, known, files, generation).carry_out(total)
 
     def scan(
         self, progress: Progress | None = None, *, believe: bool = False, seen: list[Entry] | None = None
@@ -119,11 +111,9 @@ class Sync:
         with collector_at_rest():
             entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
             with self.database.reading() as db:
-                known, files, generation = notes.known_at(db, None), links.all_files(db), self.database.generation
+                known, files, generation = notes.known_at(db), links.all_files(db), self.database.generation
             found = Reconciling(self, entries, known, files, generation, progress)
-            if not believe:
-                found.doubt(len(known))
-            report = found.carry_out()
+            report = found.carry_out(None if believe else len(known))
         report.seconds = time.perf_counter() - began
         return report
 
@@ -133,11 +123,11 @@ class Sync:
 
     # -- before a note is put
 
-    def look(self, path: str, reading: Callable[[str], File], known: Known | None = None) -> Looked:
+    def look(self, path: str, known: Known | None = None, reading: Callable[[str], File] | None = None) -> Looked:
         """Read a file and understand it. One that the index may know as it is was written so shortly before it was read last
         that its time proves nothing: it is not understood again where its bytes and its date are those."""
         try:
-            file = reading(path)
+            file = (reading or self.vault.read)(path)
         except (SimplememError, OSError) as error:
             return error
         is_known = known is not None and (known.sha256, known.mtime_ns) == (file.sha256, file.entry.mtime_ns)
@@ -161,30 +151,28 @@ class Sync:
 
     # -- one note into the tables and out of them again, in a transaction
 
-    def _put_unless_large(self, db: apsw.Connection, read: Understood, named: Named) -> None:
+    def _put_unless_large(self, db: apsw.Connection, read: Understood, named: Named, known: Known | None) -> None:
         """Write all rows of a note in place of those it has. One that is too large has none."""
-        known = notes.known(db, read.path)
-        if not self.skip_if_large(read.path, read.stat.size):
+        if self.skip_if_large(read.path, read.stat.size):
+            self.remove_at(db, read.path)
+        else:
             self.skipped.pop(read.path, None)
             rows = Rows()
             self.put_note(db, read, named, known, rows)
             rows.write(db)
-        elif known is not None:
-            self.remove_at(db, read.path)
 
     def put_note(self, db: apsw.Connection, read: Understood, named: Named, known: Known | None, rows: Rows) -> None:
         """Keep all rows of a note in `rows`, which are written later; `known` is what the index has of it."""
-        hidden = self._hidden(db, read)
+        hidden, new = self._hidden(db, read), known is None
         private = private_reason(read.path, read.note, self.private)
-        note_id = notes.put(db, known.id if known is not None else None, read, hidden, private, rows)
+        note_id = notes.put(db, None if known is None else known.id, read, hidden, private, rows)
         if hidden is None:
-            missing = text.put(db, note_id, read.path, read.facts, rows, new=known is None, private=private is not None)
+            missing = text.put(db, note_id, read.path, read.facts, rows, new=new, private=private is not None)
             if self.waiting is not None:
                 self.waiting.keep(note_id, read.note.sha256, missing)
         else:
             text.remove(db, note_id)
-            vectors.settle(db, note_id)
-        links.put(db, note_id, read.path, read.note, named, rows, new=known is None)
+        links.put(db, note_id, read.path, read.note, named, rows, new=new)
 
     def judge_copies_of(self, db: apsw.Connection, originals: Collection[str], named: Named) -> list[str]:
         """Put the conflict copies of these notes again where they are judged otherwise now: a copy is one while its note
@@ -194,10 +182,9 @@ class Sync:
             known = notes.known(db, path)
             if known is None or (self.hidden_reason(path) is not None and not is_copy_reason(known.hidden)):
                 continue
-            with self.vault.reading() as reading:
-                read = self.look(path, reading)
+            read = self.look(path)
             if isinstance(read, Understood) and self._hidden(db, read) != known.hidden:
-                self._put_unless_large(db, read, named)  # of one that cannot be read, what was known stays
+                self._put_unless_large(db, read, named, known)  # of one that cannot be read, what was known stays
                 changed.append(path)
         return changed
 
@@ -206,7 +193,6 @@ class Sync:
         known = notes.known(db, path)
         if known is not None:
             text.remove(db, known.id)
-            links.remove(db, known.id)
             notes.remove(db, known.id)
 
     def _hidden(self, db: apsw.Connection, read: Understood) -> str | None:

@@ -49,11 +49,7 @@ class Head(NamedTuple):
 class Facts(NamedTuple):
     """One note as rows."""
 
-    title: str
-    description: str
-    type: str
-    created: str
-    modified: str
+    head: Head
     words: int
     summary: str  # what is searched with the whole note but stands in no passage: description and aliases
     passages: tuple[Unit, ...]
@@ -71,18 +67,13 @@ class Understood(NamedTuple):
 
 
 def understood(path: str, note: Note, stat: Stat) -> Understood:
-    return Understood(path, note, stat, facts_of(path, note, stat.mtime_ns))
-
-
-def facts_of(path: str, note: Note, mtime_ns: int) -> Facts:
     """The facts of the note at `path`. A header that cannot be read is part of the text (DESIGN §1.2)."""
-    head = head_of(path, note, mtime_ns)
-    text, content = note.text, note.content
+    head, text, content = head_of(path, note, stat.mtime_ns), note.text, note.content
+    paths = heading_paths(note.body)
     passages = tuple(
         Unit(start, end, line, "passage", headings, text[start:end])
         for start, end, line, headings in cut_passages(text, note.body)
     )
-    paths = heading_paths(note.body)
     blocks = tuple(
         Unit(start, end, line, kind, paths[heading], text[start:end])
         for kind, start, end, line, heading in note.body.blocks
@@ -90,14 +81,9 @@ def facts_of(path: str, note: Note, mtime_ns: int) -> Facts:
     if note.header.style == "broken" and note.header.body_start:
         header = Unit(0, note.header.body_start, 1, "header", (), text[: note.header.body_start])
         passages, blocks = (header, *passages), (header, *blocks)
-    return Facts(
-        *head,
-        words=len(content.split()),
-        summary="\n".join([head.description, *note.aliases]).strip(),
-        passages=passages,
-        blocks=blocks,
-        language=language_of(f"{head.title}\n{content}", note.string("lang") or note.string("language")),
-    )
+    summary = "\n".join([head.description, *note.aliases]).strip()
+    language = language_of(f"{head.title}\n{content}", note.string("lang") or note.string("language"))
+    return Understood(path, note, stat, Facts(head, len(content.split()), summary, passages, blocks, language))
 
 
 def head_of(path: str, note: Note, mtime_ns: int) -> Head:
@@ -133,23 +119,22 @@ def instant(text: str | None) -> str | None:
     return found.isoformat(timespec="seconds") if found.year >= 1000 else None
 
 
-def places(note_id: int, facts: Facts) -> list[tuple[int, Unit]]:
-    """Every passage and block of a note under its id, in the order they are stored."""
-    first = note_id << SHIFT
-    kept = [(first | k, unit) for k, unit in enumerate(facts.passages[: BLOCK - 1])]
-    return kept + [(first | BLOCK | k, unit) for k, unit in enumerate(facts.blocks[: BLOCK - 1])]
-
-
-def to_embed(placed: list[tuple[int, Unit]], facts: Facts) -> list[tuple[int, str]]:
-    """The places of a note that get a vector, and what it is made of: where each stands (its own heading, else the title),
-    then its words. They are the passages, and the blocks but for headings and those that are a whole passage (they would
-    say it twice; docs/search.md)."""
+def units(note_id: int, facts: Facts) -> list[tuple[int, Unit, str]]:
+    """Every passage and block of a note under its id, in the order they are stored, with the text its vector is made of:
+    where it stands (its own heading, else the title), then its words. It is empty for headings, and for blocks that are a
+    whole passage (they would say it twice; docs/search.md)."""
+    first, found = note_id << SHIFT, []
     whole = {(passage.start, passage.stop) for passage in facts.passages}
-    return [
-        (id_, (unit.headings[-1] if unit.headings else facts.title) + "\n" + unit.text)
-        for id_, unit in placed
-        if not id_ & BLOCK or (unit.kind != "heading" and (unit.start, unit.stop) not in whole)
-    ]
+    for k, unit in enumerate(facts.passages[: BLOCK - 1]):
+        found.append((first | k, unit, _to_embed(unit, facts)))
+    for k, unit in enumerate(facts.blocks[: BLOCK - 1]):
+        says_more = unit.kind != "heading" and (unit.start, unit.stop) not in whole
+        found.append((first | BLOCK | k, unit, _to_embed(unit, facts) if says_more else ""))
+    return found
+
+
+def _to_embed(unit: Unit, facts: Facts) -> str:
+    return (unit.headings[-1] if unit.headings else facts.head.title) + "\n" + unit.text
 
 
 # -- rows
@@ -157,7 +142,8 @@ def to_embed(placed: list[tuple[int, Unit]], facts: Facts) -> list[tuple[int, st
 _PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_PASSAGE = "INSERT INTO passages (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
-_PUT_BLOCK = "INSERT INTO blocks (id, start, stop, line, kind, headings, hash) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_PUT_BLOCK = "INSERT INTO blocks (id, start, stop, line, headings, hash, kind) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_TABLES = ("note_text", "block_text")
 _WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
 _OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
 _PAGES_AT_ONCE = 1000
@@ -176,29 +162,29 @@ def put(
             sql = f"SELECT hash, vector FROM {shelf.table} WHERE id >= ? AND id < ?"
             kept[shelf] = dict(db.execute(sql, span(note_id)))
         remove(db, note_id)
-    name = base_name(path)
-    title = _as_indexed(facts.title if facts.title == name else f"{facts.title}\n{name}", facts.language)
+    name, title = base_name(path), facts.head.title
+    title = _as_indexed(title if title == name else f"{title}\n{name}", facts.language)
     whole = "\n".join([*filter(None, [facts.summary]), *(unit.text for unit in facts.blocks)])
     names = may_hold_names(whole)
     in_index = _as_indexed(whole, facts.language, names=names) + MARKS.get(facts.language, "")
     rows.add(_PUT_NOTE_TEXT, [(note_id, title, in_index)])
-    placed = places(note_id, facts)
-    texts = to_embed(placed, facts)
-    hashes = {id_: text_hash(text) for id_, text in texts}
-    above = {headings: _as_json(headings) for headings in dict.fromkeys([unit.headings for _, unit in placed])}
-    passages, blocks = placed[: len(facts.passages)], placed[len(facts.passages) :]
-    rows.add(_PUT_PASSAGE, [(id_, u.start, u.stop, u.line, above[u.headings], hashes[id_]) for id_, u in passages])
-    rows.add(
-        _PUT_BLOCK, [(id_, u.start, u.stop, u.line, u.kind, above[u.headings], hashes.get(id_)) for id_, u in blocks]
-    )
-    rows.add(_PUT_BLOCK_TEXT, [(id_, title, _as_indexed(u.text, facts.language, names=names)) for id_, u in blocks])
+    every = units(note_id, facts)
+    texts = [(place, text, text_hash(text)) for place, _, text in every if text]
+    hashes = {place: hash_ for place, _, hash_ in texts}
+    above = {headings: _as_json(headings) for headings in dict.fromkeys([unit.headings for _, unit, _ in every])}
+    placed = [(place, u.start, u.stop, u.line, above[u.headings], hashes.get(place)) for place, u, _ in every]
+    count = min(len(facts.passages), BLOCK - 1)
+    rows.add(_PUT_PASSAGE, placed[:count])
+    rows.add(_PUT_BLOCK, [(*row, unit.kind) for row, (_, unit, _) in zip(placed[count:], every[count:], strict=True)])
+    in_blocks = [(place, title, _as_indexed(u.text, facts.language, names=names)) for place, u, _ in every[count:]]
+    rows.add(_PUT_BLOCK_TEXT, in_blocks)
     missing: list[tuple[int, str]] = []
     for each in rows.generations:  # the one that is being made comes last: its texts are the ones that wait
         shelf, wanted = shelf_of(each), [] if private and each.remote else texts
         there = kept.get(shelf, {})
         sql = f"INSERT INTO {shelf.table} (id, hash, vector) VALUES (?, ?, ?)"
-        rows.add(sql, [(id_, hashes[id_], there[hashes[id_]]) for id_, _ in wanted if hashes[id_] in there])
-        missing = [(id_, text) for id_, text in wanted if hashes[id_] not in there]
+        rows.add(sql, [(place, hash_, there[hash_]) for place, _, hash_ in wanted if hash_ in there])
+        missing = [(place, text) for place, text, hash_ in wanted if hash_ not in there]
         if not missing:
             db.execute(f"UPDATE notes SET {shelf.flag} = 1 WHERE id = ?", (note_id,)).fetchall()
     return missing
@@ -235,14 +221,13 @@ def remove(db: apsw.Connection, note_id: int) -> None:
 def expect_much(db: apsw.Connection) -> None:
     """Before very many notes are put: segments of the word tables are not merged again and again while they come, and
     there are fewer, since the words of a whole batch are gathered before they are sorted."""
-    for table in ("note_text", "block_text"):
+    for table in _TABLES:
         db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES)
 
 
 def unfolded(db: apsw.Connection) -> list[str]:
     """The word tables that still expect much: of this pass, or of a process that died."""
-    tables = ("note_text", "block_text")
-    return [table for table in tables if db.execute(f"SELECT v FROM {table}_config WHERE k = 'automerge'").get == 0]
+    return [table for table in _TABLES if db.execute(f"SELECT v FROM {table}_config WHERE k = 'automerge'").get == 0]
 
 
 def fold(tables: Iterable[str], transaction: Callable[[], AbstractContextManager[apsw.Connection]]) -> None:

@@ -58,12 +58,8 @@ class VectorCache:
 
     def dimension(self, name: str) -> int | None:
         """How wide this embedder's vectors are, None when there are none of it."""
-
-        def width(db: apsw.Connection) -> int | None:
-            found = db.execute("SELECT dimension FROM models WHERE name = ?", (name,)).get
-            return None if found is None else int(found)
-
-        return self._ask(width, None)
+        sql = "SELECT dimension FROM models WHERE name = ?"
+        return self._ask(lambda db: next((int(width) for (width,) in db.execute(sql, (name,))), None), None)
 
     def count(self) -> dict[str, int]:
         """How many vectors there are, by the name of their embedder."""
@@ -84,11 +80,8 @@ class VectorCache:
         if db.changes():
             db.execute("DELETE FROM vectors WHERE model NOT IN (SELECT id FROM models)").fetchall()
         db.execute("INSERT OR IGNORE INTO models (name, dimension) VALUES (?, ?)", (name, width)).fetchall()
-        model = db.execute("SELECT id FROM models WHERE name = ?", (name,)).get
-        db.executemany(
-            "INSERT OR IGNORE INTO vectors (model, hash, vector) VALUES (?, ?, ?)",
-            ((model, hash_, vector) for hash_, vector in vectors.items() if len(vector) == width),
-        )
+        sql = "INSERT OR IGNORE INTO vectors (model, hash, vector) SELECT id, ?, ? FROM models WHERE name = ?"
+        db.executemany(sql, ((hash_, vector, name) for hash_, vector in vectors.items() if len(vector) == width))
         pages, free, size = (db.pragma(name) for name in ("page_count", "freelist_count", "page_size"))
         if (used := (pages - free) * size) > self._most_bytes:
             sql = """DELETE FROM vectors WHERE id IN (SELECT id FROM vectors ORDER BY id
@@ -101,41 +94,31 @@ class VectorCache:
         try:
             if link_among(self.path) is not None:
                 raise OSError("it is a link")
-            if not self.path.exists() and not write:
+            if not write and not self.path.exists():
                 return otherwise
             self.path.parent.mkdir(parents=not is_beside_notes(self.path), exist_ok=True)
             with closing(apsw.Connection(str(self.path))) as db:  # closing rolls an open transaction back
                 db.set_busy_timeout(BUSY_MS)
                 db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-                if write:
-                    db.execute("PRAGMA auto_vacuum = FULL").fetchall()  # heeded by a file that is being made
+                db.execute("PRAGMA auto_vacuum = FULL").fetchall()  # heeded by a file that is being made
                 db.execute("BEGIN IMMEDIATE" if write else "BEGIN").fetchall()
-                if not _is_made(db):
+                of_tables = db.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'trigger')")
+                shape = db.pragma("application_id"), db.pragma("user_version"), {str(name) for (name,) in of_tables}
+                if shape == (0, 0, set()):
                     if not write:
                         return otherwise
                     db.execute(_SCHEMA).fetchall()
+                elif shape != (_APPLICATION_ID, _VERSION, {"models", "vectors"}):
+                    raise apsw.NotADBError("it is of another version, or no cache of vectors")
                 answer = ask(db)
                 db.execute("COMMIT").fetchall()
                 return answer
-        except (apsw.Error, _Strange, OSError) as error:
+        except (apsw.Error, OSError) as error:
             if not self._warned:
                 self._warned = True
                 _LOG.warning("the cache of vectors %s cannot be used: %s", self.path, error)
-            is_damaged = isinstance(error, (apsw.CorruptError, apsw.NotADBError, _Strange))
+            is_damaged = isinstance(error, (apsw.CorruptError, apsw.NotADBError))
             if is_damaged and (is_beside_notes(self.path) or bears_mark(self.path, _APPLICATION_ID)):
                 for end in ("", "-journal"):
                     Path(f"{self.path}{end}").unlink(missing_ok=True)
         return otherwise
-
-
-class _Strange(Exception):
-    """A readable file that is no cache of ours."""
-
-
-def _is_made(db: apsw.Connection) -> bool:
-    """Whether our tables are there; a file without any is new."""
-    mark, version = db.pragma("application_id"), db.pragma("user_version")
-    tables = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'trigger')")}
-    if (mark, version, tables) not in ((0, 0, set()), (_APPLICATION_ID, _VERSION, {"models", "vectors"})):
-        raise _Strange("it is of another version, or no cache of vectors")
-    return bool(tables)

@@ -31,14 +31,14 @@ _SQL = re.compile(
 OURS = {
     "index/audit.py": "leg name note rest shift",
     "index/changes.py": "condition order table",
-    "index/database.py": "name",
-    "index/file.py": "setting",
+    "index/file.py": "name setting",
     "index/filters.py": "k name table where",
+    "index/links.py": "where",
     "index/legs.py": "among_ids narrowed placed row score table",
     "index/nearest.py": "where",
-    "index/notes.py": "columns name owner places shelf.flag",
+    "index/notes.py": "columns marks shelf.flag table",
     "index/text.py": "shelf.flag shelf.table table",
-    "index/vectors.py": "shelf.flag shelf.table there waits wants_nothing",
+    "index/vectors.py": "places private shelf.flag shelf.table table waits wants_nothing without.table",
 }
 """By file, what a statement is made of that the reading below cannot see to be ours: tables, columns and conditions out of
 lists of that file, and numbers. A name that comes from a caller or a note has no place here: it is bound as a value."""

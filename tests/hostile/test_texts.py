@@ -18,7 +18,8 @@ from simplemem.errors import SimplememError
 from simplemem.faces.core import TOOLS
 from simplemem.faces.face import OURS
 from simplemem.faces.render import line, warnings_of
-from simplemem.index.text import facts_of
+from simplemem.index.door import Stat
+from simplemem.index.text import understood
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, legal_name
 from simplemem.note.note import read_note
@@ -38,7 +39,7 @@ def whole(text: str) -> None:
     """All that indexing does with a note, but for the tables."""
     note = read_note(text.encode("utf-8", "replace"))
     cut_passages(note.text, note.body)
-    facts_of("a.md", note, 0)
+    understood("a.md", note, Stat(0, 0, 0))
 
 
 WORK: dict[str, Callable[[str], object]] = {
@@ -99,7 +100,7 @@ def test_any_bytes_are_a_note() -> None:
         for link in note.body.links:
             assert 0 <= link.start < link.end <= len(note.text), data
         cut_passages(note.text, note.body)
-        facts_of("a.md", note, 0)
+        understood("a.md", note, Stat(0, 0, 0))
 
 
 def test_a_question_of_any_text_is_no_error(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from simplemem.index import legs, text
 from simplemem.index.database import Database, open_database
+from simplemem.index.door import Stat
 from simplemem.index.notes import Rows
-from simplemem.index.text import facts_of
 from simplemem.note.note import read_note
 from simplemem.note.words import searchable, words_of
 from simplemem.search.query import read_query
@@ -48,7 +48,9 @@ def database(tmp_path: Path) -> Iterator[Database]:
 def put(db: apsw.Connection, note_id: int, body: str, path: str = "Note.md") -> list[tuple[int, str]]:
     new = db.execute("SELECT 1 FROM note_text WHERE rowid = ?", (note_id,)).fetchone() is None
     rows = Rows()
-    missing = text.put(db, note_id, path, facts_of(path, read_note(body.encode()), 0), rows, new=new)
+    missing = text.put(
+        db, note_id, path, text.understood(path, read_note(body.encode()), Stat(0, 0, 0)).facts, rows, new=new
+    )
     rows.write(db)
     return missing
 

@@ -118,7 +118,7 @@ def test_damage_that_only_hides_notes_is_found_when_a_server_starts(vault: Path,
         write(f"n{k}.md", f"plum [[n{(k + 1) % 5}]]")
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        store._core.index.database.checkpoint(force=True)
+        store._core.index.database.checkpoint(0)
         path = store._core.index.path
     connection = apsw.Connection(str(path))
     names = ("links_by_key", "links_by_path")

@@ -98,11 +98,11 @@ def test_a_scan_takes_nothing_away_that_another_store_put_meanwhile(
         (vault / "gone.md").unlink()
         carry_out = Reconciling.carry_out
 
-        def meanwhile(found: Reconciling) -> object:
+        def meanwhile(found: Reconciling, total: int | None) -> object:
             monkeypatch.undo()
             busy.sync()
             busy.create("fresh", "quince")
-            return carry_out(found)
+            return carry_out(found, total)
 
         monkeypatch.setattr(Reconciling, "carry_out", meanwhile)
         scanning.sync()
