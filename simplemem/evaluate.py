@@ -17,7 +17,7 @@ import statistics
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -218,10 +218,9 @@ def run(
     *,
     limit: int = 10,
     progress: Progress | None = None,
-    agree: Callable[[EnhancedStore], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Ask all questions with each of the settings, and give the figures as plain values. The first of the variants is what
-    others are compared with. `agree` is asked before texts are sent to another machine; it may raise."""
+    others are compared with."""
     with tempfile.TemporaryDirectory(prefix="simplemem-eval-", ignore_cleanup_errors=True) as folder:
         asked, skipped, private = _make_copy(store, questions, Path(folder) / "vault")
         if not asked:
@@ -231,7 +230,7 @@ def run(
         first: list[dict[str, float]] = []
         for label, settings in variants.items():
             degraded: Counter[str] = Counter()
-            with _store_of(store, Path(folder), settings, progress, agree) as copy:
+            with _store_of(store, Path(folder), settings, progress) as copy:
                 outcomes = [_outcome(copy, question, limit, degraded) for question in asked]
             row = {"name": label, "questions": len(asked)} | {key: _mean([o[key] for o in outcomes]) for key in QUALITY}
             row["ms_median"] = round(statistics.median(outcome["ms"] for outcome in outcomes), 2)
@@ -275,13 +274,7 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> tuple[
     return found, len(questions.pairs) - len(there), len(there) - len(asked)
 
 
-def _store_of(
-    store: EnhancedStore,
-    room: Path,
-    settings: Settings,
-    progress: Progress | None,
-    agree: Callable[[EnhancedStore], None],
-) -> EnhancedStore:
+def _store_of(store: EnhancedStore, room: Path, settings: Settings, progress: Progress | None) -> EnhancedStore:
     """A store on the copy. Settings that differ only in how is searched share one index, and vectors that the vault has
     paid for are not paid for again."""
     made_with = settings.model_dump_json(exclude={"vault", "db", "search", "rerank"})
@@ -293,9 +286,6 @@ def _store_of(
     bought, own = store.bench.vector_cache().path, copy.bench.vector_cache().path
     if bought.is_file() and not own.exists():
         shutil.copyfile(bought, own)
-    if copy.embeds_remotely:
-        copy.sync(progress=progress, embed=False)
-        agree(copy)
     copy.sync(progress=progress)
     copy.bench.expect_more()
     return copy

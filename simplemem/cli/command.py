@@ -131,10 +131,11 @@ def _run(function: Callable[..., Any], as_json: bool, arguments: dict[str, Any])
         with ExitStack() as until_said:
             _RUN.set(_Run(as_json, until_said))
             value = function(**arguments)
-            stream = isinstance(value, Iterator)
-            for each in value if stream else (value,):
-                show(each, compact=stream)
-        if getattr(value, "failed", False):
+            failed = False
+            for each in value if isinstance(value, Iterator) else (value,):
+                show(each, compact=isinstance(value, Iterator))
+                failed = failed or getattr(each, "failed", False)
+        if failed:
             raise typer.Exit(1)
         return
     except SimplememError as error:

@@ -13,7 +13,7 @@ import typer
 
 from simplemem.cli.command import Answer, command
 from simplemem.cli.opening import opened, progress_bar
-from simplemem.cli.options import SendOption, VaultOption, option
+from simplemem.cli.options import VaultOption, option
 from simplemem.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ def run(
     ] = None,
     file: FileOption = None,
     limit: LimitOption = 10,
-    yes: SendOption = False,
     vault: VaultOption = None,
 ) -> Answer:
     """Ask the questions, and print what was found: recall, MRR and time.
@@ -85,7 +84,7 @@ def run(
     $ simplemem eval run --compare search.lexical_weight=0.5 --compare embed.provider=none
     $ simplemem eval run --json | jq '.rows[0].mrr'
     """
-    figures = _measured(vault, file, limit, compare or (), yes=yes)
+    figures = _measured(vault, file, limit, compare or ())
     rows = figures["rows"]
     table: list[list[Part]] = [["", *_SHOWN.values(), "CPU ms, median"]]
     for row in rows:
@@ -113,7 +112,6 @@ def gate(
     min_mrr: Annotated[float | None, option("--min-mrr", "X", "The least MRR.", min=0, max=1)] = None,
     file: FileOption = None,
     limit: LimitOption = 10,
-    yes: SendOption = False,
     vault: VaultOption = None,
 ) -> Answer:
     """Ask the questions, and end with 1 when search finds less than it should. For CI.
@@ -124,7 +122,7 @@ def gate(
     wanted = {name: value for name, value in least.items() if value is not None}
     if not wanted:
         raise typer.BadParameter("say what is to be reached: --min-recall5, --min-recall10 or --min-mrr")
-    row = _measured(vault, file, limit, (), yes=yes)["rows"][0]
+    row = _measured(vault, file, limit, ())["rows"][0]
     figures = {name: row[name]["value"] for name in _SHOWN}
     missed = [name for name, value in wanted.items() if figures[name] < value]
     lines: list[list[Part]] = [
@@ -135,23 +133,13 @@ def gate(
     return Answer(facts, lines, failed=bool(missed))
 
 
-def _measured(
-    vault: Path | None, file: Path | None, limit: int, compare: Sequence[str], *, yes: bool
-) -> dict[str, Any]:
-    """The figures, and what they are about. Without `yes` a person is asked before much is sent away."""
-    from simplemem.cli.vault import ask_for_much
+def _measured(vault: Path | None, file: Path | None, limit: int, compare: Sequence[str]) -> dict[str, Any]:
     from simplemem.evaluate import FILE, read_questions, run
 
     variants = _variants(vault, compare)
     with _asked(vault) as store, progress_bar() as progress:
         questions = read_questions(file or store.root / ".simplemem" / FILE)
-
-        def agreed(copy: EnhancedStore) -> None:
-            if not yes:
-                progress.stop()
-                ask_for_much(copy.estimate(), copy.settings.embed.max_tokens_unasked)
-
-        return run(store, questions, variants, limit=limit, progress=progress, agree=agreed)
+        return run(store, questions, variants, limit=limit, progress=progress)
 
 
 def _asked(vault: Path | None) -> AbstractContextManager[EnhancedStore]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -67,16 +67,16 @@ def make_folder(folder: Path) -> bool:
     return not (folder / ".simplemem").exists()
 
 
-class ProgressBar:
-    """A bar on stderr, drawn once the work has taken a second. In a pipe it draws nothing."""
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on stderr, drawn once the work has taken a second, gone however it ends. In a pipe it draws nothing."""
+    began = time.monotonic()
+    bar: Progress | None = None
 
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._bar: Progress | None = None
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        if self._bar is None:
-            if time.monotonic() - self._began < _PATIENCE or not total:
+    def tell(stage: str, done: int, total: int) -> None:
+        nonlocal bar
+        if bar is None:
+            if time.monotonic() - began < _PATIENCE or not total:
                 return
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -84,27 +84,16 @@ class ProgressBar:
 
             screen = Screen(stderr=True)
             columns = (TextColumn("{task.description:>8}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=screen.console, transient=True, disable=not screen.is_terminal)
-            self._bar.start()
-        task = next((each.id for each in self._bar.tasks if each.description == stage), None)
-        task = self._bar.add_task(stage) if task is None else task
-        self._bar.update(task, completed=done, total=total)
+            bar = Progress(*columns, console=screen.console, transient=True, disable=not screen.is_terminal)
+            bar.start()
+        task = next((each.id for each in bar.tasks if each.description == stage), None)
+        bar.update(bar.add_task(stage) if task is None else task, completed=done, total=total)
 
-    def stop(self) -> None:
-        """Take it away. It is drawn again when there is more to show."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
-
-@contextmanager
-def progress_bar() -> Iterator[ProgressBar]:
-    """A progress bar that is gone again afterwards, however the work ends."""
-    bar = ProgressBar()
     try:
-        yield bar
+        yield tell
     finally:
-        bar.stop()
+        if bar is not None:
+            bar.stop()
 
 
 @contextmanager

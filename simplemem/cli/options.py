@@ -79,7 +79,6 @@ VaultOption = Annotated[Path | None, option("--vault", "FOLDER", VAULT_HELP)]
 Query = Annotated[list[str], argument("QUERY", "Words, or a question.")]
 Name = Annotated[str, argument("NAME", "A name, title, alias or path.", complete_name)]
 YesOption = Annotated[bool, flag("--yes -y", "Do not ask.")]
-SendOption = Annotated[bool, flag("--yes -y", "Send as much as it takes to a remote embedder without asking.")]
 WHEN = "a date or version: `2026-01-24`, `yesterday`, `v12`"
 
 _TAG = "Only notes with this tag: `todo`, `status=done`. Again for more; any of them is enough."

@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, agree, command
+from simplemem.cli.command import Answer, command
 from simplemem.cli.opening import make_folder, opened, progress_bar, warn, warn_of_doubt
-from simplemem.cli.options import SendOption, VaultOption, argument, flag
+from simplemem.cli.options import VaultOption, argument, flag
 from simplemem.cli.text import facts_table, in_words, tags_shown
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.text import Part
-    from simplemem.store import EnhancedStore, Estimate, SyncReport
+    from simplemem.memory import IndexState
+    from simplemem.store import SyncReport
 
 commands = typer.Typer()
 _PANEL = "Keep"
@@ -58,93 +60,46 @@ def init(
 def index(
     rebuild: Annotated[bool, flag("--rebuild", "Throw the index away and make it anew.")] = False,
     watch: Annotated[bool, flag("--watch", "Stay, and index every change as it is made. Ctrl-C ends it.")] = False,
-    dry_run: Annotated[
-        bool, flag("--dry-run", "Say how much the embedder would be given, and give it nothing.")
-    ] = False,
-    yes: SendOption = False,
     vault: VaultOption = None,
-) -> Answer | Iterator[Answer]:
-    """Update the index. Other commands do so by themselves.
-
-    Before much is sent to a remote embedder it tells how much that is, and asks. What was made stays when it is
-    ended halfway, and the next run goes on from there.
+) -> Iterator[Answer]:
+    """Update the index. Other commands do so by themselves. What was made stays when it is ended halfway, and the next
+    run goes on from there.
 
     $ simplemem index
-    $ simplemem index --dry-run
-    $ simplemem index --rebuild --yes
+    $ simplemem index --rebuild
     $ simplemem index --watch
     """
-    if watch and not dry_run:
-        return _watching(vault, rebuild=rebuild, yes=yes)
+    began = time.monotonic()
     with opened(vault, sync=False) as store:
-        if not dry_run:
-            return _updated(store, rebuild=rebuild, yes=yes)
-        with progress_bar() as progress:
-            store.sync(progress=progress, embed=False)
-        estimate = store.estimate(rebuild=rebuild)
-    lines: list[list[Part]] = [[(_amount(estimate) if estimate.texts else f"Nothing for {estimate.embedder}", "green")]]
-    if estimate.kept:
-        lines.append([(f"{counted(estimate.kept, 'text')} more had their vectors made before", "dim")])
-    return Answer(asdict(estimate), lines)
-
-
-def _watching(vault: Path | None, *, rebuild: bool, yes: bool) -> Iterator[Answer]:
-    """Name each note as it is indexed, until the person has seen enough."""
-    from queue import Empty, SimpleQueue
-
-    with opened(vault, sync=False) as store:
-        yield _updated(store, rebuild=rebuild, yes=yes)
+        try:
+            with progress_bar() as progress:
+                report = store.sync(progress=progress, embed=True, rebuild=rebuild)
+        except KeyboardInterrupt:
+            warn(f"stopped. {store.state().reason} `simplemem index` goes on from there.".replace("  ", " "))
+            raise
+        warn_of_doubt(report)
+        yield _updated(report, store.state(), time.monotonic() - began, rebuild=rebuild)
+        if not watch:
+            return
         changed: SimpleQueue[frozenset[str]] = SimpleQueue()
         store.on_change(changed.put)
         store.start(embed=True)
         warn(f"watching {store.root}; Ctrl-C ends it")
         while True:
-            try:
-                # Waiting without end would keep Windows from hearing a Ctrl-C.
+            with suppress(Empty):  # waiting without end would keep Windows from hearing a Ctrl-C
                 names = sorted(changed.get(timeout=1.0))
-            except Empty:
-                continue
-            yield Answer({"changed": names}, [[("indexed ", "dim"), (name, "cyan")] for name in names])
+                yield Answer({"changed": names}, [[("indexed ", "dim"), (name, "cyan")] for name in names])
 
 
-def _updated(store: EnhancedStore, *, rebuild: bool, yes: bool) -> Answer:
-    began = time.monotonic()
-    before: SyncReport | None = None
-    if not yes and store.embeds_remotely:
-        with progress_bar() as progress:
-            before = store.sync(progress=progress, embed=False)
-        ask_for_much(store.estimate(rebuild=rebuild), store.settings.embed.max_tokens_unasked)
-    try:
-        with progress_bar() as progress:
-            report = store.sync(progress=progress, embed=True, rebuild=rebuild)
-    except KeyboardInterrupt:
-        warn(f"stopped. {store.state().reason} `simplemem index` goes on from there.".replace("  ", " "))
-        raise
-    report = report if before is None else report.after(before)
-    warn_of_doubt(report)
-    facts = report.as_dict() | {"seconds": round(time.monotonic() - began, 3)}
-    now, failed = store.state(), bool(report.trouble)
+def _updated(report: SyncReport, now: IndexState, seconds: float, *, rebuild: bool) -> Answer:
+    facts = report.as_dict() | {"seconds": round(seconds, 3)}
     counts = [f"{facts[key]} {key}" for key in ("added", "modified", "moved", "removed", "embedded") if facts[key]]
     done = f"Made anew: {counted(now.notes, 'note')}" if rebuild else ", ".join(counts)
-    done = done or ("Not done" if failed else "Nothing to do")
+    done = done or ("Not done" if report.trouble else "Nothing to do")
     warnings = [f"{skipped['path']}: {skipped['why']}" for skipped in facts["skipped"]]
-    warnings += [now.reason if report.trouble in now.reason else report.trouble] if failed else []
-    line: list[Part] = [(done, "yellow" if failed else "green"), (f"  in {facts['seconds']:.1f} s", "dim")]
-    return Answer(facts, [line], warnings=warnings, failed=failed)
-
-
-def ask_for_much(estimate: Estimate, unasked: int) -> None:
-    """Have a person agree before much is sent away; where nobody can be asked, say how to agree."""
-    if estimate.tokens > unasked:
-        amount = _amount(estimate)
-        hint = "Run it with --yes, or raise the setting embed.max_tokens_unasked."
-        agree(f"Send {amount}?", refused=f"this would send {amount}", hint=hint)
-
-
-def _amount(estimate: Estimate) -> str:
-    where = "over the network" if estimate.remote else "on this machine"
-    texts = f"{counted(estimate.texts, 'text')} of {counted(estimate.notes, 'note')}"
-    return f"{texts}, about {estimate.tokens:,} tokens, for {estimate.embedder} {where}"
+    warnings += [now.reason if report.trouble in now.reason else report.trouble] if report.trouble else []
+    line: list[Part] = [(done, "yellow" if report.trouble else "green"), (f"  in {seconds:.1f} s", "dim")]
+    return Answer(facts, [line], warnings=warnings, failed=bool(report.trouble))
 
 
 # -- stats, inspect and config

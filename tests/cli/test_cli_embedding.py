@@ -30,34 +30,6 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingService]:
         yield running
 
 
-def test_a_dry_run_says_how_much_would_be_sent_and_sends_nothing(run: Run, vault: Path, far: EmbeddingService) -> None:
-    (vault / "secret.md").write_text("---\nprivate: true\n---\n" + "Nobody is to read this. " * 100)
-    shown = run("index", "--dry-run", "--json").json
-    assert shown["embedder"].startswith("openai/tiny") and shown["remote"] is True
-    assert (shown["notes"], shown["kept"]) == (3, 0)
-    assert shown["texts"] >= 3 and 30 < shown["tokens"] < 200
-    ran = run("index", "--dry-run")
-    assert f"{shown['texts']} texts of 3 notes, about {shown['tokens']} tokens" in ran.out
-    assert "over the network" in ran.out
-    assert far.asked == []
-    assert "3 embedded" in run("index").out
-    assert "Nothing for openai/tiny" in run("index", "--dry-run").out
-    assert "more had their vectors made before" in run("index", "--rebuild", "--dry-run").out
-    assert b"Nobody is to read this" not in far.received
-
-
-def test_where_nobody_can_be_asked_much_is_not_sent_without_yes(
-    run: Run, far: EmbeddingService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SIMPLEMEM_EMBED_MAX_TOKENS_UNASKED", "10")
-    ran = run("index")
-    assert ran.code == 1 and "this would send" in ran.err and "--yes" in ran.err
-    assert run("search", "launch").code == 0 and run("context", "launch").code == 0
-    assert far.asked == []
-    ran = run("index", "--yes")
-    assert ran.code == 0 and len(far.asked) == 1
-
-
 def test_an_embedder_that_fails_is_told_and_words_are_in_step(run: Run, far: EmbeddingService) -> None:
     far.always = failing(401, "this key is not known")
     ran = run("index")
