@@ -128,10 +128,7 @@ def client_called(name: str) -> Client:
 
 def server_command(vault: Path, more: Sequence[str] = ()) -> list[str]:
     """The command that starts this server, with absolute paths."""
-    return [*_program(), "serve", "--vault", str(vault.absolute()), *more]
-
-
-def _program() -> list[str]:
     beside = Path(sys.executable).with_name("simplemem.exe" if os.name == "nt" else "simplemem")
     found = str(beside) if beside.is_file() else shutil.which("simplemem")
-    return [os.path.abspath(found)] if found else [sys.executable, "-m", "simplemem"]
+    program = [os.path.abspath(found)] if found else [sys.executable, "-m", "simplemem"]
+    return [*program, "serve", "--vault", str(vault.absolute()), *more]

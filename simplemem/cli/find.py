@@ -19,7 +19,7 @@ from simplemem.note.words import counted
 if TYPE_CHECKING:
     from simplemem.cli.output import Screen
     from simplemem.cli.text import Part
-    from simplemem.memory import Backlink, Filter, Found, Hit, IndexState, Memory, Pack, Page
+    from simplemem.memory import Filter, Found, Hit, IndexState, Pack, Page
 
 commands = typer.Typer()
 _PANEL = "Find and read"
@@ -85,8 +85,12 @@ def _found(found: Found, screen: Screen) -> None:
             screen.warn(found.degraded)
         if found.mode != "text":
             _warn_unless_ready(found.index, found.degraded, screen)
-    if found.why is not None:
-        _why(found.why, screen)
+    if (why := found.why) is not None:
+        screen.say((why["name"], "bold cyan"), "  ", (why["because"], "green" if why["verdict"] == "hit" else "yellow"))
+        if why["hint"]:
+            screen.say("    ", why["hint"])
+        if why.get("matched") or why.get("missing"):
+            screen.say("    ", (_held_and_missing(why), "dim"))
 
 
 def _hit(rank: int, hit: Hit, query: str, screen: Screen) -> None:
@@ -120,16 +124,6 @@ def _held_and_missing(why: Mapping[str, Any]) -> str:
     """`holds launch, budget · lacks quetzal`."""
     held, lacking = ", ".join(why["matched"]), ", ".join(why["missing"])
     return " · ".join([f"holds {held}" if held else "holds no word of it", *([f"lacks {lacking}"] if lacking else [])])
-
-
-def _why(why: Mapping[str, Any], screen: Screen) -> None:
-    """Where a named note is, or why it is not there."""
-    style = "green" if why["verdict"] == "hit" else "yellow"
-    screen.say((why["name"], "bold cyan"), "  ", (why["because"], style))
-    if why["hint"]:
-        screen.say("    ", why["hint"])
-    if why.get("matched") or why.get("missing"):
-        screen.say("    ", (_held_and_missing(why), "dim"))
 
 
 def _explained(explain: Mapping[str, Any], screen: Screen) -> None:
@@ -226,18 +220,15 @@ def show(
     with opened(vault) as store:
         memory = store.read(name, section=section, version=version, at=at)
     if links:
-        return Answer(memory.as_dict(), lines=_links(memory) or [["No links."]])
+        lines: list[list[Part]] = []
+        for link in memory.links:
+            target = (link.target, "cyan" if link.resolved else "yellow")
+            state = f"{'' if link.resolved else '  unresolved'}{'  ambiguous' if link.ambiguous else ''}"
+            lines.append([("links to     ", "dim"), target, (f"  line {link.line}", "dim"), (state, "yellow")])
+        lines += [[("linked from  ", "dim"), (name, "cyan")] for name in memory.backlinks]
+        return Answer(memory.as_dict(), lines=lines or [["No links."]])
     warnings = [memory.problem] if memory.problem else []
     return Answer(memory.as_dict(), text=memory.content if section else memory.text, warnings=warnings)
-
-
-def _links(memory: Memory) -> list[list[Part]]:
-    lines: list[list[Part]] = []
-    for link in memory.links:
-        target = (link.target, "cyan" if link.resolved else "yellow")
-        state = f"{'' if link.resolved else '  unresolved'}{'  ambiguous' if link.ambiguous else ''}"
-        lines.append([("links to     ", "dim"), target, (f"  line {link.line}", "dim"), (state, "yellow")])
-    return lines + [[("linked from  ", "dim"), (name, "cyan")] for name in memory.backlinks]
 
 
 # -- backlinks
@@ -261,15 +252,13 @@ def backlinks(
     with opened(vault, embed="semantic" in kinds) as store:
         resolved = store.resolve(name)
         items = store.backlinks(resolved, query=query, limit=limit, kinds=kinds)
-    lines = [line for item in items for line in _backlink(item)]
+    lines: list[list[Part]] = []
+    for item in items:
+        place = f"{item.form}, line {item.line}" if item.kind == "link" else f"alike {item.score:.2f}"
+        lines.append([(item.name, "bold cyan"), (f"  {place}", "dim")])
+        lines += [["    ", one_line(item.snippet)]] if item.snippet else []
     facts = {"name": resolved, "items": [item.as_dict() for item in items]}
     return Answer(facts, lines or [["Nothing links here, and nothing is like it."]])
-
-
-def _backlink(item: Backlink) -> list[list[Part]]:
-    place = f"{item.form}, line {item.line}" if item.kind == "link" else f"alike {item.score:.2f}"
-    lines: list[list[Part]] = [[(item.name, "bold cyan"), (f"  {place}", "dim")]]
-    return lines + ([["    ", one_line(item.snippet)]] if item.snippet else [])
 
 
 # -- context
