@@ -12,7 +12,6 @@ keeps it); without them ours is measured alone. Exits with 1 when the import is 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import statistics
 import sys
@@ -28,6 +27,7 @@ from bench.conversation import Conversation, failure_in, serve
 from bench.peers import installed
 from simplemem.config import Settings
 from simplemem.kinds.graph.graph import KnowledgeGraph, graph_of
+from simplemem.kinds.graph.jsonl import written
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.store import Draft, EnhancedStore
 
@@ -43,35 +43,14 @@ def name_of(number: int) -> str:
 
 def made(count: int) -> Graph:
     """The same graph every time: three observations an entity, one relation from each."""
-    entities = tuple(
-        Entity(
-            name_of(number),
-            f"type {number % 17}",
-            tuple(
-                Observation(f"{WORDS[(number * k) % len(WORDS)]} fact {number * 31 + k} of {WORDS[(number + k) % 11]}")
-                for k in (1, 2, 3)
-            ),
-        )
-        for number in range(count)
-    )
-    relations = tuple(
-        Relation(name_of(number), ("uses", "depends on", "knows")[number % 3], name_of((number * 7 + 1) % count))
-        for number in range(count)
-    )
-    return Graph(entities, relations)
 
+    def fact(number: int, k: int) -> Observation:
+        return Observation(f"{WORDS[(number * k) % len(WORDS)]} fact {number * 31 + k} of {WORDS[(number + k) % 11]}")
 
-def as_lines(graph: Graph) -> str:
-    """A graph in the file of the other server."""
-    lines: list[dict[str, Any]] = [
-        {"type": "entity", "name": each.name, "entityType": each.type, "observations": each.texts}
-        for each in graph.entities
-    ]
-    lines += [
-        {"type": "relation", "from": each.source, "to": each.target, "relationType": each.type}
-        for each in graph.relations
-    ]
-    return "\n".join(json.dumps(line) for line in lines)
+    numbers, kinds = range(count), ("uses", "depends on", "knows")
+    entities = (Entity(name_of(n), f"type {n % 17}", tuple(fact(n, k) for k in (1, 2, 3))) for n in numbers)
+    relations = (Relation(name_of(n), kinds[n % 3], name_of((n * 7 + 1) % count)) for n in numbers)
+    return Graph(tuple(entities), tuple(relations))
 
 
 CALLS: dict[str, Callable[[int, int], tuple[str, dict[str, Any]]]] = {
@@ -162,22 +141,15 @@ def main() -> int:
         vault = Path(room) / "vault"
         right = taken_in(graph, vault)
         entities, notes = batch_ratio(vault)
-        print(
-            f"a hundred entities made together: {entities:.0f} ms CPU; a hundred notes in one step: {notes:.0f};"
-            f" ratio {entities / notes:.2f}"
-        )
+        print(f"a hundred entities together: {entities:.0f} ms CPU, notes: {notes:.0f}, ratio {entities / notes:.2f}")
         with EnhancedStore(vault) as store:
             store.sync()  # its vectors as well, so that no server makes them while it is measured
-        columns = {
-            "simplemem": measured(serve(vault, "--profile", "server-memory"), {}, given.entities, given.times),
-        }
-        found = None
-        if shutil.which("node"):
-            found = installed((given.folder or Path(room) / "npm").absolute())
+        columns = {"simplemem": measured(serve(vault, "--profile", "server-memory"), {}, given.entities, given.times)}
+        found = installed((given.folder or Path(room) / "npm").absolute()) if shutil.which("node") else None
         if found is not None:
             program, version = found
             file = Path(room) / "memory.jsonl"
-            file.write_text(as_lines(graph))
+            file.write_text(written(graph))
             env = {"MEMORY_FILE_PATH": str(file)}
             columns[f"server-memory {version}"] = measured(["node", str(program)], env, given.entities, given.times)
         else:

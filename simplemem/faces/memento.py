@@ -38,7 +38,7 @@ Moment = Annotated[float, about("Milliseconds since 1970")]
 _AT: Final = "at"  # when a relation or an observation was last said to be so
 _SINCE: Final = "created"
 _REST: Final = "metadata"
-_WEIGHTS: Final = {"strength", "confidence"}
+_WEIGHTS: Final = ("strength", "confidence")
 _NAMESPACE: Final = uuid.UUID("6f0f7f4e-5c1b-5a52-9d0e-2d6f2b1a7c11")
 _MANNER: Final = RULES.manner
 
@@ -59,7 +59,7 @@ class _Weighed(GraphArguments):
         replaced."""
         kept = before or {}
         found = {key: kept[key] for key in _WEIGHTS if key in kept}
-        found |= self.model_dump(include=_WEIGHTS, exclude_none=True)
+        found |= self.model_dump(include={*_WEIGHTS}, exclude_none=True)
         if metadata := _metadata(kept) if self.metadata is None else self.metadata:
             found[_REST] = metadata
         if found:
@@ -189,11 +189,9 @@ def get_decayed_graph(
     factor = 0.5 if decay_factor is None else decay_factor
     if not 0 < factor <= 1:
         raise Invalid(f"decay_factor is over 0 and at most 1: what is left of a confidence after {HALF_LIFE.days} days")
-    changed = {entity.name: _time(entity.modified) for entity in found.entities}
-    relations = tuple(
-        decayed(each, _time(each.attributes.get(_AT)) or changed.get(each.source) or now, now, factor)
-        for each in found.relations
-    )
+    changed = {entity.name: _time(entity.modified) or now for entity in found.entities}
+    faded = [(each, _time(each.attributes.get(_AT)) or changed.get(each.source, now)) for each in found.relations]
+    relations = tuple(decayed(each, said, now, factor) for each, said in faded)
     decay = {"enabled": True, "halfLifeDays": HALF_LIFE.days, "minConfidence": FLOOR, "decayFactor": factor}
     shown = _graph(store, Graph(found.entities, relations), began)
     return Reply(pretty(shown | {"diagnostics": {"decay_info": decay}}))
@@ -216,24 +214,23 @@ def semantic_search(
     """Find entities by meaning, or by meaning and words together, best first with their scores"""
     # A similarity is that of its database, (1 + cosine) / 2, so that a threshold means what it meant there. An entity is
     # found when its similarity or its score reaches it. Without vectors words are searched alone.
-    began, whole = datetime.now(UTC), graph.read()
-    types = {each.casefold() for each in entity_types or ()}
-    wanted = {each.path: each for each in whole.entities if not types or each.type.casefold() in types}
+    began, types = datetime.now(UTC), {each.casefold() for each in entity_types or ()}
+    wanted = {each.path: each for each in graph.read().entities if not types or each.type.casefold() in types}
     alike = store.bench.likeness(query, wanted.keys())
     weight = 0.0 if alike.missing else semantic_weight if hybrid_search else 1.0
-    found: list[tuple[float, str, Data]] = []
+    found: list[tuple[float, Entity, Data]] = []
     for path in alike.words if alike.missing else alike.meaning:
         words, similarity = alike.words.get(path, 0.0), (1 + alike.meaning.get(path, -1.0)) / 2
         score = weight * similarity + (1 - weight) * words
         if alike.missing or max(similarity, score) >= min_similarity:
-            parts = {"name": wanted[path].name, "score": round(score, 4)}
-            parts |= {} if alike.missing else {"similarity": round(similarity, 4)}
-            found.append((score, path, parts | ({"keyword": round(words, 4)} if weight < 1 else {})))
+            parts = {"score": score} | ({} if alike.missing else {"similarity": similarity})
+            found.append((score, wanted[path], parts | ({"keyword": words} if weight < 1 else {})))
     best = sorted(found, key=lambda each: -each[0])[: int(limit)]
-    entities = tuple(wanted[path] for _, path, _ in best)
-    names = {entity.name for entity in entities}
-    relations = tuple(each for each in whole.relations if each.source in names or each.target in names)
-    shown = _graph(store, Graph(entities, relations), began) | {"scores": [parts for _, _, parts in best]}
+    entities = tuple(entity for _, entity, _ in best)
+    shown = _graph(store, Graph(entities, graph.open(each.name for each in entities).relations), began)
+    shown["scores"] = [
+        {"name": entity.name} | {key: round(part, 4) for key, part in parts.items()} for _, entity, parts in best
+    ]
     why = {"diagnostics": {"searched": "words", "why": alike.missing}} if alike.missing else {}
     return Reply(pretty(shown | why))
 
@@ -253,24 +250,22 @@ def _graph(store: EnhancedStore | None, graph: Graph, began: datetime) -> Data:
     for entity in graph.entities:
         count, who = changes.get(entity.path, (1, ""))
         last = changed[entity.name] = _time(entity.modified) or _time(entity.created)
-        times = {"createdAt": _milliseconds(_time(entity.created) or last), "updatedAt": _milliseconds(last)}
-        valid = {"validFrom": times["updatedAt"], "validTo": None, "changedBy": who or None}
-        entities.append(entity.as_dict() | {"id": _id(entity.name), "version": count} | times | valid)
-    return {
-        "entities": entities,
-        "relations": [_relation(each, changed.get(each.source)) for each in graph.relations],
-        "total": len(entities),
-        "timeTaken": max(0, int((datetime.now(UTC) - began).total_seconds() * 1000)),
-    }
+        made, updated = _milliseconds(_time(entity.created) or last), _milliseconds(last)
+        times = {"createdAt": made, "updatedAt": updated, "validFrom": updated, "validTo": None}
+        facts = {"id": _id(entity.name), "version": count, **times, "changedBy": who or None}
+        entities.append(entity.as_dict() | facts)
+    took = max(0, int((datetime.now(UTC) - began).total_seconds() * 1000))
+    relations = [_relation(each, changed.get(each.source)) for each in graph.relations]
+    return {"entities": entities, "relations": relations, "total": len(entities), "timeTaken": took}
 
 
 def _relation(relation: Relation, page: datetime | None) -> Data:
     """A relation. `page` is when its note was changed, for one that tells no time."""
-    kept = {key: relation.attributes[key] for key in ("strength", "confidence") if key in relation.attributes}
-    last = _time(relation.attributes.get(_AT)) or page
-    times = {"createdAt": _time(relation.attributes.get(_SINCE)) or last, "updatedAt": last}
-    metadata = {key: _milliseconds(at) for key, at in times.items() if at is not None}
-    return relation.as_dict() | kept | {"metadata": metadata | _metadata(relation.attributes)}
+    told = relation.attributes
+    last = _time(told.get(_AT)) or page
+    times = {"createdAt": _time(told.get(_SINCE)) or last, "updatedAt": last}
+    metadata = {key: _milliseconds(at) for key, at in times.items() if at is not None} | _metadata(told)
+    return relation.as_dict() | {key: told[key] for key in _WEIGHTS if key in told} | {"metadata": metadata}
 
 
 def _id(name: str) -> str:

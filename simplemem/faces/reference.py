@@ -18,14 +18,6 @@ if TYPE_CHECKING:
 _REMEMBERED = 200  # changes looked through for a memory that had the name
 
 
-def to_change(store: EnhancedStore, name: str) -> str:
-    """The memory to be changed. NotFound says what became of it, though another may have the name for a title."""
-    found = resolved(store, name)
-    if not _is_called(found, name) and (gone := what_became_of(store, name)):
-        raise _gone(gone, f"{found} has that title or alias. Give its name if it is meant.", found)
-    return found
-
-
 def resolved(store: EnhancedStore, name: str) -> str:
     """The memory of that name, title or alias. NotFound says what became of it."""
     try:
@@ -33,8 +25,15 @@ def resolved(store: EnhancedStore, name: str) -> str:
     except NotFound:
         if (gone := what_became_of(store, name)) is None:
             raise
-        back = "" if gone.new_name else f'undo_change(version="{gone.version}") brings it back.'
-        raise _gone(gone, back) from None
+        raise _gone(gone, "" if gone.new_name else f'undo_change(version="{gone.version}") brings it back.') from None
+
+
+def to_change(store: EnhancedStore, name: str) -> str:
+    """The memory to be changed. NotFound says what became of it, though another may have the name for a title."""
+    found = resolved(store, name)
+    if not _is_called(found, name) and (gone := what_became_of(store, name)):
+        raise _gone(gone, f"{found} has that title or alias. Give its name if it is meant.", found)
+    return found
 
 
 def _gone(gone: HistoryEntry, hint: str, *others: str) -> NotFound:
@@ -61,5 +60,4 @@ def whole_hash(store: EnhancedStore, name: str, sha256: str | None) -> str | Non
 
 def _is_called(name: str, wanted: str) -> bool:
     """By its whole name, or by the last part of it."""
-    key = compare_key(clean_reference(wanted))
-    return key in (compare_key(name), compare_key(name.rsplit("/", 1)[-1]))
+    return compare_key(clean_reference(wanted)) in (compare_key(name), compare_key(name.rsplit("/", 1)[-1]))

@@ -63,14 +63,14 @@ Results = TypedDict("Results", {"results": list[Added]})
 Done = TypedDict("Done", {"success": bool, "message": str})
 
 
-def _as_json(verb: str, data: Data, *_: object) -> Reply[Any]:
+def _as_json(verb: str, data: Data) -> Reply[Any]:
     """Answers as that server gives them: JSON as text, or a sentence that is always the same."""
     begins, what = verb.split("_", 1)
     if begins == "delete":
         message = f"{what.capitalize()} deleted successfully"
         return Reply(message, {"success": True, "message": message})
     if begins in ("create", "add"):
-        key = next(each for each in ("entities", "relations", "results") if each in data)
+        key = next(iter(data))
         return Reply(pretty(data[key]), {key: data[key]})
     return Reply(pretty(data), data)
 
@@ -80,12 +80,10 @@ def graph_text(graph: KnowledgeGraph) -> str:
     return pretty(graph.read().as_dict())
 
 
-_ANSWERS = {"entities": Reply[Entities], "relations": Reply[Relations], "observations": Reply[Results]}
-HINTS: Final[dict[str, dict[str, Any]]] = {
-    verb.__name__: {
-        "return": Reply[Done] if verb.__name__.startswith("delete") else _ANSWERS[verb.__name__.split("_")[1]]
-    }
-    for verb in verbs.VERBS[:6]
+HINTS: Final[dict[str, dict[str, Any]]] = {verb.__name__: {"return": Reply[Done]} for verb in verbs.VERBS[3:6]} | {
+    "create_entities": {"return": Reply[Entities]},
+    "create_relations": {"return": Reply[Relations]},
+    "add_observations": {"return": Reply[Results]},
 }
 RULES: Final = Rules(_as_json, JsonText(), is_reference=True, hints=HINTS)
 TOOLS: tuple[Tool, ...] = verbs.graph_tools(RULES, *verbs.VERBS)

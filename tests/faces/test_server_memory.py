@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,23 +119,3 @@ def test_what_else_is_sent_is_dropped_and_a_list_may_come_as_json(contract: Cont
     sent = json.dumps([{**entity("A", "t", "o"), "id": 7}])
     assert ask.json("create_entities", entities=sent, more=True) == [entity("A", "t", "o")]
     assert ask.json("read_graph", random_string="x")["entities"] == [entity("A", "t", "o")]
-
-
-ODD = ["", " ", "a/b", "../up", "CON", ".hidden", "a\nb", "nul\x00", "half \ud800"]
-ODD += ["🧠", "n" * 5000, "[[x]]", "true", "alice", "Alice"]
-
-
-def test_any_string_is_a_name_a_type_and_an_observation(contract: Contract, vault: Path) -> None:
-    ask = contract()
-    every = [entity(name, f"type {name}", name, f"said {name}") for name in ODD]
-    assert ask.json("create_entities", entities=every) == every
-    around = [relation(one, other, f"to {other}") for one, other in zip(ODD, ODD[1:] + ODD[:1], strict=True)]
-    assert ask.json("create_relations", relations=around) == around
-    ask.close()
-    again = contract()
-    assert again.json("read_graph")["entities"] == every
-    assert sorted(map(str, again.json("read_graph")["relations"])) == sorted(map(str, around))
-    assert all(names(again.json("open_nodes", names=[name])) == [name] for name in ODD)
-    assert {each.parent.name for each in vault.rglob("*.md") if ".simplemem" not in each.parts} == {"graph"}
-    assert again("delete_entities", entityNames=ODD).text == "Entities deleted successfully"
-    assert again.json("read_graph") == {"entities": [], "relations": []}

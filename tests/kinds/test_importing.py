@@ -131,29 +131,19 @@ def test_what_was_written_is_read_as_it_was(graph: Graph) -> None:
 
 
 def test_lines_of_other_programs_are_read_and_broken_ones_are_told() -> None:
-    lines = [
-        b"\xef\xbb\xbf"
-        + json.dumps({"type": "entity", "name": "A", "entityType": "t", "observations": ["1"]}).encode(),
-        b"",
-        b"  \r",
-        b'{"type":"entity","name":"B","entityType":"t","observations":null,"id":7}\r',
-        b'{"type":"entity","name":"C","entityType":"t"}',
-        b'{"type":"entity","name":"D","entityType":"t","observations":"x"}',
-        b'{"type":"entity","name":"E","entityType":"t","observations":[1]}',
-        b'{"type":"entity","name":1,"entityType":"t","observations":[]}',
-        b'{"type":"relation","from":"A","to":"B"}',
-        b'{"type":"relation","from":"A","to":"B","relationType":"r"}',
-        b'{"type":"note"}',
-        b"[]",
-        b'{"type":"entity","na',
-        b"\xff",
-    ]
-    graph, broken = read(b"\n".join(lines))
-    assert [entity.name for entity in graph.entities] == ["A", "B", "C"]
-    assert [relation.key for relation in graph.relations] == [("A", "r", "B")]
-    assert [each.line for each in broken] == [6, 7, 8, 9, 11, 12, 13, 14]
-    assert {each.why for each in broken[:-2]} == {"it is neither an entity nor a relation"}
-    assert {each.why for each in broken[-2:]} == {"it is not JSON"}
+    entity = '{"type":"entity","name":"A","entityType":"t"'
+    right = [f'{entity},"observations":["1"]}}', f'{entity},"observations":null,"id":7}}\r', f"{entity}}}", "", "  \r"]
+    relation = '{"type":"relation","from":"A","to":"B"'
+    odd = [f'{entity},"observations":"x"}}', f'{entity},"observations":[1]}}', f"{relation}}}", '{"type":"note"}', "[]"]
+    lines = [*right, f'{relation},"relationType":"r"}}', *odd, '{"type":"entity","na']
+    graph, broken = read(b"\xef\xbb\xbf" + "\n".join(lines).encode() + b"\n\xff")
+    assert ([each.name for each in graph.entities], [each.key for each in graph.relations]) == (
+        ["A"],
+        [("A", "r", "B")],
+    )
+    assert [each.line for each in broken] == list(range(7, 14))
+    assert {each.why for each in broken[:5]} == {"it is neither an entity nor a relation"}
+    assert {each.why for each in broken[5:]} == {"it is not JSON"}
 
 
 def test_one_name_twice_is_one_entity_that_says_all_of_it_and_a_relation_twice_is_one() -> None:

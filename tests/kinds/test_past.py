@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.past import decayed, entity_history, graph_at, relation_history
+from simplemem.kinds.graph.past import entity_history, graph_at, relation_history
 from simplemem.kinds.graph.values import Entity, Observation, Relation
 from simplemem.store import EnhancedStore
 
@@ -111,24 +111,3 @@ def test_links_of_then_mean_what_the_files_of_then_were(store: EnhancedStore) ->
     assert [each.path for each in then.entities] == ["graph/A.md", "graph/B.md", "notes/B.md"]
     assert [each.type for each in then.relations] == ["knows", "likes", "fears"]
     assert {each.key for each in then.relations} == {each.key for each in before.relations}
-
-
-# -- confidence that fades
-
-NOW = datetime(2026, 11, 22, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("confidence", "days", "left"),
-    [
-        (1.0, 0, 1.0), (1.0, 30, 0.5), (0.8, 60, 0.2), (1.0, 15, 2**-0.5), (0.8, 3000, 0.1), (0.05, 30, 0.05),
-        (0.0, 9, 0.0), (1.0, -30, 1.0),
-    ],
-)  # fmt: skip
-def test_confidence_halves_every_thirty_days_down_to_a_tenth_and_never_grows(
-    confidence: float, days: int, left: float
-) -> None:
-    kept = {"strength": 1.0, "since": "2020"}
-    relation = Relation("a", "r", "b", {**kept, "confidence": confidence})
-    found = decayed(relation, NOW - timedelta(days=days), NOW).attributes
-    assert found == {**kept, "confidence": pytest.approx(left)}
