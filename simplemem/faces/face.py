@@ -236,6 +236,12 @@ def tool(title: str, **more: Any) -> Callable[[Callable[..., Reply[Any]]], Tool]
     return made
 
 
+def words_for_models(name: str) -> str:
+    """A text of `instructions/`, a paragraph a line: the lines of the file are for people."""
+    text = (Path(__file__).parent / "instructions" / f"{name}.md").read_text(encoding="utf-8")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")) + "\n"
+
+
 @dataclass(frozen=True, slots=True)
 class Face:
     """One kind of server: which tools it shows, and what else a client knows it by. A profile is one of these.
@@ -249,12 +255,16 @@ class Face:
     name: str
     title: str
     toolsets: tuple[str, ...]
-    instructions: str = ""
     known_as: tuple[str, str] | None = None
     vault: str = ""
     vault_env: str = ""
     file_env: str = ""
     settings_for: Callable[[Path, Mapping[str, str], Path | None], Data] | None = None
+
+    @property
+    def instructions(self) -> str:
+        """How to use it well, told to a model when it connects. The graph memory servers tell nothing."""
+        return "" if self.known_as else words_for_models(self.name)
 
     def folder(self, env: Mapping[str, str]) -> Path | None:
         """The folder it works in when none is named: its own, or the one beside that server's file, called as that is

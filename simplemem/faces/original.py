@@ -9,7 +9,7 @@ answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 _HITS = 5
 _DEFAULT_LENGTH = 2500
-_SET_BY_US = frozenset({"created", "modified"})
+_SET_BY_US = ("created", "modified")
+_DEMANDED = {"title": str, "description": str, "tags": (dict, list, str)}
 _PARSED = 100_000
 """Characters beyond which a text is not taken apart: it is too long for any limit that is meant."""
 
@@ -57,32 +58,26 @@ def update_memory(
     kept = _checked(store, metadata, content)
     memory = store.read(to_change(store, name))
     # What is not given again is taken away by the merge: keys and tags.
-    given = {str(key).casefold(): key for key in kept}
-    gone = {key: None for key in memory.frontmatter if str(key).casefold() not in given.keys() | _SET_BY_US}
-    tags = kept[given["tags"]]
-    old = {tag: None for tag in memory.tag_map if tag.casefold() not in {str(each).casefold() for each in tags}}
-    whole = gone | kept | {given["tags"]: old | tags}
+    keys, tags = ({each.casefold() for each in some} for some in (kept, kept["tags"]))
+    gone = {key: None for key in memory.frontmatter if key.casefold() not in keys | set(_SET_BY_US)}
+    untagged = {tag: None for tag in memory.tag_map if tag.casefold() not in tags}
+    whole = gone | kept | {"tags": untagged | kept["tags"]}
     return _written(store.update(memory.name, content=content, metadata=whole, **caller), "updated")
 
 
-def _checked(store: EnhancedStore, given: dict[str, Any], content: str) -> dict[str, Any]:
+def _checked(store: EnhancedStore, metadata: dict[str, Any], content: str) -> dict[str, Any]:
     """The metadata with what the original demands of it; its dates are ours to set. SM-16: what counts of a text is what
     a reader reads, without marks, code and HTML."""
-    keys = {str(key).lower(): key for key in given}
-    missing = [key for key in ("title", "description", "tags") if key not in keys or given[keys[key]] is None]
-    if missing:
+    given = {key.lower() if key.lower() in _DEMANDED else key: value for key, value in metadata.items()}
+    if lacking := [key for key, kinds in _DEMANDED.items() if not isinstance(given.get(key), kinds)]:
         hint = 'E.g. {"title": "…", "description": "…", "tags": {"todo": true}}.'
-        raise Invalid(f"metadata lacks {', '.join(missing)}.", hint=hint)
-    for key in ("title", "description"):
-        if not isinstance(given[keys[key]], str):
-            raise Invalid(f"metadata.{key} is text.")
+        raise Invalid(f"metadata needs {', '.join(lacking)}.", hint=hint)
     most = _longest(store)
     if 0 < most < len(content) and (length := plain_length(content)) > most:
         hint = "Split it into several memories that link to each other."
         raise TooLong(f"The memory has {length} characters of plain text; {most} are allowed.", hint=hint)
-    tags = given[keys["tags"]]
-    kept = {key: value for key, value in given.items() if str(key).lower() not in _SET_BY_US}
-    return kept | {keys["tags"]: {} if tags in ("", [], {}) else parse_tag_request(tags)}
+    kept = {key: value for key, value in given.items() if key.lower() not in _SET_BY_US}
+    return kept | {"tags": parse_tag_request(given["tags"] or {})}
 
 
 def _longest(store: EnhancedStore) -> int:
@@ -113,15 +108,13 @@ def change_tag(
         raise Invalid("No tags were given.", hint='E.g. {"status": "done", "todo": null}.')
     before = store.read(to_change(store, name))
     saved = store.change_tags(before.name, tags, **caller)
-    had = {key.casefold(): value for key, value in before.tag_map.items()}
-    has = {key.casefold(): value for key, value in saved.tag_map.items()}
+    had, has = ({key.casefold(): tags[key] for key in tags} for tags in (before.tag_map, saved.tag_map))
     lines = [f"Tags of memory '{line(saved.name)}':"]
     for key, value in parse_tag_request(tags).items():
         old, new = had.get(key.casefold()), has.get(key.casefold())
+        became = f"set to {_value(new)}" if old in (None, new) else f"changed from {_value(old)} to {_value(new)}"
         if value is None:
             became = f"removed (was {_value(old)})" if old is not None else "already absent"
-        else:
-            became = f"set to {_value(new)}" if old in (None, new) else f"changed from {_value(old)} to {_value(new)}"
         lines.append(f"- {line(key)}: {became}")
     return Reply("\n".join(lines) + "\n")
 
@@ -250,22 +243,18 @@ def plain_length(text: str) -> int:
     from markdown_it import MarkdownIt
 
     parsed = MarkdownIt("commonmark", {"maxNesting": 40}).parse(text)
-    inlines = [token.children or [] for token in parsed if token.type == "inline"]
-    read = [
-        child for row in inlines for child in row if child.type in ("text", "code_inline", "softbreak", "hardbreak")
-    ]
-    return sum(1 if child.type.endswith("break") else len(child.content) for child in read) + max(0, len(inlines) - 1)
+    blocks = [token.children or [] for token in parsed if token.type == "inline"]
+    read = "".join(
+        " " if each.type.endswith("break") else each.content if each.type in ("text", "code_inline") else ""
+        for block in blocks
+        for each in block
+    )
+    return len(read) + max(0, len(blocks) - 1)
 
 
 TOOLS = (
-    create_memory,
-    read_memory,
-    update_memory,
-    delete_memory,
-    list_memories,
-    search_memories,
-    get_backlinks,
-    change_tag,
+    *(create_memory, read_memory, update_memory, delete_memory),
+    *(list_memories, search_memories, get_backlinks, change_tag),
 )
 
 
@@ -277,28 +266,20 @@ def original_settings(folder: Path, env: Mapping[str, str], named: Path | None =
     or opens anything."""
     import tomllib
 
-    own = env.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    bases = [str(folder / ".config"), own, *env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")]
+    own = env.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    bases = [folder / ".config", own, *env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")]
     places = [folder / "config.toml", *(Path(base) / "simplemem" / "config.toml" for base in bases if base)]
-    for path in [folder / named] if named else places:
-        try:
-            table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        except OSError as error:
-            if named:
-                raise Unavailable(f"the settings {path} cannot be read: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise Invalid(f"{path} is not valid TOML: {error}") from error
-        else:
-            return {
-                key: value for key, value in _taken(table) if not env.get(f"SIMPLEMEM_{key}".replace(".", "_").upper())
-            }
-    return {}
-
-
-def _taken(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key in ("max_memory_length", "voyage_ai.api_key", "voyage_ai.model", "voyage_ai.rerank_model"):
-        value: Any = table
-        for part in key.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
-        if value is not None:
-            yield key, value
+    path = folder / named if named else next(filter(Path.is_file, places), None)
+    if path is None:
+        return {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise Unavailable(f"the settings {path} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # of TOML, or of UTF-8
+        raise Invalid(f"{path} is not valid TOML: {error}") from error
+    voyage = table["voyage_ai"] if isinstance(table.get("voyage_ai"), dict) else {}
+    said = {"max_memory_length": table.get("max_memory_length")}
+    said |= {f"voyage_ai.{key}": voyage.get(key) for key in ("api_key", "model", "rerank_model")}
+    by_env = {key for key in said if env.get(f"SIMPLEMEM_{key}".replace(".", "_").upper())}
+    return {key: value for key, value in said.items() if value is not None and key not in by_env}

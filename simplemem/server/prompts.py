@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from simplemem.faces.profiles import joined
+from simplemem.faces.face import words_for_models
 from simplemem.faces.render import answer, index_line, line, tags_line
 from simplemem.server.door import Door
 
@@ -20,36 +20,11 @@ Context = ServerRequestContext[Any, Any]
 
 _MOST_COMPLETIONS = 100
 
-RECALL = joined("""
-Tell me what my memories say about: {topic}
-
-Answer from the passages below and name the memory each fact is from. If they are not enough, look further
-with search_memories and read_memory. If the memories do not say it, say so.
-""")
-
-REMEMBER = joined("""
-{subject}
-
-First search the memories for its subject. If there is a memory of it, read that and update it: keep what
-is still true, and correct what is not rather than add beside it. If there is none, create one: one subject,
-a few sentences, a telling name and title, a description of one line, tags, and [[links]] to the people and
-projects it touches. Keep dates and reasons. Leave out what can be looked up elsewhere, and all secrets.
-Then tell me in one line what you wrote and where.
-""")
-
-REVIEW = joined("""
-Let us review my memories changed since {since}{tagged}.
-
-Read those that look unfinished, outdated or double. Then tell me briefly: what was decided or learnt, what
-is still open (tags like todo), what contradicts something else, and what should be merged, linked or
-archived. Change nothing before I agree.
-""")
-
 
 def recall(store: EnhancedStore, topic: str) -> str:
     """What do my memories say about a topic?"""
     pack = store.context(topic, budget_tokens=2000)
-    head = RECALL.format(topic=line(topic, 300)).strip()
+    head = words_for_models("recall").format(topic=line(topic, 300)).strip()
     head += "" if pack.text else "\n\nA first search found nothing."
     return answer(head, pack.text, index_line(pack.index, pack.degraded))
 
@@ -57,7 +32,7 @@ def recall(store: EnhancedStore, topic: str) -> str:
 def remember(_store: EnhancedStore, what: str = "") -> str:
     """Write something down as a memory, or what matters of this conversation."""
     subject = f"Remember this: {what.strip()}" if what.strip() else "Remember what matters of our conversation."
-    return REMEMBER.format(subject=subject).strip()
+    return words_for_models("remember").format(subject=subject).strip()
 
 
 def review(store: EnhancedStore, since: str = "last week", tag: str = "") -> str:
@@ -66,7 +41,7 @@ def review(store: EnhancedStore, since: str = "last week", tag: str = "") -> str
 
     page = store.list(filter=Filter.of(since=since, tags=tag or None), sort="modified", limit=40)
     tagged = f" with the tag {line(tag, 60)}" if tag else ""
-    head = REVIEW.format(since=line(since, 60), tagged=tagged).strip()
+    head = words_for_models("review").format(since=line(since, 60), tagged=tagged).strip()
     lines = [
         f"- {each.modified[:10]} **{line(each.name)}** {line(each.description or each.title, 120)} "
         f"{tags_line(each.tags)}".rstrip()
