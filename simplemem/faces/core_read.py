@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
 
@@ -20,7 +20,7 @@ from simplemem.memory import Backlink, Hit, IndexState, LinkOut, Listed
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
-    from simplemem.memory import HistoryEntry, Memory
+    from simplemem.memory import Memory
     from simplemem.store import EnhancedStore
 
 _MOST_LINKS = 100
@@ -33,6 +33,7 @@ _AN_ID = re.compile(r"v?[0-9]+|[0-9a-f]{7,64}")  # of a version, or of a commit;
 _UNSAID = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}
 """Parts of an explanation that other fields of the answer say, or nobody asks for."""
 
+_Most = Annotated[int | None, at_most(50), WithJsonSchema({"type": "integer", "minimum": 1, "default": 5}), Field(ge=1)]
 Short = TypeVar("Short", bound=Result)
 
 
@@ -71,9 +72,7 @@ def search_memories(
     store: EnhancedStore,
     where: LinkNarrowing,
     query: Annotated[str, about("a question or words; author:human|agent|any; empty: the newest")] = "",
-    limit: Annotated[
-        int | None, at_most(50), WithJsonSchema({"type": "integer", "minimum": 1, "default": 5}), Field(ge=1)
-    ] = None,
+    limit: _Most = None,
     mode: Mode = "hybrid",
     explain: Annotated[bool, about("the numbers behind each rank")] = False,
 ) -> Reply[SearchAnswer]:
@@ -96,14 +95,13 @@ def search_memories(
 
 
 def _hit_text(number: int, hit: ShortHit) -> str:
-    by = " ".join(filter(None, (render.line(" and ".join(hit.authors), 60), (hit.written or "")[:10])))
     facts = render.facts(
         ("", f"{hit.heading}, line {hit.line}" if hit.heading else f"line {hit.line}"),
         ("type", hit.type if hit.type != "memory" else ""),
         ("", render.tags_line(hit.tags, hit.more_tags)),
         ("created", (hit.created or "")[:10]),
         ("modified", hit.modified[:10]),
-        ("by", by),
+        ("by", f"{render.line(' and '.join(hit.authors), 60)} {(hit.written or '')[:10]}".strip()),
         ("score", f"{hit.score:.2f}"),
         ("sha256", hit.sha256[:12]),
         ("holds", ", ".join(hit.flags)),
@@ -180,7 +178,21 @@ def read_memory(
         next_section=page.following,
         warnings=warnings,
     )
-    return Reply(_read_text(memory, page, version, above, [each.name for each in related], warnings), shown)
+    head = f"# {render.name_of(memory.name)}\nsha256 {memory.sha256}"
+    if version:
+        head += f"\nThis is the earlier version {render.line(version)}, not what the note says now."
+    # Its headings and where it leads are its own words too: they stand between the marks with them.
+    leads = [
+        ("sections: ", [render.brief(text, 60) for _, text, _ in memory.headings] if page.count > 1 else (), 30),
+        ("links to: ", dict.fromkeys(link.target for link in memory.links), 12),
+        ("linked from: ", memory.backlinks, 12),
+        ("about the same: ", [each.name for each in related], 12),
+    ]
+    around = [label + render.listed(names, most) for label, names, most in leads if names]
+    onward = f"Page {page.number} of {page.count}. " if page.count > 1 else ""
+    onward += f'Go on with section="{page.following}".' if page.following else ""
+    whole = "\n".join([above, *around]) + "\n\n" + page.text
+    return Reply(render.answer(head, whole, onward.strip(), " ".join(warnings), flagged=True), shown)
 
 
 def _above(memory: Memory) -> str:
@@ -191,26 +203,6 @@ def _above(memory: Memory) -> str:
     rest = [item for item in memory.frontmatter.items() if item[0].casefold() not in ("title", "description", "tags")]
     said += [f"{render.line(key, 60)}: {render.line(value)}" for key, value in rest[:40] if value not in (None, "")]
     return "\n".join(said + ([f"({len(rest) - 40} more properties)"] if len(rest) > 40 else []))
-
-
-def _read_text(
-    memory: Memory, page: pages.LongPage, version: str | None, above: str, related: list[str], warnings: list[str]
-) -> str:
-    head = f"# {render.name_of(memory.name)}\nsha256 {memory.sha256}"
-    if version:
-        head += f"\nThis is the earlier version {render.line(version)}, not what the note says now."
-    # Its headings and where it leads are its own words too: they stand between the marks with them.
-    leads = [
-        ("sections: ", [render.brief(text, 60) for _, text, _ in memory.headings] if page.count > 1 else (), 30),
-        ("links to: ", dict.fromkeys(link.target for link in memory.links), 12),
-        ("linked from: ", memory.backlinks, 12),
-        ("about the same: ", related, 12),
-    ]
-    around = [label + render.listed(names, most) for label, names, most in leads if names]
-    onward = f"Page {page.number} of {page.count}. " if page.count > 1 else ""
-    onward += f'Go on with section="{page.following}".' if page.following else ""
-    whole = "\n".join([above, *around]) + "\n\n" + page.text
-    return render.answer(head, whole, onward.strip(), " ".join(warnings), flagged=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,24 +227,21 @@ def list_memories(
     while True:
         page = store.list(filter=where.filter(), sort=sort, limit=limit, cursor=cursor)
         items = [_short(ListedShort, item, **_SIZES) for item in page.items]
-        shown: Any = [item.as_dict() for item in items]
-        tokens = count_tokens(json.dumps(shown, ensure_ascii=False))
+        tokens = count_tokens(json.dumps([item.as_dict() for item in items], ensure_ascii=False))
         if tokens <= _MOST_TOKENS or len(items) <= 1:
             break
         limit = max(1, len(items) * _MOST_TOKENS // (tokens + 1))  # a shorter page; its cursor goes on from there
     head = f"# {render.counted(page.total, 'memory', 'memories')}"
     head += f", {len(items)} of them here" if len(items) < page.total else ""
     onward = f'There are more: cursor="{page.next_cursor}".' if page.next_cursor else ""
-    text = render.answer(head, "\n".join(map(_listed_line, items)), onward, render.index_line(page.index))
-    return Reply(text, MemoryList(items=shown, next_cursor=page.next_cursor, total=page.total, index=page.index))
-
-
-def _listed_line(item: Listed) -> str:
-    title = item.title if item.title != item.name.rsplit("/", 1)[-1] else ""
-    kind = item.type if item.type != "memory" else ""
-    broken = "its header cannot be read" if item.problem else ""
-    said = (title, item.description, kind, render.tags_line(item.tags), item.modified[:10], broken)
-    return f"- **{render.name_of(item.name)}** {render.facts(*(('', each) for each in said))}"
+    lines = []
+    for item in items:
+        title = item.title if item.title != item.name.rsplit("/", 1)[-1] else ""
+        kind, broken = item.type if item.type != "memory" else "", "its header cannot be read" if item.problem else ""
+        said = (title, item.description, kind, render.tags_line(item.tags), item.modified[:10], broken)
+        lines.append(f"- **{render.name_of(item.name)}** {render.facts(*(('', each) for each in said))}")
+    text = render.answer(head, "\n".join(lines), onward, render.index_line(page.index))
+    return Reply(text, MemoryList(items=items, next_cursor=page.next_cursor, total=page.total, index=page.index))
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,19 +265,18 @@ def get_backlinks(
     if strange := [kind for kind in kinds if kind not in ("link", "semantic")]:
         hint = 'There are "link" and "semantic".'
         raise Invalid(f"There is no kind of backlink called {strange[0][:40]!r}.", hint=hint)
-    items, lines = [], []
-    for item in store.backlinks(name, query=query, limit=limit, kinds=kinds):
-        items.append(short := _short(ShortBacklink, item, title=_TITLE, snippet=75))
+    found = store.backlinks(name, query=query, limit=limit, kinds=kinds)
+    items = [_short(ShortBacklink, item, title=_TITLE, snippet=75) for item in found]
+    lines = []
+    for item in items:
         kind = "links here" if item.kind == "link" else "about the same"
-        title = f" {short.title}" if short.title not in ("", item.name) else ""
-        snippet = f"\n  > {short.snippet}" if short.snippet else ""
+        title = f" {item.title}" if item.title not in ("", item.name) else ""
+        snippet = f"\n  > {item.snippet}" if item.snippet else ""
         lines.append(f"- **{render.name_of(item.name)}**{title} ({kind}, line {item.line}, {item.score:.2f}){snippet}")
     index = store.state()
     count = render.counted(len({item.name for item in items}), "memory leads", "memories lead")
-    head = f"# {count} to {render.name_of(name)}"
-    return Reply(
-        render.answer(head, "\n".join(lines), render.index_line(index)), BacklinkList(items=items, index=index)
-    )
+    text = render.answer(f"# {count} to {render.name_of(name)}", "\n".join(lines), render.index_line(index))
+    return Reply(text, BacklinkList(items=items, index=index))
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,15 +307,14 @@ def build_context(
     head = f"# What the memories say about {subject}" if pack.text else f"Nothing found about {subject}."
     if pack.left_out and not pack.text:
         head = f"Nothing about {subject} fits into {budget_tokens} tokens."
-    more = render.counted(pack.left_out, "more passage", "more passages")
-    said = [
-        f"{pack.tokens} tokens by {pack.tokenizer}" if pack.tokenizer != "estimate" else f"About {pack.tokens} tokens"
-    ]
-    said += [f"{more} left out for room"] if pack.left_out else []
-    said += [f"{pack.duplicates} for saying the same"] if pack.duplicates else []
-    state = render.index_line(pack.index, pack.degraded)
-    answer = ContextPack.of(pack, flags=tuple(render.flags_of(pack.text)))
-    return Reply(render.answer(head, pack.text, ", ".join(said) + ".", state), answer)
+    size = f"{pack.tokens} tokens by {pack.tokenizer}"
+    said = [size if pack.tokenizer != "estimate" else f"About {pack.tokens} tokens"]
+    said += [f"{render.counted(pack.left_out, 'more passage', 'more passages')} left out for room"] * bool(
+        pack.left_out
+    )
+    said += [f"{pack.duplicates} for saying the same"] * bool(pack.duplicates)
+    text = render.answer(head, pack.text, ", ".join(said) + ".", render.index_line(pack.index, pack.degraded))
+    return Reply(text, ContextPack.of(pack, flags=tuple(render.flags_of(pack.text))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,29 +350,17 @@ def memory_history(
     if not entries:
         return Reply(f"There is no history{of} yet.", Versions(versions=[]))
     room = max(200, _MOST_TOKENS // len(entries))
-    entries = tuple(replace(entry, diff=render.brief_lines(entry.diff or "", room)) for entry in entries)
-    head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
-    lines = []
+    lines, versions = [], []
     for entry in entries:
-        who, what = render.line(entry.who) or "somebody", render.line(_what(entry), 4096)
+        changed = render.brief_lines(entry.diff or "", room)
+        what = f"{entry.op} {entry.name}" + (f" to {entry.new_name}" if entry.new_name else "")
+        what += (f" ({entry.tool})" if entry.tool else "") + (f": {entry.reason}" if entry.reason else "")
         sha256 = f", sha256 {entry.sha256[:12]}" if entry.sha256 else ""
-        lines.append(f"- {entry.version} {render.line(entry.when)} {who}: {what}{sha256}\n{entry.diff}".rstrip())
-    versions = [
-        VersionLine.of(
-            entry,
-            name=entry.new_name or entry.name,
-            what=_what(entry),
-            previous_sha256=entry.before,
-            flags=tuple(render.flags_of(_what(entry), entry.diff or "")),
-            diff=entry.diff if diff else None,
-        )
-        for entry in entries
-    ]
+        who = f"{render.line(entry.when)} {render.line(entry.who) or 'somebody'}"
+        lines.append(f"- {entry.version} {who}: {render.line(what, 4096)}{sha256}\n{changed}".rstrip())
+        own = {"name": entry.new_name or entry.name, "what": what, "previous_sha256": entry.before}
+        flags = tuple(render.flags_of(what, changed))
+        versions.append(VersionLine.of(entry, **own, flags=flags, diff=changed if diff else None))
+    head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
     text = render.answer(head, "\n".join(lines), "undo_change takes one back; read_memory shows one.")
     return Reply(text, Versions(versions=versions))
-
-
-def _what(entry: HistoryEntry) -> str:
-    """`update projects/apollo (change_tag)`: what was done, in a few words."""
-    what = f"{entry.op} {entry.name}" + (f" to {entry.new_name}" if entry.new_name else "")
-    return what + (f" ({entry.tool})" if entry.tool else "") + (f": {entry.reason}" if entry.reason else "")

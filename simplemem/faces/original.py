@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _HITS = 5
 _DEFAULT_LENGTH = 2500
 _SET_BY_US = ("created", "modified")
-_DEMANDED = {"title": str, "description": str, "tags": (dict, list, str)}
+_DEMANDED: dict[str, Any] = {"title": str, "description": str, "tags": (dict, list, str)}
 _PARSED = 100_000
 """Characters beyond which a text is not taken apart: it is too long for any limit that is meant."""
 

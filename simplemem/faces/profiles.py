@@ -1,7 +1,7 @@
 """The faces of the server by name, and the toolsets that they choose from. Only chosen toolsets are imported.
 
-A new toolset is a tuple of tools and a line in `TOOLSETS`; a new face is a line in `PROFILES`, and a file in `instructions/`:
-how to use it well, in under 400 tokens. Two tools of one name never meet: choosing such a pair is refused, and a face says
+A new toolset is a tuple of tools and a line in `TOOLSETS`; a new face a line in `PROFILES`, and a file in `instructions/`: how
+to use it well, in under 400 tokens. Two tools of one name never meet: choosing such a pair is refused, and a face says
 which of the two it leaves out.
 """
 
