@@ -53,16 +53,6 @@ def test_all_changes_of_a_client_are_looked_at_before_they_are_taken_back(ask, v
     assert not (vault / "b.md").exists()
 
 
-def test_what_is_left_is_named_to_the_model(ask, vault: Path) -> None:
-    ask("create_memory", name="a", content="one")
-    (vault / "a.md").write_bytes(b"by hand")
-    ask.in_step()
-    done = ask("undo_change", by="test", since="today", preview=False)
-    assert done.data["left"] == [{"name": "a", "why": "changed since outside simplemem"}]
-    assert done.data["version"] == "" and "took back nothing" in done.text
-    assert (vault / "a.md").read_bytes() == b"by hand"
-
-
 def test_undoing_wants_one_thing_and_a_name_is_never_taken_for_a_version(ask, vault: Path) -> None:
     ask("create_memory", name="first", content="one")
     ask("create_memory", name="1", content="a memory called like a version")

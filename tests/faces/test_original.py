@@ -132,18 +132,6 @@ def test_the_list_shows_all_metadata_and_what_is_too_long(ask_original, write: C
         assert row in text
 
 
-def test_long_lists_go_on_by_cursor(ask_original, write: Callable[..., Path]) -> None:
-    for k in range(7):
-        write(f"n{k}.md", "x")
-    ask_original.in_step()
-    seen, more = [], [None]
-    while more:
-        text = ask_original("list_memories", limit=3, cursor=more[0]).text
-        seen += re.findall(r"^## (.+)$", text, re.MULTILINE)
-        more = re.findall(r'cursor="([^"]+)"', text)
-    assert seen == [f"n{k}" for k in range(7)]
-
-
 def test_a_search_answers_in_the_format_of_the_original(ask_original, write: Callable[..., Path]) -> None:
     write("old.md", BY_THE_ORIGINAL)
     ask_original.in_step()

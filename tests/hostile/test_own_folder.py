@@ -92,14 +92,3 @@ def test_the_index_of_another_vault_is_not_taken_for_ours(vault: Path, tmp_path:
         store.sync()
         assert [hit.name for hit in store.search("plum").hits] == ["n"]
     assert everything(other) == before
-
-
-def test_an_index_that_a_person_put_elsewhere_may_be_named_by_a_link(vault: Path, tmp_path: Path) -> None:
-    (vault / "n.md").write_text("plum")
-    (tmp_path / "real").mkdir()
-    (tmp_path / "way").symlink_to(tmp_path / "real" / "index.db")
-    settings = PLAIN.model_copy(update={"db": tmp_path / "way"})
-    with EnhancedStore(vault, settings) as store:
-        store.sync()
-        assert [hit.name for hit in store.search("plum").hits] == ["n"]
-    assert (tmp_path / "real" / "index.db").is_file()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from bare_client import Bare
 from watched import run_commands, seen, watcher
 
@@ -79,24 +77,3 @@ def test_no_server_connects_anywhere_or_starts_a_process(tmp_path: Path) -> None
     serve(tmp_path / "vault", watcher(tmp_path / "w"))
     assert (tmp_path / "vault" / "notes" / "bird.md").exists()
     assert seen(tmp_path / "w") == []
-
-
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not on this machine")
-def test_the_kernel_is_asked_for_no_connection_either(tmp_path: Path) -> None:
-    """What is not written in Python is seen by the kernel alone."""
-    (tmp_path / "vault").mkdir()
-    trace = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", str(tmp_path / "trace"), "-e", "trace=network"]
-    probe = subprocess.run([*trace, "true"], capture_output=True, check=False)
-    if probe.returncode:
-        pytest.skip("strace may not trace here")
-    commands = ["new|tea|--content|Oolong.", "index", "search|oolong", "context|oolong?"]
-    run_commands(commands, {**os.environ, "SIMPLEMEM_VAULT": str(tmp_path / "vault")}, before=trace)
-    first = (tmp_path / "trace").read_text()
-    serve(
-        tmp_path / "vault",
-        {},
-        [*trace, sys.executable, "-m", "simplemem", "serve", "--vault", str(tmp_path / "vault")],
-    )
-    said = first + (tmp_path / "trace").read_text()
-    assert "socketpair(AF_UNIX" in said
-    assert [line for line in said.split("\n") if "AF_INET" in line or " connect(" in line or "bind(" in line] == []

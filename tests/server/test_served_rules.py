@@ -88,29 +88,6 @@ def test_what_is_read_only_is_not_changed_by_an_agent(house: Path) -> None:
     assert (house / "Archive" / "old.md").read_text() == "Old leaves.\n"
 
 
-def test_an_agent_is_told_nothing_of_the_past_of_what_is_hidden(house: Path) -> None:
-    with Inside(house) as bare:  # somebody who sees all of it
-        offered(bare)
-        settled(bare, 3)
-        hidden = bare.call("read_memory", name="Private/diary")["structuredContent"]["sha256"]
-        bare.call("update_memory", name="Private/diary", append="A line.")
-        bare.call("update_memory", name="tea", append="Milk.")
-        bare.call("create_memory", name="plan", content=f"The plan of {CANARY}.")
-        bare.call("move_memory", name="plan", new_name="Private/plan")
-        assert CANARY in json.dumps(bare.call("read_memory", name="tea", version=hidden))
-    with Inside(house, access__hidden=["Private/"]) as bare:
-        offered(bare)
-        settled(bare, 2)
-        said = [bare.call("memory_history", diff=True), bare.call("read_memory", name="tea", version=hidden)]
-        said += [bare.call(tool, name="plan") for tool in ("memory_history", "undo_change", "read_memory")]
-        for version in ("v1", "v2", "v3", "v4"):
-            said.append(bare.call("read_memory", name="tea", version=version))
-            said.append(bare.call("undo_change", version=version))
-        text = json.dumps(said)
-        assert "Oolong" in text
-        assert CANARY not in text and "Private" not in text
-
-
 @pytest.mark.parametrize("profile", ["default", "simplemem"])
 def test_a_server_that_may_not_delete_offers_no_tool_for_it(house: Path, profile: str) -> None:
     with Inside(house, profile, no_delete=True) as bare:

@@ -70,38 +70,14 @@ def test_every_tool_answers_as_its_schema_says(vault: Path, mode: str) -> None:
 
 
 @both
-def test_a_failure_of_any_tool_is_a_result_with_a_code_that_fits_its_schema(vault: Path, mode: str) -> None:
-    """Also for clients that check the structured content of failures, as that of the official inspector does."""
-    apollo, stale = {"name": "projects/apollo"}, {"if_sha256": "0" * 64}
-    wrong: dict[str, tuple[str, dict[str, Any]]] = {
-        "search_memories": ("invalid", {"query": "x", "limit": 0}),
-        "read_memory": ("not_found", {"name": "projects/apolo"}),
-        "create_memory": ("already_exists", {**apollo, "content": "y"}),
-        "update_memory": ("conflict", {**apollo, **stale, "content": "y"}),
-        "change_tag": ("not_found", {"name": "nobody", "tags": {"x": True}}),
-        "list_memories": ("invalid", {"sort": "colour"}),
-        "get_backlinks": ("not_found", {"name": "nobody"}),
-        "build_context": ("invalid", {}),
-        "move_memory": ("invalid", {**apollo, "new_name": "../out"}),
-        "delete_memory": ("conflict", {**apollo, **stale}),
-        "memory_history": ("not_found", {"name": "nobody"}),
-        "undo_change": ("invalid", {}),
-    }
-
+def test_a_failure_is_a_result_with_a_code_and_an_unknown_tool_an_error(vault: Path, mode: str) -> None:
     async def body() -> None:
         async with connected(vault, mode) as client:
-            await client.call_tool("create_memory", {**apollo, "content": "x"})
-            schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
-            assert set(wrong) == set(schemas)
-            errors = {}
-            for tool, (code, arguments) in wrong.items():
-                failed = await client.call_tool(tool, arguments)
-                errors[tool] = failed.structured_content["error"]
-                assert failed.is_error and errors[tool]["code"] == code, tool
-                assert errors[tool]["message"] in text_of(failed)
-                jsonschema.validate(failed.structured_content, schemas[tool])
-            assert errors["read_memory"]["candidates"] == ["projects/apollo"]
-            assert len(errors["update_memory"]["current_sha256"]) == 64
+            await client.call_tool("create_memory", {"name": "projects/apollo", "content": "x"})
+            failed = await client.call_tool("read_memory", {"name": "projects/apolo"})
+            error = failed.structured_content["error"]
+            assert failed.is_error and error["code"] == "not_found" and error["candidates"] == ["projects/apollo"]
+            assert error["message"] in text_of(failed)
             with pytest.raises(MCPError, match="no tool"):
                 await client.session.call_tool("no_such_tool", {})
 
