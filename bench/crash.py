@@ -25,6 +25,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -219,6 +220,49 @@ def what_is_wrong(root: Path, allowed: list[State]) -> list[str]:
     return wrong
 
 
+def endings(
+    root: Path,
+    count: int,
+    seed: int,
+    end: Callable[[int, float], None],
+    *,
+    settings: Settings = SETTINGS,
+    most: int = 25,
+    between: Callable[[], None] = lambda: None,
+) -> Counter[str]:
+    """Let a writer work and end it, so many times, and look what is there after each: what was counted. It stops where
+    something is wrong, since what the notes should be is no longer known."""
+    chance, counted, made = random.Random(seed), Counter[str](), 0
+    state: State = {}
+    with EnhancedStore(root, SETTINGS) as store:
+        store.sync(embed=False)
+    os.sync()
+    for number in range(count):
+        work = partial(write_until_ended, root, settings, state, seed * 100_000 + number, made, most)
+        share = chance.random()
+        tried = run_until(lambda pid, share=share: end(pid, share), work)  # type: ignore[misc]
+        between()
+        made += len(tried) + 1
+        flying = [act for act, answered in tried if not answered]
+        counted += Counter(["rounds", *("answered" for act, answered in tried if answered and act.kind != "index")])
+        counted += Counter(act.kind for act, answered in tried if answered)
+        counted["ended while the index was made anew"] += any(act.kind == "index" for act in flying)
+        state, unanswered = after_all(state, tried)
+        if wrong := what_is_wrong(root, [state, *unanswered]):
+            counted["wrong"] += 1
+            print(f"round {number}, seed {seed}, during {flying}:", *wrong, sep="\n  ", flush=True)
+            break
+        found = state_on_disk(root)
+        counted["under way, and stood"] += bool(unanswered) and found == unanswered[-1] != state
+        state = found
+    return counted
+
+
+def kill_soon(pid: int, share: float) -> None:
+    time.sleep(share * 0.12)
+    os.kill(pid, signal.SIGKILL)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--kills", type=int, default=300)
@@ -231,41 +275,9 @@ def main() -> int:
     if args.careless:
         disk.exchange = written_in_place
     disk.exchange, disk.rename_new = stretched(disk.exchange), stretched(disk.rename_new)
-    chance = random.Random(args.seed)
-    counted: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        with EnhancedStore(root, SETTINGS) as store:
-            store.sync(embed=False)
-        state: State = {}
-        made = 0
-        for kill in range(args.kills):
-            seconds = chance.random() * 0.12
-            seed = args.seed * 100_000 + kill
-
-            def kill_soon(pid: int, seconds: float = seconds) -> None:
-                time.sleep(seconds)
-                os.kill(pid, signal.SIGKILL)
-
-            now = (root, SETTINGS, state, seed, made, args.notes)
-            tried = run_until(kill_soon, lambda telling, now=now: write_until_ended(*now, telling))  # type: ignore[misc]
-            made += len(tried) + 1
-            counted += Counter(act.kind for act, answered in tried if answered)
-            flying = [act for act, answered in tried if not answered]
-            counted["killed while the index was made anew"] += any(act.kind == "index" for act in flying)
-            state, unanswered = after_all(state, tried)
-            allowed = [state, *unanswered]
-            wrong = what_is_wrong(root, allowed)
-            if wrong:
-                counted["wrong"] += 1
-                print(f"kill {kill}, seed {args.seed}, during {flying}:", *wrong, sep="\n  ", flush=True)
-                break  # what the notes should be is no longer known
-            found = state_on_disk(root)
-            counted["under way, and stood"] += bool(flying) and found == allowed[-1] != state
-            counted["under way, and did not"] += bool(flying) and found == state != allowed[-1]
-            state = found
-    answered = sum(counted[kind] for kind in ("create", "append", "replace", "tag", "move", "delete", "undo"))
-    print(f"{kill + 1} kills with seed {args.seed}, {answered} answered changes: {dict(counted)}")
+        counted = endings(Path(folder), args.kills, args.seed, kill_soon, most=args.notes)
+    print(f"{counted['rounds']} kills with seed {args.seed}, {counted['answered']} answered changes: {dict(counted)}")
     print("a kill did harm" if counted["wrong"] else "nothing was lost, torn or left behind")
     return 1 if counted["wrong"] else 0
 

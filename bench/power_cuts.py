@@ -14,22 +14,18 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench import crash
-from bench.crash import State, after_all, run_until, state_on_disk, what_is_wrong, write_until_ended
+from bench.crash import SETTINGS, endings
 from simplemem.config import load_settings
-from simplemem.store import EnhancedStore
 
 CARELESS = load_settings({"embed.provider": "none", "write.durability": "fast"})
 MEGABYTES = 24
@@ -63,8 +59,6 @@ def main() -> int:
     if missing := what_is_missing():
         print(f"No power can be cut here: {missing}.")
         return 0
-    chance = random.Random(given.seed)
-    counted: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="simplemem-power-", ignore_cleanup_errors=True) as folder:
         room = Path(folder)
         shell("mount", "-t", "tmpfs", "-o", f"size={3 * MEGABYTES}m", "tmpfs", room)
@@ -74,41 +68,26 @@ def main() -> int:
             file.truncate(MEGABYTES << 20)
         shell("mkfs.ext4", "-q", "-F", image)
         shell("mount", "-o", "loop,commit=300", image, root)
-        vault = root / "vault"
-        vault.mkdir()
-        with EnhancedStore(vault, crash.SETTINGS) as store:
-            store.sync(embed=False)
-        os.sync()
-        state: State = {}
-        made = cut = 0
-        for cut in range(1, given.cuts + 1):
-            seed = given.seed * 100_000 + cut
+        (root / "vault").mkdir()
 
-            def cut_soon(pid: int, seconds: float = chance.random() * 0.4) -> None:
-                """Stop the child and copy the image: what the disk has at this moment."""
-                time.sleep(seconds)
-                os.kill(pid, signal.SIGSTOP)
-                os.waitpid(pid, os.WUNTRACED)
-                shutil.copyfile(image, image.with_suffix(".cut"))
-                os.kill(pid, signal.SIGKILL)
+        def cut_soon(pid: int, share: float) -> None:
+            """Stop the child and copy the image: what the disk has at this moment."""
+            time.sleep(share * 0.4)
+            os.kill(pid, signal.SIGSTOP)
+            os.waitpid(pid, os.WUNTRACED)
+            shutil.copyfile(image, image.with_suffix(".cut"))
+            os.kill(pid, signal.SIGKILL)
 
-            now = (vault, CARELESS if given.careless else crash.SETTINGS, state, seed, made, 25)
-            tried = run_until(cut_soon, lambda telling, now=now: write_until_ended(*now, telling))  # type: ignore[misc]
-            made += len(tried) + 1
-            counted["answered"] += sum(answered for _, answered in tried)
-            state, unanswered = after_all(state, tried)
+        def start_again() -> None:
             shell("umount", root)
             image.with_suffix(".cut").replace(image)
             shell("mount", "-o", "loop,commit=300", image, root)
-            wrong = what_is_wrong(vault, [state, *unanswered])
-            if wrong:
-                counted["wrong"] += 1
-                print(f"cut {cut}, seed {given.seed}, during {tried[-1:]}:", *wrong, sep="\n  ", flush=True)
-                break  # what the notes should be is no longer known
-            state = state_on_disk(vault)
+
+        settings = CARELESS if given.careless else SETTINGS
+        counted = endings(root / "vault", given.cuts, given.seed, cut_soon, settings=settings, between=start_again)
         shell("umount", root)
         shell("umount", room)
-    print(f"{cut} power cuts with seed {given.seed}, {counted['answered']} answered changes")
+    print(f"{counted['rounds']} power cuts with seed {given.seed}, {counted['answered']} answered changes")
     print("a cut did harm" if counted["wrong"] else "nothing was lost or torn")
     return 1 if counted["wrong"] else 0
 

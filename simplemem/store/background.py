@@ -222,16 +222,15 @@ class CatchUp:
 
     def end(self) -> None:
         if self._changed is not None:
-            self._changed.end()
+            self._changed.close()
 
     def _listen(self) -> None:
         """From now on, where the settings have us listen to the kernel at all."""
-        if self._changed is None and self._core.settings.index.watch == "auto":
+        self.end()
+        if self._core.settings.index.watch == "auto":
             from simplemem.vault.watch import RecentChanges
 
             self._changed = RecentChanges(self._core.root)
-        if self._changed is not None:
-            self._changed.begin()
 
     def _is_as_known(self, path: str) -> bool:
         """Whether a note is, to the byte, what the index knows: mostly it was we who changed it."""

@@ -3,8 +3,6 @@
 A new text is staged in a file of ours in the note's own folder and synced; then it changes places with the note, and
 what was displaced is looked at before anything is called done. Where the disk has no exchange, a hard link (or a copy)
 of the old file is made first. Nothing here unlinks a file that another program may have written.
-
-First comes what is asked of each operating system beyond `os`.
 """
 
 from __future__ import annotations
@@ -51,11 +49,10 @@ else:
         _rename = partial(_libc.syscall, ctypes.c_long(_NUMBER))  # musl: the call by its number
 
     def _renamed(folder: int | None, source: str, to: int | None, target: str, flags: int) -> None:
-        if _rename is None:
-            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), source)
-        folders = [ctypes.c_int(_AT_FDCWD if fd is None else fd) for fd in (folder, to)]
-        if _rename(folders[0], os.fsencode(source), folders[1], os.fsencode(target), ctypes.c_uint(flags)):
-            code = ctypes.get_errno()
+        above, below = (ctypes.c_int(_AT_FDCWD if fd is None else fd) for fd in (folder, to))
+        names = os.fsencode(source), os.fsencode(target)
+        if _rename is None or _rename(above, names[0], below, names[1], ctypes.c_uint(flags)):
+            code = ctypes.get_errno() if _rename is not None else errno.ENOSYS
             raise OSError(code, os.strerror(code), source, None, target)
 
     def exchange(temp_folder: int | None, temp: str, folder: int | None, name: str) -> None:
@@ -112,13 +109,11 @@ def copy_attributes(source: int, target: int) -> None:
 
 
 def sync_file(fd: int, *, last: bool = False) -> None:
-    """Wait until the file's bytes are on the disk; `last` says that a write is answered after this.
-
-    On a Mac fsync leaves them in the drive's own cache, which a power cut may write in any order. A barrier keeps the
-    order, which is enough until the end; F_FULLFSYNC then empties the cache, and with it all that was synced before.
-    """
+    """Wait until the file's bytes are on the disk; `last` says that a write is answered after this."""
     if sys.platform == "darwin":
-        with suppress(OSError):  # shares and foreign disks know neither
+        # There fsync leaves them in the drive's own cache, which a power cut may write in any order. A barrier keeps the
+        # order, which is enough until the end; F_FULLFSYNC then empties the cache. Shares and foreign disks know neither.
+        with suppress(OSError):
             fcntl.fcntl(fd, fcntl.F_FULLFSYNC if last else getattr(fcntl, "F_BARRIERFSYNC", 85))
             return
     os.fsync(fd)
@@ -198,8 +193,7 @@ def hash_of(here: Beneath, path: str) -> str | None:
 
 class Intruded(Exception):
     """Somebody else changed the file between our look and our move; it is back as they left it. An event, not a failure:
-    `writer.py` makes a Conflict of it. `data` is what they saved, where it was seen.
-    """
+    `writer.py` makes a Conflict of it. `data` is what they saved, where it was seen."""
 
     def __init__(self, path: str, found: str | None, data: bytes | None = None) -> None:
         super().__init__(path)
@@ -207,11 +201,9 @@ class Intruded(Exception):
 
 
 def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool, hold: bool) -> tuple[str, int]:
-    """Write `data` to a new file of ours in `folder`: its path, and a descriptor that marks it as in use (-1: none).
-
-    `like` names the note whose owner, mode and attributes it gets. `hold` keeps the file locked until the descriptor
-    is closed, so that nobody sweeps it away: a pid would not tell, two containers may share a vault.
-    """
+    """Write `data` to a new file of ours in `folder`: its path, and a descriptor (-1: none) that keeps it locked (`hold`),
+    so that nobody sweeps it away: a pid would not tell, two containers may share a vault. `like` names the note whose
+    owner, mode and attributes it gets."""
     name = f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"
     path, fd = "/".join((*folder, name)), here.folder(folder).open(name, WRITE_NEW)
     try:
@@ -245,11 +237,9 @@ def staged(here: Beneath, path: str, data: bytes, *, like: str | None = None, sy
 
 
 def swap(here: Beneath, temp: str, path: str, *, expected: str, ours: str) -> None:
-    """Put our `temp` in the place of `path`. What was there is afterwards found at `temp`, and is `expected`.
-
-    If it is not, somebody saved in that moment: theirs goes back, and Intruded tells. Should they save once more
-    while it goes back, the later save wins the place and the earlier one is left at `temp` for the caller to keep.
-    """
+    """Put our `temp` in the place of `path`. What was there is afterwards found at `temp`, and is `expected`. If not,
+    somebody saved in that moment: theirs goes back, and Intruded tells. Should they save once more meanwhile, the later
+    save wins the place and the earlier one is left at `temp` for the caller to keep."""
     try:
         _trade(here, temp, path)
     except FileNotFoundError as error:
@@ -381,14 +371,14 @@ def sync_path(root: str, path: str, *, last: bool = False) -> None:
 def sync_paths(root: str, paths: Sequence[str]) -> None:
     """Make the bytes of files of ours durable. Many are waited for at once: a file system with a journal writes that once
     for all who wait, which for hundreds of files is a twentieth of the time."""
-    if len(paths) <= _FEW:
+    if len(paths) > _FEW:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(_FEW) as threads:
+            list(threads.map(partial(sync_path, root), paths))
+    else:
         for path in paths:
             sync_path(root, path)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(_FEW) as threads:
-        list(threads.map(partial(sync_path, root), paths))
 
 
 def append_lines(fd: int, lines: bytes) -> None:

@@ -1,10 +1,9 @@
 """Earlier versions: the log of every change we made, and the texts before and after it. Nothing here touches a note.
 
-The log is a line for every change, only ever added to. Order is the order of the lines, never the clock (durability.md F12).
-It is the truth; the index keeps a table of it (`index/changes.py`), which is what questions about the past go to. What a
-write itself must know is read from its end. Beside it, `.simplemem/history/` has `objects/ab/<sha256>`, texts nobody else
-has a name for, and `displaced/`, which holds for a day the very files a write took the place of: an editor that still has
-one open may yet save into it, and then its text becomes a version too (F20). `thinning.py` drops what need not be kept.
+The log is a line for every change, only ever added to; its order is that of the lines, never the clock (durability.md F12).
+It is the truth, and is read from its end here; questions about the past go to the table that the index keeps of it.
+Beside it `objects/ab/<sha256>` has the texts, and `displaced/` for a day the very files a write took the place of: an
+editor that still has one open may yet save into it, which makes that text a version too (F20).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple, get_args
@@ -76,8 +75,7 @@ class Version(NamedTuple):
 
     @property
     def is_by_person(self) -> bool:
-        """Whether a person made it. Old lines do not say: then a tool of agents has an underscore in its name, and a command
-        has none."""
+        """Whether a person made it. Old lines do not say: there, tools of agents have an underscore in their names."""
         return self.kind == "human" if self.kind else self.who == COMMAND_LINE and "_" not in self.tool
 
 
@@ -146,10 +144,10 @@ class Log:
     def find(self, version: str) -> Version:
         """The change of this id."""
         wanted = spell(number_meant(version))
-        for known in self.backwards(wanted.encode()):
-            if known.id == wanted:
-                return known
-        raise no_version(version)
+        found = next((known for known in self.backwards(wanted.encode()) if known.id == wanted), None)
+        if found is None:
+            raise no_version(version)
+        return found
 
     def group(self, group: str) -> list[Version]:
         """All changes of one operation, in the order they were made. The first of them bears the group's name."""
@@ -195,12 +193,8 @@ class Log:
 
 
 def last_before(times: Iterable[tuple[int, str]], when: str) -> int:
-    """The number of the last change before a moment (UTC, spelled as in the log), given number and time of each change,
-    newest first; 0 when there is none.
-
-    The order is the log's, and a clock may have been wrong for a while. So the log is cut where the fewest changes
-    stand on the wrong side by their time; where that is undecided, as late as it can be.
-    """
+    """The number of the last change before a moment (UTC), given number and time of each, newest first; 0 for none. As a
+    clock may have been wrong for a while, the log is cut where the fewest changes are on the wrong side by their time."""
     cut, score, best = 0, 0, 0
     for place, (number, at) in enumerate(times):
         if not place:
@@ -254,24 +248,13 @@ def _without_secrets(reason: str) -> str:
 class History:
     """The log and its texts. Reading needs no lock; whoever appends holds the vault's."""
 
-    def __init__(
-        self,
-        root: str,
-        lock: Callable[[], AbstractContextManager[None]],
-        *,
-        keep_days: int,
-        keep_mb: int,
-        kind: Kind = "agent",
-    ) -> None:
+    def __init__(self, root: str, *, keep_days: int, keep_mb: int, kind: Kind = "agent") -> None:
         self.log = Log(root, kind=kind)
         # Where notes are hidden: whether a text is not only theirs.
         self.may_tell: Callable[[str], bool] = lambda _sha: True
         self.given = set[str]()  # texts that no change has written, kept for whoever is asking here
-        self._root = root
-        self._lock = lock
-        self.keep_days = keep_days
-        self.keep_bytes = keep_mb * 1_000_000
-        self.kept_bytes = 0  # bytes, since it was thinned last
+        self._root, self.keep_days, self.keep_bytes = root, keep_days, keep_mb * 1_000_000
+        self.kept_bytes = 0  # since it was thinned last
 
     def content(self, sha: str) -> bytes | None:
         """The text with this hash, or whose hash alone begins so, with twelve digits at least; None when it is not kept
@@ -316,26 +299,22 @@ class History:
         """Take a file that may be open in some editor out of the vault, watched for a day for a late save."""
         here.make(tuple(DISPLACED.split("/")))
         with suppress(FileNotFoundError):  # it is set aside already: a recovery was interrupted after this step
-            disk.carry(here, temp, _displaced(version, sha))
+            disk.carry(here, temp, f"{DISPLACED}/{version}-{secrets.token_hex(3)}-{sha}")
 
-    def rescue(self, here: Beneath, temp: str, path: str, reason: str) -> None:
-        """Keep whatever a stray file of ours holds. A text found nowhere else becomes a version; then it is set aside."""
-        data, found = disk.read_file(here, temp)
+    def rescue(self, here: Beneath, file: str, path: str, reason: str, version: str = "stray") -> list[Version]:
+        """Keep what a file of ours holds: a text found nowhere else becomes a version of `path`. Then it is set aside."""
+        data, found = disk.read_file(here, file)
+        sha, saved = sha256(data), list[Version]()
         if not data or found.st_nlink > 1:
-            return disk.remove(here, temp)
-        sha = sha256(data)
-        version = self._recovered(here, path, data, sha, reason)
-        return self.set_aside(here, temp, version.id if version else "stray", sha)
-
-    def _recovered(self, here: Beneath, path: str, data: bytes, sha: str, reason: str) -> Version | None:
-        """Make a text that was found a version, unless it is kept."""
-        if self.kept(sha) is not None:
-            return None
-        self.keep(here, data, sha)
-        step = {"path": path, "op": "recovered", "after": sha}
-        versions = self.log.stamp([step], first=self.log.next_number(), tool="recover", who="", reason=reason)
-        self.log.append(here, versions)
-        return versions[0]
+            disk.remove(here, file)
+            return saved
+        if self.kept(sha) is None:
+            self.keep(here, data, sha)
+            step = {"path": path, "op": "recovered", "after": sha}
+            saved = self.log.stamp([step], first=self.log.next_number(), tool="recover", who="", reason=reason)
+            self.log.append(here, saved)
+        self.set_aside(here, file, saved[0].id if saved else version, sha)
+        return saved
 
     def sweep(self, here: Beneath, strays: Sequence[str]) -> int:
         """Clear away staged files whose writer is gone: how many. A text that exists nowhere else becomes a version."""
@@ -348,39 +327,31 @@ class History:
             here.rest()
         return cleared
 
-    def settle(self, seconds: float = A_DAY, *, thorough: bool = False) -> list[Version]:
+    def settle(self, here: Beneath, seconds: float = A_DAY, *, thorough: bool = False) -> list[Version]:
         """Look at the displaced files: a late save becomes a version; what has rested for `seconds` is dropped."""
         saved: list[Version] = []
-        with self._lock(), Beneath(self._root) as here:
-            for name in here.names(DISPLACED):
-                path, sha = f"{DISPLACED}/{name}", name.rpartition("-")[2]
-                with suppress(FileNotFoundError):
-                    found = here.stat(path)
-                    is_old = abs(time.time() - found.st_ctime) > seconds
-                    # It was put here after it was last written: no late save. One that set the time back is found when
-                    # the history is thinned, which reads them all.
-                    rests = found.st_nlink == 1 and found.st_ctime_ns - found.st_mtime_ns > _A_WHILE_NS
-                    if rests and not is_old and not thorough:
-                        continue
-                    data, _ = disk.read_file(here, path)
-                    if found.st_nlink > 1:  # another name elsewhere holds it: nothing can be lost
-                        disk.remove(here, path)
-                    elif sha256(data) != sha:
-                        saved += filter(None, [self._late_save(here, path, name.partition("-")[0], data)])
-                    elif is_old:
-                        self.keep(here, data, sha)  # a power cut may have cost the text that was kept then
-                        disk.remove(here, path)
+        for name in here.names(DISPLACED):
+            file, version, sha = f"{DISPLACED}/{name}", name.partition("-")[0], name.rpartition("-")[2]
+            with suppress(FileNotFoundError):
+                found = here.stat(file)
+                is_old = abs(time.time() - found.st_ctime) > seconds
+                # It was put here after it was last written: no late save. One that set the time back is found when
+                # the history is thinned, which reads them all.
+                rests = found.st_nlink == 1 and found.st_ctime_ns - found.st_mtime_ns > _A_WHILE_NS
+                if rests and not is_old and not thorough:
+                    continue
+                data, _ = disk.read_file(here, file)
+                if found.st_nlink > 1 or (is_old and not data):  # another name elsewhere holds it, or nothing does
+                    disk.remove(here, file)
+                elif data and sha256(data) != sha:
+                    known = next((each for each in self.log.backwards(version.encode()) if each.id == version), None)
+                    note = (known.new_path or known.path) if known is not None else file
+                    reason = "saved by another program into the version that a write had just replaced"
+                    saved += self.rescue(here, file, note, reason, version)
+                elif is_old:
+                    self.keep(here, data, sha)  # a power cut may have cost the text that was kept then
+                    disk.remove(here, file)
         return saved
-
-    def _late_save(self, here: Beneath, path: str, version: str, data: bytes) -> Version | None:
-        note, sha = path, sha256(data)
-        with suppress(NotFound):
-            known = self.log.find(version)
-            note = known.new_path or known.path
-        reason = "saved by another program into the version that a write had just replaced"
-        kept = self._recovered(here, note, data, sha, reason) if data else None
-        disk.rename_over(here, path, _displaced(version, sha))
-        return kept
 
     # Thinning
 
@@ -407,7 +378,3 @@ def is_in_use(here: Beneath, path: str) -> bool:
 
 def place_of(sha: str) -> str:
     return f"{OBJECTS}/{sha[:2]}/{sha}"
-
-
-def _displaced(version: str, sha: str) -> str:
-    return f"{DISPLACED}/{version}-{secrets.token_hex(3)}-{sha}"

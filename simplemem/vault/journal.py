@@ -1,9 +1,9 @@
 """Changes of one or many notes that happen together: written down first, carried out, logged, and then forgotten.
 
-`.simplemem/journal/plan` says what is about to be done while it is being done, and nothing otherwise. Who finds a plan
-there under the lock finds a change that a crash interrupted: what was begun is brought to its end where nobody else has
-changed the note since, what was not begun is dropped (durability.md §3, F6). Every act can be told done or not done by
-hashes alone. A vault may come from anywhere, and its journal with it: a plan must be whole, and ask only for what ours ask.
+`.simplemem/journal/plan` says what is about to be done, and nothing otherwise. Who finds a plan there under the lock finds
+a change that a crash interrupted: what was begun is brought to its end where nobody else has changed the note since, what
+was not begun is dropped (durability.md §3, F6). How far each act has come is told by hashes alone. A vault may come from
+anywhere, and its journal with it: a plan must be whole, and ask only for what ours ask.
 """
 
 from __future__ import annotations
@@ -126,33 +126,25 @@ def _is_ours(step: Step) -> bool:
 
 def _state_of(here: Beneath, act: Act) -> State:
     if act.after is not None:
-        return _state_of_swap(here, act.source, act.target, act.before, act.after)
+        displaced, there = _hash_at(here, act.source), _hash_at(here, act.target)
+        if there == act.after:
+            return "done" if displaced in (act.before, act.after, None) else "intruded"
+        if there == act.before:
+            return "ahead" if displaced == act.after else "foreign"
+        return "done" if displaced == act.before else "foreign"
     if _hash_at(here, act.via) is not None:
         return "between"
     old, new = _listed(here, act.source), _listed(here, act.target)
-    if new is None:
-        return "ahead" if old == act.before else "foreign"
-    if _is_twice(here, act.source, act.target):
-        return "doubled"
-    if old == act.before:
-        return "foreign"
-    return "done" if new == act.before or act is not act.step.acts[-1] else "foreign"
-
-
-def _state_of_swap(here: Beneath, temp: str, path: str, before: str, after: str) -> State:
-    displaced, there = _hash_at(here, temp), _hash_at(here, path)
-    if there == after:
-        return "done" if displaced in (before, after, None) else "intruded"
-    if there == before:
-        return "ahead" if displaced == after else "foreign"
-    return "done" if displaced == before else "foreign"
+    if new is None or old == act.before:
+        is_twice = new is not None and _is_twice(here, act.source, act.target)
+        return "doubled" if is_twice else "ahead" if new is None and old == act.before else "foreign"
+    return "done" if new == act.before or act != act.step.acts[-1] else "foreign"
 
 
 def _is_twice(here: Beneath, one: str, other: str) -> bool:
     """Whether one file has both names."""
-    if _listed(here, one) is None or _listed(here, other) is None:
-        return False
-    return os.path.samestat(here.stat(one), here.stat(other))
+    is_there = _listed(here, one) is not None and _listed(here, other) is not None
+    return is_there and os.path.samestat(here.stat(one), here.stat(other))
 
 
 def _carry_on(here: Beneath, source: str, target: str) -> None:
@@ -258,7 +250,13 @@ class Journal:
 
     def _do(self, here: Beneath, act: Act) -> None:
         if act.after is not None:
-            return self._swap(here, act, act.after)
+            try:
+                return disk.swap(here, act.source, act.target, expected=act.before, ours=act.after)
+            except Intruded as event:
+                # Theirs is back in its place. But who read ours in that moment may save over it what came of ours.
+                with suppress(OSError, SimplememError):
+                    self._history.keep(here, event.data or b"", event.found or "")
+                raise
         here.make(parent(act.target))
         path = act.step.version.path
         try:
@@ -277,16 +275,6 @@ class Journal:
                 disk.carry(here, act.target, act.source)
             raise Intruded(path, found)
         return None
-
-    def _swap(self, here: Beneath, act: Act, after: str) -> None:
-        try:
-            disk.swap(here, act.source, act.target, expected=act.before, ours=after)
-        except Intruded as event:
-            if event.data is not None:
-                # Theirs is back in its place. But who read ours in that moment may save over it what came of ours.
-                with suppress(OSError, SimplememError):
-                    self._history.keep(here, event.data, event.found or "")
-            raise
 
     def _conclude(self, here: Beneath, steps: Sequence[Step]) -> None:
         """The change stands and is logged: put the displaced files away, make all of it durable, forget the plan."""

@@ -1,8 +1,7 @@
 """The one choke point: how a vault path becomes an open folder and a name in it, never anything outside the vault.
 
-A vault path is relative, with `/`, and is walked component by component from the root with O_NOFOLLOW
-(durability.md F36-F39), so that neither `..` nor a link nor a folder swapped for a link in between leads out.
-Whether a name is pretty or portable is the business of `note/names.py`. Nothing here reads or writes a note.
+A vault path is relative, with `/`, and is walked component by component from the root with O_NOFOLLOW (durability.md
+F36-F39): neither `..` nor a link nor a folder swapped for a link in between leads out. Nothing here reads or writes a note.
 At the end stand the rules about who may see and change what, and one table from errno to the errors of `errors.py`.
 """
 
@@ -261,10 +260,10 @@ class Access:
     no_delete: bool = False
 
     def hides(self, path: str) -> bool:
-        """Whether nothing may be seen of this file. Windows knows `Private` as `PRIVAT~1` too: where something is hidden,
-        such a name is not believed."""
+        """Whether nothing may be seen of this file."""
         if not self.hidden:
             return False
+        # Windows knows `Private` as `PRIVAT~1` too: where something is hidden, such a name is not believed.
         return private_by_rule(path, self.hidden) or (sys.platform == "win32" and bool(_SHORT_NAME.search(path)))
 
     def check(self, path: str, *, asked: bool) -> None:

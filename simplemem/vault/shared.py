@@ -20,7 +20,7 @@ class Leadership:
     now and then; held until `resign` or the end of the process. Leading is a convenience, never a right to write."""
 
     def __init__(self, path: Path) -> None:
-        self._file = FileLock(str(path.parent), path.name, makes=False)
+        self._file = FileLock(str(path.parent), path.name)
         self.resign = self._file.give_back
 
     def held(self) -> bool:

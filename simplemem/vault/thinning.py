@@ -13,53 +13,42 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from simplemem.vault import disk
-from simplemem.vault.history import (
-    A_DAY,
-    OBJECTS,
-    OWN_TRASH,
-    THINNED,
-    History,
-    Version,
-    last_before,
-    place_of,
-    versions_in,
-)
+from simplemem.vault.history import A_DAY, OBJECTS, OWN_TRASH, THINNED, History, last_before, place_of, versions_in
 from simplemem.vault.paths import Beneath, parent
 
 
 def thin(history: History, here: Beneath) -> list[str]:
     """Drop it, with the vault's lock held; the hashes that went, newest first."""
-    history.settle(thorough=True)
+    history.settle(here, thorough=True)
     times: list[tuple[int, str]] = []  # number and time of each change, oldest first
     last_use: dict[str, int] = {}  # of each text, the last change it was part of
-    newest: list[Version] = []  # the last operation
-    deleted: list[Version] = []
+    step, needed = "", set[str | None]()  # the last operation, and the texts that undo it
+    deleted: list[tuple[int, str | None, str]] = []  # number, text and place of each file in our trash
     for version in versions_in(history.log.whole_lines()):
         times.append((version.number, version.when))
-        if newest and newest[0].group != version.group:
-            newest = []
-        newest.append(version)
+        step, needed = version.group, (needed if version.group == step else set()) | {version.before}
         last_use |= {sha: version.number for sha in (version.before, version.after) if sha}
-        deleted += [version] if version.trash else []
+        if version.trash and version.trash.startswith(f"{OWN_TRASH}/"):  # Obsidian's is not ours to empty
+            deleted.append((version.number, version.before, version.trash))
     edge = _edge(times, history.keep_days)
     cut = last_before(reversed(times), edge) if edge is not None else 0
-    needed = {version.before for version in newest}
-    dropped, total = list[str](), 0
+    dropped, total = dict[str, None](), 0
     for used, sha, size in sorted(_texts(here, last_use), reverse=True):
         total += size
         if used <= cut or (total > history.keep_bytes and sha not in needed):
-            dropped.append(sha)
+            dropped[sha] = None
     # The trash goes first: should this stop here, the text still tells the next time that there is something to do.
-    gone = set(dropped)
-    for version in deleted:
-        if version.before in gone or version.number <= cut:
-            _empty(here, version)
+    for number, before, trash in deleted:
+        with suppress(FileNotFoundError):
+            if (before in dropped or number <= cut) and disk.hash_of(here, trash) == before:
+                disk.remove(here, trash)
+                here.prune(parent(trash), keep=2)
     for sha in dropped:
         disk.remove(here, place_of(sha))
     here.make(parent(THINNED))
     disk.put(here, THINNED, str(history.log.size()).encode(), sync=False)
     history.kept_bytes = 0
-    return dropped
+    return list(dropped)
 
 
 def _edge(times: Sequence[tuple[int, str]], keep_days: int) -> str | None:
@@ -86,13 +75,3 @@ def _texts(here: Beneath, last_use: dict[str, int]) -> Iterator[tuple[int, str, 
                 found = here.stat(path)
                 is_new = abs(time.time() - found.st_mtime) <= A_DAY
                 yield last_use.get(name, 1 << 60 if is_new else -1), name, found.st_size
-
-
-def _empty(here: Beneath, version: Version) -> None:
-    """Take a deleted file out of our trash, if it is still what was deleted. Obsidian's own trash is not ours to empty."""
-    trash = version.trash or ""
-    if trash.startswith(f"{OWN_TRASH}/"):
-        with suppress(FileNotFoundError):
-            if disk.hash_of(here, trash) == version.before:
-                disk.remove(here, trash)
-                here.prune(parent(trash), keep=2)

@@ -73,7 +73,7 @@ class Vault:
         self.on_written: Callable[[str], None] | None = None  # told an operation once it is made, before it is answered
         self._lock = FileLock(str(self.root), f"{SIDECAR}/lock")
         self._threads, self._depth = threading.RLock(), 0
-        self.history = History(str(self.root), self.lock, keep_days=keep_days, keep_mb=keep_mb, kind=kind)
+        self.history = History(str(self.root), keep_days=keep_days, keep_mb=keep_mb, kind=kind)
         self.journal = Journal(self.history, durable=durable)
         with self._beneath() as here:
             here.folder(())
@@ -146,8 +146,12 @@ class Vault:
         if not self._threads.acquire(timeout=max(timeout, 0)):
             raise _busy(f"another thread of this process ({os.getpid()})", timeout)
         try:
-            if self._depth == 0:
-                self._take(deadline, timeout)
+            while self._depth == 0 and not self._lock.take():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise _busy(f"process {self._lock.holder}" if self._lock.holder else "another process", timeout)
+                # Uneven pauses, so that those who wait do not all come back at the same moment.
+                time.sleep(min(random.uniform(0.0005, 0.005), left))  # noqa: S311
             self._depth += 1
             try:
                 yield
@@ -157,18 +161,6 @@ class Vault:
                     self._lock.give_back()
         finally:
             self._threads.release()
-
-    def _take(self, deadline: float, timeout: float) -> None:
-        with telling("lock", SIDECAR, writing=True):
-            while not self._lock.take():
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise _busy(f"process {self._lock.holder}" if self._lock.holder else "another process", timeout)
-                # Uneven pauses, so that those who wait do not all come back at the same moment.
-                time.sleep(min(random.uniform(0.0005, 0.005), left))  # noqa: S311
-        with suppress(OSError):  # the name is for a message only
-            os.lseek(self._lock.fd, 0, os.SEEK_SET)
-            os.write(self._lock.fd, str(os.getpid()).ljust(20).encode())
 
     def sidecar(self) -> Path:
         """The folder for what is ours, `<vault>/.simplemem`, made with its `.gitignore` when it is missing."""
@@ -263,7 +255,7 @@ class Vault:
     def _recover(self) -> tuple[int, Scan]:
         with self._at_work("recover") as here:
             resumed, scan = self.journal.resume(here), walk(here)
-            return resumed + self.history.sweep(here, scan.strays) + len(self.history.settle()), scan
+            return resumed + self.history.sweep(here, scan.strays) + len(self.history.settle(here)), scan
 
     @contextmanager
     def _at_work(self, doing: str) -> Iterator[Beneath]:
@@ -316,26 +308,27 @@ class FileLock:
     """The kernel's lock on one file of ours (flock, LockFileEx): free the moment its holder dies, so that nobody ever has
     to judge a stale file. `holder` is what the file said when it was not to be had (durability.md F21, F22)."""
 
-    def __init__(self, root: str, path: str, *, makes: bool = True) -> None:
-        self._root, self._path, self._makes = root, path, makes
+    def __init__(self, root: str, path: str) -> None:
+        self._root, self._path = root, path
         self._full = os.path.join(unlimited(root) if sys.platform == "win32" else root, *path.split("/"))
         self.fd = -1
         self.holder = ""
 
     def take(self) -> bool:
         """Take it now, or say that another has it."""
-        with Beneath(self._root) as here:
+        with telling("lock", self._path, writing=True), Beneath(self._root) as here:
             try:
                 folder, name = here.spot(self._path)
-                fd = folder.open(name, os.O_RDWR)
             except (FileNotFoundError, NotADirectoryError):
-                if self._makes:
-                    make_sidecar(here, parent(self._path))
+                make_sidecar(here, parent(self._path))
                 folder, name = here.spot(self._path)
-                fd = folder.open(name, os.O_RDWR | os.O_CREAT)
+            fd = folder.open(name, os.O_RDWR | os.O_CREAT)
         try:
             # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
             if disk.try_lock(fd) and self._is_in_place(fd):
+                with suppress(OSError):  # who has it is for a message only
+                    os.lseek(fd, 0, os.SEEK_SET)
+                    os.write(fd, str(os.getpid()).ljust(20).encode())
                 self.fd, fd = fd, -1
                 return True
             self.holder = disk.read_at(fd, 0, 20).decode("ascii", "replace").strip("\0 ")

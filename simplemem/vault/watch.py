@@ -161,14 +161,8 @@ class RecentChanges:
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = root
-        self._identity: tuple[int, int] | None = None
-        self._listener: Listener | None = None
-
-    def begin(self) -> None:
-        """Listen from now on, where that is possible."""
-        self.end()
-        self._identity, base = _identity(self._root), os.path.realpath(self._root)
+        self._root, self._identity, base = root, _identity(root), os.path.realpath(root)
+        self._listener: Inotify | None = None
         # What another machine changes nobody tells, and watchfiles hears of a change a moment after it.
         if sys.platform == "linux" and not is_silent(file_system(base)):
             with suppress(OSError):  # too many listeners, too many folders: then every time all is looked at
@@ -187,11 +181,11 @@ class RecentChanges:
             return paths
         return None
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Listen no more."""
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
 
 
 class Polling:

@@ -371,10 +371,8 @@ def recent(vault: Path) -> Iterator[RecentChanges]:
     if not LINUX:
         pytest.skip("the kernel's list is Linux's")
     made = RecentChanges(vault)
-    assert made.paths() is None, "before it has begun nothing is known"
-    made.begin()
     yield made
-    made.end()
+    made.close()
     assert made.paths() is None
 
 
