@@ -32,7 +32,6 @@ soak: $(VENV)/.installed-dev        ## the long runs: planted faults, kills, pow
 	@$(BIN)/python bench/idle.py
 	@$(BIN)/python bench/crash.py --kills 2000
 	@$(BIN)/python bench/power_cuts.py --cuts 100
-	@$(BIN)/python bench/contention.py
 	@$(BIN)/python bench/cold_starts.py
 	@$(BIN)/python bench/corruptions.py --rounds 1500
 	@$(BIN)/python bench/chaos.py --minutes $(MINUTES)
