@@ -10,48 +10,49 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from simplemem.errors import SimplememError
 from simplemem.index.file import Damaged
 from simplemem.index.reconcile import Stopped
-from simplemem.note.names import name_of, path_of
+from simplemem.note.names import name_of
 from simplemem.vault.shared import Leadership
 from simplemem.vault.watch import EVERYTHING
 
 if TYPE_CHECKING:
     from simplemem.index.door import Mark
+    from simplemem.index.sidecar import Sidecar
     from simplemem.store.core import Core
     from simplemem.vault.watch import RecentChanges, Watcher
 
 _LOG = logging.getLogger(__name__)
 _FOLLOW_SECONDS = 1.0
 
+T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]
 
 
 class Background:
-    """The background thread of one store. `start` returns at once; `stop` ends within a note's work."""
+    """The background thread of one store, started. `stop` ends within a note's work."""
 
     def __init__(self, core: Core, *, embed: bool) -> None:
         self._core = core
         self._embed = embed
         self._scan_seconds = core.settings.index.scan_minutes * 60
-        self._watch = core.settings.index.watch
         self._leadership = Leadership(core.index.path.with_suffix(".leader"))
+        self._watcher: Watcher | None = None
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._hints: set[str] = set()
         self._guard = threading.Lock()
-        self._scan_wanted = True
-        self._fill_wanted = True
-        self._check_wanted = True  # each leader asks once whether the index was checked lately
+        self._scan_wanted = self._fill_wanted = True
+        self._scanned_at = 0.0
+        self._is_checked = False  # each leader asks once whether the index was checked lately
         self._fill_at = float("inf")  # when to try again what an embedder could not do
         self.settled = threading.Event()  # the first scan is done
         self._thread = threading.Thread(target=self._run, name="simplemem-background", daemon=True)
-
-    def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
@@ -62,8 +63,7 @@ class Background:
 
     def scan_soon(self) -> None:
         """The index was replaced or doubts itself: look through the whole vault."""
-        self._scan_wanted = True
-        self._wake.set()
+        self._paths_changed({EVERYTHING})
 
     def fill_soon(self) -> None:
         """A note was written: its vectors are wanted."""
@@ -78,84 +78,79 @@ class Background:
         self._wake.set()
 
     def _run(self) -> None:
-        watcher: Watcher | None = None
-        last_scan = 0.0
         try:
             while not self._stop.is_set():
                 leads = self._leadership.held()
-                if leads and watcher is None and self._watch != "off":
-                    from simplemem.vault.watch import Watcher
-
-                    poll = self._watch == "poll"
-                    watcher = Watcher(self._core.root, self._paths_changed, poll=poll, warn=_LOG.warning)
-                    self._scan_wanted = True  # what changed before the watching began
-                if self._scan_wanted or (leads and time.monotonic() - last_scan > self._scan_seconds):
-                    self._scan_wanted = False
-                    self._carefully(self._core.compare_all)
-                    last_scan = time.monotonic()
-                    if not self._stop.is_set():
-                        self.settled.set()
-                with self._guard:
-                    paths, self._hints = self._hints, set()
-                if paths:
-                    self._carefully(partial(self._core.look_at, paths))
-                    self._fill_wanted = True
-                if (self._fill_wanted or time.monotonic() >= self._fill_at) and not self._stop.is_set():
-                    self._fill_wanted, self._fill_at = False, float("inf")
-                    self._carefully(self._core.thin_history)  # something was written
-                    if self._embed:
-                        self._carefully(self._fill)
-                if leads and self._check_wanted and not self._is_interrupted():
-                    self._check_wanted = False
+                if leads and self._watcher is None and self._core.settings.index.watch != "off":
+                    self._begin_to_watch()
+                self._update(leads=leads)
+                if leads and not self._is_checked and not self._is_interrupted():
+                    self._is_checked = True
                     self._carefully(self._core.index.check)
                 if not leads:
                     self._carefully(self._core.listeners.tell_of_others)
-                self._sleep(self._scan_seconds - (time.monotonic() - last_scan) if leads else _FOLLOW_SECONDS)
+                until_scan = self._scan_seconds - (time.monotonic() - self._scanned_at)
+                if not (self._hints or self._scan_wanted or self._fill_wanted):
+                    seconds = min(until_scan if leads else _FOLLOW_SECONDS, self._fill_at - time.monotonic())
+                    self._wake.wait(timeout=max(0.05, seconds))
+                self._wake.clear()
         finally:
-            if watcher is not None:
-                watcher.close()
+            if self._watcher is not None:
+                self._watcher.close()
             self._leadership.resign()
 
-    def _fill(self) -> None:
-        again = self._core.fill_vectors(self._is_interrupted)
-        if again is not None:
-            self._fill_at = time.monotonic() + again
+    def _begin_to_watch(self) -> None:
+        from simplemem.vault.watch import Watcher
+
+        poll = self._core.settings.index.watch == "poll"
+        self._watcher = Watcher(self._core.root, self._paths_changed, poll=poll, warn=_LOG.warning)
+        self._scan_wanted = True  # what changed before the watching began
+
+    def _update(self, *, leads: bool) -> None:
+        """Scan if it is time, look at what was hinted at, and make the vectors that are missing."""
+        if self._scan_wanted or (leads and time.monotonic() - self._scanned_at > self._scan_seconds):
+            self._scan_wanted = False
+            self._carefully(self._core.compare_all)
+            self._scanned_at = time.monotonic()
+            if not self._stop.is_set():
+                self.settled.set()
+        with self._guard:
+            paths, self._hints = self._hints, set()
+        if paths:
+            self._carefully(partial(self._core.look_at, paths))
+            self._fill_wanted = True
+        if (self._fill_wanted or time.monotonic() >= self._fill_at) and not self._stop.is_set():
+            self._fill_wanted = False
+            self._carefully(self._core.thin_history)  # something was written
+            if self._embed:
+                again = self._carefully(partial(self._core.fill_vectors, self._is_interrupted))
+                self._fill_at = float("inf") if again is None else time.monotonic() + again
 
     def _is_interrupted(self) -> bool:
         """Whether something more urgent than vectors waits. What is left is taken up right after."""
-        if self._stop.is_set():
-            return True
-        with self._guard:
-            waiting = bool(self._hints) or self._scan_wanted
-        if waiting:
-            self._fill_wanted = True
-        return waiting
+        waits = bool(self._hints) or self._scan_wanted
+        self._fill_wanted = self._fill_wanted or waits
+        return waits or self._stop.is_set()
 
-    def _carefully(self, work: Callable[[], None]) -> None:
+    def _carefully(self, work: Callable[[], T]) -> T | None:
         """A failure in the background is logged and tried again with the next scan; it never ends the thread."""
         try:
-            work()
+            return work()
         except Stopped:
             self._stop.set()
         except (SimplememError, Damaged, OSError) as error:
             _LOG.warning("the index could not be updated: %s", error)
         except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
             _LOG.exception("the index could not be updated, for an unexpected reason")
-
-    def _sleep(self, seconds: float) -> None:
-        with self._guard:
-            busy = bool(self._hints) or self._scan_wanted or self._fill_wanted
-        if not busy:
-            self._wake.wait(timeout=max(0.05, min(seconds, self._fill_at - time.monotonic())))
-        self._wake.clear()
+        return None
 
 
 class Listeners:
     """Those who listen to one store. Each hears of every change once: of what this store changed or noticed, and of what
     another process did."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, index: Sidecar) -> None:
+        self._index = index
         self._guard = threading.Lock()
         self._listeners: list[Listener] = []
         self._told: dict[str, int | None] = {}  # the change of each note that was told last; None: that it went
@@ -165,30 +160,28 @@ class Listeners:
     def add(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
-    def tell(self, names: Iterable[str]) -> None:
-        """Say which memories changed to all who listen, if nobody has told them of this very change."""
-        paths = {path_of(name) for name in names}
+    def tell(self, paths: Iterable[str]) -> None:
+        """Say which notes changed to all who listen, if nobody has told them of this very change."""
+        if not self._listeners:
+            return
         with self._guard:
-            try:
-                changes = {path: known.rev for path, known in self._core.index.known(paths).items()}
-            except (SimplememError, Damaged):
-                changes = {}  # a change that is safe has not failed because of this; it may be told of twice
-            fresh = {path for path in paths if self._told.get(path, -1) != changes.get(path)}
-            self._told.update((path, changes.get(path)) for path in fresh)
+            wanted, changes = set(paths), {}
+            with suppress(SimplememError, Damaged):  # a change that is safe has not failed; it may be told of twice
+                changes = {path: known.rev for path, known in self._index.known(wanted).items()}
+            fresh = {path: changes.get(path) for path in wanted if self._told.get(path, -1) != changes.get(path)}
+            self._told.update(fresh)
         for listener in self._listeners if fresh else ():
             listener(frozenset(map(name_of, fresh)))
 
     def tell_of_others(self) -> None:
         """Tell what another process has indexed since this was last asked. The first time there is nothing to compare
         with."""
-        index = self._core.index
-        found = index.since(self._heard)
+        found = self._index.since(self._heard)
         if found.mark == self._heard:
             return
-        there = set(index.known())
+        there = set(self._index.known())
         if self._heard is not None:
-            changed = {known.path for known in found.notes}
-            self._core.tell({name_of(path) for path in changed | (self._heard_paths - there)})
+            self.tell({known.path for known in found.notes} | (self._heard_paths - there))
         self._heard, self._heard_paths = found.mark, there
 
 
@@ -213,24 +206,20 @@ class CatchUp:
             paths = self._changed.paths() if self._changed is not None and whole == core.index.generation else None
             long_ago = time.monotonic() - self._whole_at > 60 * core.settings.index.scan_minutes
             if paths is None or long_ago or core.is_in_doubt:
-                self._listen()
+                self.end()
+                if core.settings.index.watch == "auto":
+                    from simplemem.vault.watch import RecentChanges
+
+                    self._changed = RecentChanges(core.root)
                 core.compare_all()
                 self._whole_at = time.monotonic()
-            elif changed := {path for path in paths if not self._is_as_known(path)}:
-                core.look_at(changed)
+            else:
+                core.look_at({path for path in paths if not self._is_as_known(path)})
             self._whole = core.index.taken_up
 
     def end(self) -> None:
         if self._changed is not None:
             self._changed.close()
-
-    def _listen(self) -> None:
-        """From now on, where the settings have us listen to the kernel at all."""
-        self.end()
-        if self._core.settings.index.watch == "auto":
-            from simplemem.vault.watch import RecentChanges
-
-            self._changed = RecentChanges(self._core.root)
 
     def _is_as_known(self, path: str) -> bool:
         """Whether a note is, to the byte, what the index knows: mostly it was we who changed it."""

@@ -91,7 +91,7 @@ class Bench:
         if not self.read_only:
             self._core.catch_up()
         elif not self._begun:
-            self._core.sync(None, embed=False, rebuild=False, believe=False, begin=False)
+            self._core.sync(embed=False)
             self._begun = True
 
     def since(self, mark: Mark | None) -> Changes:

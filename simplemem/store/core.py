@@ -11,8 +11,8 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -35,12 +35,13 @@ from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.paths import Access
-from simplemem.vault.vault import Change, Entry, Vault
+from simplemem.vault.vault import Change, Entry, File, Vault
 
 if TYPE_CHECKING:
     from simplemem.store.reranking import Reranking
 
 T = TypeVar("T")
+_MOST_READ, _MOST_READ_BYTES = 500, 8_000_000  # texts that were given out and are remembered
 _LOG = logging.getLogger(__name__)
 
 
@@ -57,7 +58,7 @@ class Core:
             raise NotFound(f"there is no vault at {self.root}", hint="`simplemem init PATH` makes one.")
         if not os.access(self.root, os.W_OK):
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
-        self._settings_seen: tuple[tuple[int, int, int] | None, ...] = ()
+        self._settings_seen: object = None
         self._follow_obsidian()
         self.vault = Vault(
             self.root,
@@ -70,22 +71,25 @@ class Core:
             kind="human" if person else "agent",
         )
         self.committing = Committing(self.vault, self.settings.git)
-        self.index = Sidecar(index_path(self.root, self.settings, self.vault), self._index_lock, self._begin_anew)
+        self.index = Sidecar(_index_path(self.root, self.settings, self.vault), self._index_lock, self._begin_anew)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
         self.changes = ChangeTable(self.index.database, self.vault, self.index.consistently)
         if self.settings.access.hidden:
             self.vault.history.may_tell = self.changes.may_tell
         self._reranking: Reranking | None = None
-        self.listeners = Listeners(self)
-        self._is_heard = False  # whether anybody listens
+        self.listeners = Listeners(self.index)
         self._background: Background | None = None
-        self.read_lately = TextsReadLately()
+        self._guard = threading.Lock()
+        self._read_lately: dict[str, bytes] = {}  # by hash, so that a conflict can show what changed since
         self.long_lived = False  # will be asked again: what is slow to load may be made ready beside the answer
         self._catching_up = CatchUp(self)
         self.catch_up = self._catching_up.catch_up
         self._scanned = self.index.database.meta("scanned") is not None
-        self._doubted, self._doubted_since = 0, 0.0
+        self._doubted, self._doubted_since = (
+            0,
+            0.0,
+        )  # notes that vanished all at once: the next scan but one believes it
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
 
     def close(self) -> None:
@@ -100,6 +104,20 @@ class Core:
         self.index.close()
         self.committing.close(0.5 if self.long_lived else 5.0)  # seconds for a last commit
 
+    def start(self, *, embed: bool = True) -> None:
+        """Keep in step from now on, in the background: scan, watch, embed. Returns at once."""
+        self.long_lived = True
+        if self._background is None:
+            self._background = Background(self, embed=embed)
+
+    def wait_until_settled(self, timeout: float = 60.0) -> bool:
+        """Whether the first scan of the background is done, waiting for it."""
+        return self._background is None or self._background.settled.wait(timeout)
+
+    def on_change(self, listener: Listener) -> None:
+        """Be told the names of memories that changed, whoever changed them, once they are indexed."""
+        self.listeners.add(listener)
+
     def reranking(self) -> Reranking | None:
         """The reranker, where the settings name one."""
         if self._reranking is None and self.settings.rerank.provider != "none":
@@ -107,19 +125,6 @@ class Core:
 
             self._reranking = Reranking(self)
         return self._reranking
-
-    def start(self, *, embed: bool) -> None:
-        self.long_lived = True
-        if self._background is None:
-            self._background = Background(self, embed=embed)
-            self._background.start()
-
-    def wait_until_settled(self, timeout: float) -> bool:
-        return self._background is None or self._background.settled.wait(timeout)
-
-    def on_change(self, listener: Listener) -> None:
-        self._is_heard = True
-        self.listeners.add(listener)
 
     def must_be_writable(self) -> None:
         if self.read_only or self.vault.read_only:
@@ -133,10 +138,18 @@ class Core:
         except SimplememError:
             return None
 
-    def tell(self, names: Iterable[str]) -> None:
-        """Say which memories changed to all who listen."""
-        if self._is_heard:
-            self.listeners.tell(names)
+    def remember(self, file: File) -> None:
+        """Keep a text that is given out. As many as fit."""
+        with self._guard:
+            self._read_lately.pop(file.sha256, None)
+            self._read_lately[file.sha256] = file.data
+            texts = self._read_lately
+            while len(texts) > _MOST_READ or sum(map(len, texts.values())) > _MOST_READ_BYTES:
+                del texts[next(iter(texts))]
+
+    def remembered(self, sha256: str) -> bytes | None:
+        """A text that was given out lately."""
+        return self._read_lately.get(sha256)
 
     def fill_soon(self) -> None:
         """Have the background embed what was just written."""
@@ -145,21 +158,15 @@ class Core:
 
     def _follow_obsidian(self) -> None:
         """Read Obsidian's settings again when they have changed: not every server watches them."""
-        stamps = self._settings_stamps()
-        if stamps != self._settings_seen:
-            self._settings_seen = stamps
+        seen = []
+        for name in CONVENTION_FILES:
+            with suppress(OSError):
+                found = os.stat(os.path.join(self.root, *name.split("/")))
+                seen.append((name, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+        if seen != self._settings_seen:
+            self._settings_seen = seen
             self.conventions = read_conventions(self.root)
             self._hidden = lru_cache(maxsize=1024)(self.conventions.hidden_reason)  # asked at every write of a note
-
-    def _settings_stamps(self) -> tuple[tuple[int, int, int] | None, ...]:
-        def stamp(name: str) -> tuple[int, int, int] | None:
-            try:
-                found = os.stat(os.path.join(self.root, *name.split("/")))
-            except OSError:
-                return None
-            return found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-        return tuple(map(stamp, CONVENTION_FILES))
 
     # -- names
 
@@ -187,19 +194,17 @@ class Core:
             if there:
                 names, many = [name_of(path) for path in there], f"{name!r} is the {kind} of {len(there)} memories"
                 raise Ambiguous(many, candidates=names, hint="Use one of the candidates.")
-        near = self._names_like(wanted)
+        near = self._names_like(compare_key(wanted))
         hint = f"Did you mean {near[0]}?" if near else "Search for it, or list what there is."
         raise NotFound(f"there is no memory called {name!r}", candidates=near, hint=hint)
 
-    def _names_like(self, wanted: str) -> list[str]:
+    def _names_like(self, key: str) -> list[str]:
         """Names that a mistyped one may have meant."""
-        names = [name_of(path) for path in self.index.known()]
-        by_key = {compare_key(name): name for name in names}
-        by_base = {compare_key(name.rsplit("/", 1)[-1]): name for name in names}
-        key = compare_key(wanted)
-        close = [by_key[each] for each in difflib.get_close_matches(key, by_key, 3, 0.6)]
+        names = {compare_key(name_of(path)): name_of(path) for path in self.index.known()}
+        by_base = {name.rsplit("/", 1)[-1]: name for name in names}
+        close = difflib.get_close_matches(key, names, 3, 0.6)
         close += [by_base[each] for each in difflib.get_close_matches(key.rsplit("/", 1)[-1], by_base, 3, 0.7)]
-        return list(dict.fromkeys(close))[:5]
+        return [names[each] for each in dict.fromkeys(close)][:5]
 
     # -- the whole vault
 
@@ -208,49 +213,58 @@ class Core:
         largest, private = self.settings.max_note_bytes, self.settings.embed.private
         return Sync(self.vault, database, lambda path: self._hidden(path), largest, private)
 
-    def sync(self, progress: Progress | None, *, embed: bool, rebuild: bool, believe: bool, begin: bool) -> SyncReport:
-        with collector_at_rest():
-            seen = None if rebuild else self.vault.recover_and_scan()
-        self._follow_obsidian()
+    def sync(
+        self,
+        *,
+        progress: Progress | None = None,
+        embed: bool = True,
+        rebuild: bool = False,
+        believe: bool = False,
+        begin: bool = True,
+    ) -> SyncReport:
+        """Bring the index in step with the vault, text first and vectors after. `rebuild` makes it anew beside itself
+        and swaps it in; `believe` accepts that many notes are gone at once. Without `begin` no vectors of another
+        embedder are begun, and no more is sent to a remote one than `embed.max_tokens_unasked`."""
         embed = embed and self.embedding.wanted()[0] is not None
         if not embed:
             self.rows.waiting = None
         if rebuild:
             self.vault.recover()
             self._rebuild(progress, embed=embed)
-        report = self.index.consistently(lambda: self._scan(progress, believe=believe, seen=seen))
+        report = self.compare_all(progress, believe=believe)
         if embed:
             fill = partial(self.embedding.fill, progress, begin=begin, ready=self.rows.waiting)
             report.embedded = self.index.consistently(fill)
             report.trouble = self.embedding.trouble()
-        self.thin_history()
         return report
 
-    def compare_all(self) -> None:
-        """Finish what a crash interrupted, and compare the whole vault with the index."""
+    def compare_all(self, progress: Progress | None = None, *, believe: bool = False) -> SyncReport:
+        """Finish what a crash interrupted, and compare the whole vault with the index. What a scan some minutes ago doubted
+        is believed."""
         with collector_at_rest():
             seen = self.vault.recover_and_scan()
         waited = time.monotonic() - self._doubted_since
-        believe = self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes
-        self.index.consistently(lambda: self._scan(None, believe=believe, seen=seen))
+        believe = believe or (self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes)
+        report = self.index.consistently(lambda: self._scan(progress, believe=believe, seen=seen))
         self.thin_history()
+        return report
 
-    def _scan(self, progress: Progress | None, *, believe: bool, seen: list[Entry] | None = None) -> SyncReport:
+    def _scan(
+        self, progress: Progress | None = None, *, believe: bool = False, seen: list[Entry] | None = None
+    ) -> SyncReport:
         self._follow_obsidian()
-        owed, self._owed = self._owed, set()
-        try:
-            report = self.rows.scan(progress, believe=believe, seen=seen)
-        except BaseException:
-            self._owed |= owed
-            raise
+        owed = set(self._owed)
+        report = self.rows.scan(progress, believe=believe, seen=seen)
+        self._owed -= owed
         self._doubt(report.doubted)
         if not self._scanned:
             self.index.database.set_meta("scanned", "yes")
             self._scanned = True
-        self.tell({name_of(path) for path in report.changed()})
+        self.listeners.tell(report.changed())
         return report
 
     def _rebuild(self, progress: Progress | None, *, embed: bool) -> None:
+        self._follow_obsidian()
         fresh = self.index.build_beside()
         rows = self.sync_of(fresh)
         rows.scan(progress)
@@ -266,10 +280,9 @@ class Core:
         if not self._scanned and self._background is not None:
             self._background.scan_soon()
         elif not self._scanned:
-            self._scan(None, believe=False)
+            self._scan()
 
     def _doubt(self, count: int) -> None:
-        """So many notes vanished at once that it is not believed yet. A scan some minutes later believes it."""
         if count and not self._doubted:
             self._doubted_since = time.monotonic()
         self._doubted = count
@@ -299,15 +312,17 @@ class Core:
         notes, pending = standing.notes, self.embedding.pending(standing)
         if not self._scanned:
             return IndexState("indexing", notes, pending, "The vault is being read for the first time.")
-        if self._doubted or self._owed or pending:
+        if self._doubted:
             reason = f"{self._doubted} notes seem to have vanished at once; they are kept until this is confirmed."
-            if not self._doubted:
-                owed = f"{len(self._owed)} changed notes could not be indexed yet: is the disk full?"
-                reason = owed if self._owed else self.embedding.partial(standing)
-            return IndexState("partial", notes, pending, reason)
-        private = self.embedding.kept_private()
-        reason = f"{private} private notes are searched by words only: their text stays on this machine."
-        return IndexState("ready", notes, 0, reason if private else "")
+        elif self._owed:
+            reason = f"{len(self._owed)} changed notes could not be indexed yet: is the disk full?"
+        elif pending:
+            reason = self.embedding.partial(standing)
+        else:
+            private = self.embedding.kept_private()
+            reason = f"{private} private notes are searched by words only: their text stays on this machine."
+            return IndexState("ready", notes, 0, reason if private else "")
+        return IndexState("partial", notes, pending, reason)
 
     def not_indexed(self) -> list[tuple[str, str]]:
         """Files of the vault that are not in the index, and why."""
@@ -317,33 +332,29 @@ class Core:
     # -- some notes
 
     def look_at(self, paths: set[str]) -> None:
-        """Index paths that may have changed. A change of Obsidian's settings concerns every note."""
+        """Index paths that may have changed. A change of Obsidian's settings concerns every note, and what vanished in doubt
+        may be back: only a look at all of it can tell."""
         self._follow_obsidian()
-        if any(path.startswith(".obsidian/") for path in paths):
+        if self._doubted or any(path.startswith(".obsidian/") for path in paths):
             self.compare_all()
         notes = {path for path in paths if not path.startswith(".obsidian")}
-        if self._doubted:  # what vanished may be back: only a look at all of it can tell
-            self.compare_all()
-            return
-        report = self.index.consistently(lambda: self.rows.look_at(notes))
-        self._doubt(report.doubted)
-        # Who leads hears of a file that another process has put, and finds it indexed: that is told too.
-        self.tell({name_of(path) for path in {*report.changed(), *filter(is_note, notes)}})
+        if not self._doubted and notes:
+            report = self.index.consistently(lambda: self.rows.look_at(notes))
+            self._doubt(report.doubted)
+            # Who leads hears of a file that another process has put, and finds it indexed: that is told too.
+            self.listeners.tell({*report.changed(), *filter(is_note, notes)})
 
     def fresh(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
         """An answer of the index, asked once more when one of the notes that it shows had changed."""
-        for _ in range(2):
-            found = ask()
-            if not self._recheck({row.path: Stat(row.size, row.mtime_ns, row.ctime_ns) for row in rows(found)}):
-                break
-        return found
+        found = ask()
+        return ask() if self._recheck(rows(found)) else found
 
-    def _recheck(self, stats: Mapping[str, Stat]) -> bool:
+    def _recheck(self, rows: Iterable[Row]) -> bool:
         """Look again at notes by what the disk said when they were indexed; True when one of them had changed."""
         self._follow_obsidian()
-        owed, self._owed = self._owed, set()
-        now = {path: self.entry(path) for path in stats}
-        changed = {path for path, entry in now.items() if entry is None or stat_of(entry) != stats[path]} | owed
+        owed = set(self._owed)
+        now = {row.path: (self.entry(row.path), Stat(row.size, row.mtime_ns, row.ctime_ns)) for row in rows}
+        changed = {path for path, (entry, stat) in now.items() if entry is None or stat_of(entry) != stat} | owed
         if self._doubted:  # what seems to have vanished is not shown, but kept until that is certain
             changed = {path for path in changed if self.entry(path) is not None}
         if not changed:
@@ -355,10 +366,8 @@ class Core:
             _LOG.warning("changed notes could not be indexed: %s", error)
             self._owed |= changed
             return False
-        except BaseException:
-            self._owed |= owed
-            raise
-        self.tell({name_of(path) for path in report.changed()})
+        self._owed -= owed
+        self.listeners.tell(report.changed())
         return True
 
     def indexed(self, paths: Iterable[str], put: Callable[[], None]) -> list[str]:
@@ -381,7 +390,7 @@ def change_by(by: By, tool: str) -> Change:
     return Change(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))
 
 
-def index_path(root: Path, settings: Settings, vault: Vault) -> Path:
+def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
     """Where the index of a vault lies: beside the notes, unless told otherwise or nothing can be written there. Who sees
     less of the vault has an index of its own, in which the rest never was."""
     hidden = "\n".join(sorted(settings.access.hidden))
@@ -394,25 +403,3 @@ def index_path(root: Path, settings: Settings, vault: Vault) -> Path:
         return here
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "simplemem" / hashlib.sha256(str(root).encode()).hexdigest()[:16] / name
-
-
-class TextsReadLately:
-    """Texts that were given out, by hash, so that a conflict can show what changed since. As many as fit."""
-
-    _MOST_BYTES = 8_000_000
-
-    def __init__(self) -> None:
-        self._texts: dict[str, bytes] = {}
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def keep(self, sha256: str, data: bytes) -> None:
-        with self._lock:
-            self._bytes += len(data) - len(self._texts.pop(sha256, b""))
-            self._texts[sha256] = data
-            while self._bytes > self._MOST_BYTES:
-                oldest = next(iter(self._texts))
-                self._bytes -= len(self._texts.pop(oldest))
-
-    def get(self, sha256: str) -> bytes | None:
-        return self._texts.get(sha256)

@@ -67,15 +67,14 @@ class Embedding:
     @property
     def is_remote(self) -> bool:
         """Whether texts leave this machine."""
-        called = self._called_for()
-        return called is not None and called[1]
+        return self._called_for()[1]
 
-    def _called_for(self) -> tuple[str, bool] | None:
-        """The name of the embedder that the settings ask for, and whether it is remote. Loads no model."""
+    def _called_for(self) -> tuple[str, bool]:
+        """The name of the embedder that the settings ask for, "" for none, and whether it is remote. Loads no model."""
         if self._settings.embed.provider == "wordllama":
             return WordLlama.name, WordLlama.remote
         embedder, _ = self.wanted()
-        return (embedder.name, embedder.remote) if embedder is not None else None
+        return (embedder.name, embedder.remote) if embedder is not None else ("", False)
 
     def wanted(self) -> tuple[Embedder | None, str]:
         """The embedder that the settings ask for, loaded on first use; or why there is none."""
@@ -99,12 +98,6 @@ class Embedding:
                 return self._packaged
         return None
 
-    def _generations(self, name: str, standing: Standing | None = None) -> tuple[Generation | None, Generation | None]:
-        """The generation of vectors in use, and that of the embedder of this name."""
-        every = (standing or self._index.standing()).generations
-        now = every[0] if every and every[0].in_use else None
-        return now, next((generation for generation in every if generation.embedder == name), None)
-
     # -- asking
 
     def question(self, text: str, standing: Standing | None = None) -> tuple[QueryVector | None, str]:
@@ -119,26 +112,22 @@ class Embedding:
             vector = embedder.query(asked, deadline=time.monotonic() + self._settings.embed.query_seconds)
         except Unavailable as error:
             return None, f"{_said(embedder.name, error)}; searched by words only."
-        _, ours = self._generations(embedder.name, standing)
+        ours = _generation_of(embedder.name, standing)
         if ours is not None and ours.dimension not in (0, len(vector)):
-            return None, (
-                f"The embedder {embedder.name} now gives {len(vector)} dimensions where its vectors have "
-                f"{ours.dimension}; searched by words only until `simplemem index --rebuild`."
-            )
+            anew = "searched by words only until `simplemem index --rebuild`."
+            return None, f"The embedder {embedder.name} gives other dimensions than its vectors have; {anew}"
         return QueryVector(vector, embedder.name), degraded
 
     def _in_use(self, standing: Standing) -> tuple[Embedder | None, str]:
         wanted, why_not = self.wanted()
         if wanted is None:
             return None, why_not
-        now, ours = self._generations(wanted.name, standing)
+        now, ours = _in_use(standing), _generation_of(wanted.name, standing)
         if now is None:
             return None, self.trouble() or "Searched by words only: no vectors have been made yet."
-        if now == ours and not now.dimension:
-            none = "Searched by words only: no note has a vector yet."
-            return None, (self.trouble() or none) if self.pending(standing) else ""
         if now == ours:
-            return wanted, self.trouble()
+            none = "Searched by words only: no note has a vector yet." if self.pending(standing) else ""
+            return (wanted, self.trouble()) if now.dimension else (None, none and (self.trouble() or none))
         old = self.called(now.embedder)
         until = f"until then {now.embedder} is used" if old is not None else "until then words only are searched"
         return old, f"{self._on_the_way(wanted.name, ours, now)}; {until}. {self.trouble()}".strip()
@@ -156,10 +145,8 @@ class Embedding:
         if self._failure:
             return f"{self._failure}; new texts are searched by words only until it does."
         if (more := self._too_much) is not None:
-            return (
-                f"{more.texts} texts, about {more.tokens} tokens, wait to be sent to the embedder: "
-                "`simplemem index` does that (embed.max_tokens_unasked)."
-            )
+            wait = f"{more.texts} texts, about {more.tokens} tokens, wait to be sent to the embedder"
+            return f"{wait}: `simplemem index` does that (embed.max_tokens_unasked)."
         return ""
 
     # -- making
@@ -179,10 +166,15 @@ class Embedding:
             if self.estimate().texts > embedder.batch:
                 return 0
         with self._making:
-            if begin:
-                self._wait_for_our_turn(embedder, progress)
-            elif not self._turn.held():
-                return 0
+            while not self._turn.held() and self._turn_file.exists():
+                waiting, total, *_ = self._index.embedded(embedder.name, embedder.remote)
+                if not begin:
+                    return 0
+                if not waiting and _generation_of(embedder.name, self._index.standing()) is not None:
+                    break
+                if progress is not None:
+                    progress("vectors", max(0, total - waiting), total)
+                time.sleep(0.1)
             try:
                 return self._filled(embedder, progress, ready, into, lambda: time.monotonic() > ends)
             finally:
@@ -213,9 +205,9 @@ class Embedding:
     def _may_go_on(self, embedder: Embedder, *, first: bool) -> bool:
         """Whether vectors may be made that nobody asked for just now. `first`: a new embedder may begin beside another's
         vectors, once while this process lives; if another process then puts its own in their place, they stay."""
-        every = self._index.standing().generations
-        ours = any(generation.embedder == embedder.name for generation in every)
-        if not ours and every and (self._begun or not first):
+        standing = self._index.standing()
+        ours = _generation_of(embedder.name, standing)
+        if ours is None and standing.generations and (self._begun or not first):
             return False
         if not embedder.remote:
             return True
@@ -252,16 +244,6 @@ class Embedding:
         with suppress(SimplememError):
             self._index.database.set_meta(_FAILED, failure)
 
-    def _wait_for_our_turn(self, embedder: Embedder, progress: Progress | None) -> None:
-        """Wait until no other process makes vectors here, and show how far it is."""
-        while not self._turn.held() and self._turn_file.exists():
-            waiting, total, *_ = self._index.embedded(embedder.name, embedder.remote)
-            if not waiting and self._generations(embedder.name)[1] is not None:
-                break
-            if progress is not None:
-                progress("vectors", max(0, total - waiting), total)
-            time.sleep(0.1)
-
     def estimate(self, *, anew: bool = False) -> Estimate:
         """What the embedder would have to be given. `anew` counts every note."""
         embedder, _ = self.wanted()
@@ -274,21 +256,19 @@ class Embedding:
 
     def pending(self, standing: Standing | None = None) -> int:
         """Notes that wait for a vector of the embedder that the settings ask for."""
-        called = self._called_for()
-        if called is None:
+        name, remote = self._called_for()
+        if not name:
             return 0
-        waiting = (standing or self._index.standing()).waiting.get(called[0])
-        return self._index.embedded(*called).waiting if waiting is None else waiting
+        waiting = (standing or self._index.standing()).waiting.get(name)
+        return self._index.embedded(name, remote).waiting if waiting is None else waiting
 
-    def partial(self, standing: Standing | None = None) -> str:
-        """Why meaning is not whole, in a sentence; nothing when it is."""
-        called = self._called_for()
-        if called is None or not (pending := self.pending(standing)):
-            return ""
-        now, ours = self._generations(called[0], standing)
+    def partial(self, standing: Standing) -> str:
+        """Why meaning is not whole, where notes wait for their vectors."""
+        name, pending = self._called_for()[0], self.pending(standing)
+        now, ours = _in_use(standing), _generation_of(name, standing)
         said = f"{counted(pending, 'note')} {'is' if pending == 1 else 'are'} searchable by words, not yet by meaning"
         if now is not None and now != ours:
-            said = self._on_the_way(called[0], ours, now)
+            said = self._on_the_way(name, ours, now)
         return f"{said}. {self.trouble()}".strip()
 
     def kept_private(self) -> int:
@@ -298,7 +278,7 @@ class Embedding:
     def facts(self) -> dict[str, Any]:
         """For `stats`: who makes vectors, how many notes have them, and why others have none."""
         wanted, why_not = self.wanted()
-        now, _ = self._generations("")
+        now = _in_use(self._index.standing())
         waiting, total, *_ = self._index.embedded(now.embedder, now.remote) if now is not None else (0, 0)
         return {
             "wanted": wanted.name if wanted is not None else "none",
@@ -312,6 +292,14 @@ class Embedding:
             "last_failure": self._index.database.meta(_FAILED) or "",
             "trouble": self.trouble() or (why_not if self._settings.embed.provider != "none" else ""),
         }
+
+
+def _generation_of(embedder: str, standing: Standing) -> Generation | None:
+    return next((each for each in standing.generations if each.embedder == embedder), None)
+
+
+def _in_use(standing: Standing) -> Generation | None:
+    return next((each for each in standing.generations if each.in_use), None)
 
 
 def embedder_of(settings: Settings, index_path: Path) -> Embedder | None:

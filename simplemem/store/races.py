@@ -72,7 +72,7 @@ def _is_made(core: Core, file: File, seen: bytes, text: str) -> bool:
 
 def _text_of(core: Core, digits: str) -> bytes | None:
     """A text that somebody had, by its hash or the beginning of it."""
-    return core.vault.history.content(digits) or core.read_lately.get(digits)
+    return core.vault.history.content(digits) or core.remembered(digits)
 
 
 def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged] | None:

@@ -46,7 +46,7 @@ def read(
 
 def _read_now(core: Core, path: str, section: str | None) -> Memory:
     file = core.vault.read(path)
-    core.read_lately.keep(file.sha256, file.data)
+    core.remember(file)
     known = core.fresh(lambda: core.index.outline(path), lambda found: () if found is None else (found.row,))
     if section or known is None or known.row.sha256 != file.sha256:
         note = read_note(file.data, file.sha256)

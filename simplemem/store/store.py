@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.index.door import Estimate
-from simplemem.index.reconcile import Progress, SyncReport
+from simplemem.index.reconcile import Progress
 from simplemem.memory import (
     BlamedLine,
     By,
@@ -107,19 +107,10 @@ class EnhancedStore:
 
     # -- in step with the disk
 
-    def sync(
-        self,
-        *,
-        progress: Progress | None = None,
-        embed: bool = True,
-        rebuild: bool = False,
-        believe: bool = False,
-        begin: bool = True,
-    ) -> SyncReport:
-        """Bring the index in step with the vault, text first and vectors after. `rebuild` makes it anew beside itself
-        and swaps it in; `believe` accepts that many notes are gone at once. Without `begin` no vectors of another
-        embedder are begun, and no more is sent to a remote one than `embed.max_tokens_unasked`."""
-        return self._core.sync(progress, embed=embed, rebuild=rebuild, believe=believe, begin=begin)
+    sync = _method(Core.sync)
+    start = _method(Core.start)
+    wait_until_settled = _method(Core.wait_until_settled)
+    on_change = _method(Core.on_change)
 
     @property
     def embeds_remotely(self) -> bool:
@@ -129,18 +120,6 @@ class EnhancedStore:
     def estimate(self, *, rebuild: bool = False) -> Estimate:
         """What the embedder would have to be given for every note to have its vectors; with `rebuild`, for all anew."""
         return self._core.embedding.estimate(anew=rebuild)
-
-    def start(self, *, embed: bool = True) -> None:
-        """Keep in step from now on, in the background: scan, watch, embed. Returns at once."""
-        self._core.start(embed=embed)
-
-    def wait_until_settled(self, timeout: float = 60.0) -> bool:
-        """Whether the first scan of the background is done, waiting for it."""
-        return self._core.wait_until_settled(timeout)
-
-    def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
-        """Be told the names of memories that changed, whoever changed them, once they are indexed."""
-        self._core.on_change(listener)
 
     def state(self) -> IndexState:
         """How far the index can be trusted just now."""

@@ -267,7 +267,7 @@ def indexed(
     changed = {*texts, *gone, *(moved or ())}
     if changed:
         warnings += core.indexed(changed, lambda: core.rows.put(notes, gone=gone, moved=moved))
-        core.tell(name_of(path) for path in changed)
+        core.listeners.tell(changed)
         core.fill_soon()
     return warnings
 
