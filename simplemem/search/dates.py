@@ -25,32 +25,28 @@ _MONTHS = (
     "december",
 )  # fmt: skip
 _DAY = timedelta(days=1)
-
-# -- a moment, or the span it names
+_AGO = re.compile(
+    r"(?:(\d{1,4})|an?|one|two|three) (hour|day|week|month|year)s? ago|(?:last|past) (\d{1,4}) (hour|day|week|month|year)s?"
+)
+_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
+_UNITS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 365 * _DAY}
 
 
 def read_when(text: str, now: datetime, *, end: bool = False) -> str:
     """The moment a text means, in the form notes are sorted by. With `end`, the end of the span it names: "until
     2026-01" includes all of January."""
-    span = _span_said(" ".join(text.strip().casefold().split()), now)
+    span = _span_said(" ".join(text.casefold().split()), now)
     if span is None:
         raise Invalid(
             f"{text!r} is not a date that can be understood",
             hint='Use 2026-01-24, 2026-01, 2026-01-24T12:00:00, "yesterday", "last week" or "3 days ago".',
         )
-    return span[1 if end else 0].strftime("%Y-%m-%dT%H:%M:%S")
+    return span[end].strftime("%Y-%m-%dT%H:%M:%S")
 
 
-_AGO = re.compile(
-    r"(?:(\d{1,4})|an?|one|two|three) (hour|day|week|month|year)s? ago|(?:last|past) (\d{1,4}) (hour|day|week|month|year)s?"
-)
-_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
-_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
-
-
-def _span_said(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """The span that a text names, from its first moment to before its last."""
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+def _span_said(said: str, now: datetime) -> tuple[datetime, datetime] | None:
+    """The span that a text names, from its first moment to before its last; None for what is no date."""
+    today = _midnight(now)
     monday, month, year = today - today.weekday() * _DAY, today.replace(day=1), today.replace(month=1, day=1)
     named = {
         "now": (now, now),
@@ -63,42 +59,31 @@ def _span_said(text: str, now: datetime) -> tuple[datetime, datetime] | None:
         "this year": (year, year.replace(year=year.year + 1)),
         "last year": (year.replace(year=year.year - 1), year),
     }
-    if text in named:
-        return named[text]
-    weekday = text.removeprefix("last ").removeprefix("on ")
-    if weekday in _WEEKDAYS:
-        back = (today.weekday() - _WEEKDAYS.index(weekday)) % 7
-        start = today - _DAY * (back or (7 if text.startswith("last ") else 0))
-        return start, start + _DAY
-    if (found := _AGO.fullmatch(text)) is None:
-        return _written(text)
-    count, unit = int(found[1] or found[3] or _NUMBERS[text.split()[0]]), found[2] or found[4]
+    weekday = said.removeprefix("last ").removeprefix("on ")
     try:
-        moment = now - (timedelta(hours=count) if unit == "hour" else count * _DAYS[unit] * _DAY)
-    except OverflowError:
-        return None
-    if unit == "hour" or found[3]:
-        return moment, now
-    start = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    return start, start + _DAY
-
-
-def _written(text: str) -> tuple[datetime, datetime] | None:
-    """ISO, and its shorter forms for a month or a year."""
-    try:
-        if re.fullmatch(r"\d{4}", text):
-            start = datetime(int(text), 1, 1)  # noqa: DTZ001  (local time, as notes are)
+        if said in named:
+            return named[said]
+        if weekday in _WEEKDAYS:
+            back = (today.weekday() - _WEEKDAYS.index(weekday)) % 7 or (7 if said.startswith("last ") else 0)
+            return today - back * _DAY, today - (back - 1) * _DAY
+        if found := _AGO.fullmatch(said):
+            count, unit = int(found[1] or found[3] or _NUMBERS[said.split()[0]]), found[2] or found[4]
+            moment = now - count * _UNITS[unit]
+            return (moment, now) if unit == "hour" or found[3] else (_midnight(moment), _midnight(moment) + _DAY)
+        if re.fullmatch(r"\d{4}", said):
+            start = datetime(int(said), 1, 1)  # noqa: DTZ001  (local time, as notes are)
             return start, start.replace(year=start.year + 1)
-        if re.fullmatch(r"\d{4}-\d{2}", text):
-            start = datetime(int(text[:4]), int(text[5:]), 1)  # noqa: DTZ001
+        if re.fullmatch(r"\d{4}-\d{2}", said):
+            start = datetime(int(said[:4]), int(said[5:]), 1)  # noqa: DTZ001
             return start, _month_after(start)
-        moment = instant(text.upper())
-        if moment is None:
-            return None
-        start = datetime.fromisoformat(moment)
-        return start, start + (_DAY if len(text) == 10 else timedelta(seconds=1))
+        start = datetime.fromisoformat(instant(said.upper()) or "")
+        return start, start + (_DAY if len(said) == 10 else timedelta(seconds=1))
     except (ValueError, OverflowError):
         return None
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _month_after(first: datetime) -> datetime:
@@ -140,8 +125,8 @@ class Days:
 def spans_in(text: str, now: datetime) -> list[Days]:
     """The days a text speaks of, in its order."""
     lowered = " ".join(text.casefold().split())
-    found = (_span(term, lowered[: term.start()].rstrip(), now) for term in _SPOKEN_OF.finditer(lowered))
-    return [span for span in found if span is not None]
+    found = (_days(term, lowered[: term.start()].rstrip(), now) for term in _SPOKEN_OF.finditer(lowered))
+    return [days for days in found if days is not None]
 
 
 def is_of(row: Row, spans: list[Days]) -> bool:
@@ -154,46 +139,32 @@ def is_of(row: Row, spans: list[Days]) -> bool:
 def day_in(title: str) -> str:
     """The day that a title says in full, `8 May, 2023` or `2023-05-08`, as an ISO day; "" when there is none."""
     for span in spans_in(title, datetime(2000, 1, 1)) if any(map(str.isdigit, title)) else []:  # noqa: DTZ001
-        known = span.since and span.until and not span.month
-        if known and date.fromisoformat(span.until) - date.fromisoformat(span.since) == _DAY:
+        if span.since and span.until and date.fromisoformat(span.until) - date.fromisoformat(span.since) == _DAY:
             return span.since
     return ""
 
 
-def _span(term: re.Match[str], before: str, now: datetime) -> Days | None:
-    word = before.rpartition(" ")[2]
-    whole = _whole(term, word, now)
-    if whole is None or not (word in _BEFORE or word in _AFTER):
+def _days(term: re.Match[str], before: str, now: datetime) -> Days | None:
+    word, said = before.rpartition(" ")[2], term["iso"] or term["said"] or term["alone"]
+    month, day = 0, int(term["day"] or term["day_after"] or 0)
+    if term["year"]:
+        said = f"{term['year']}-{_MONTHS.index(term['month']) + 1:02d}" + (f"-{day:02d}" if day else "")
+    elif term["month"]:
+        month = _MONTHS.index(term["month"]) + 1
+        if day > 31 or (not day and term["month"] in ("march", "may") and word not in _IN):
+            return None
+    elif term["alone"] and word not in _IN:
+        return None  # a number
+    if month:  # the latest such month that has begun
+        whole = Days(month=month, day=day)
+        since = date(now.year - (month > now.month), month, min(day, 28) or 1).isoformat()
+    elif (span := _span_said(said, now)) is not None:
+        since = span[0].date().isoformat()
+        whole = Days(since, ((span[1] - datetime.resolution).date() + _DAY).isoformat())
+    else:
+        return None  # the 31st of June
+    if word not in (*_BEFORE, *_AFTER):
         return whole
     if _LENGTH.search(before.rpartition(" ")[0]):
         return None  # "two weeks before 11 August" is about that time, and not about all that was before
-    since = whole.since
-    if whole.month:  # the latest such month that has begun
-        year = now.year if whole.month <= now.month else now.year - 1
-        since = date(year, whole.month, min(whole.day, 28) or 1).isoformat()
     return Days(until=since) if word in _BEFORE else Days(since=since)
-
-
-def _whole(term: re.Match[str], word: str, now: datetime) -> Days | None:
-    """The days themselves, whatever stands before them."""
-    if term["month"]:
-        month, day = _MONTHS.index(term["month"]) + 1, int(term["day"] or term["day_after"] or 0)
-        if term["year"]:
-            return _of(f"{term['year']}-{month:02d}" + (f"-{day:02d}" if day else ""), now)
-        if not day and term["month"] in ("march", "may") and word not in _IN:
-            return None
-        return Days(month=month, day=day) if day <= 31 else None
-    if term["alone"] and word not in _IN:
-        return None  # a number
-    return _of(term["iso"] or term["alone"] or term["said"], now)
-
-
-def _of(said: str, now: datetime) -> Days | None:
-    try:
-        first, last = _span_said(said, now) or (None, None)
-    except OverflowError:
-        return None
-    if first is None or last is None:
-        return None  # the 31st of June
-    next_day = last.date() if last.time().isoformat() == "00:00:00" else last.date() + _DAY
-    return Days(first.date().isoformat(), next_day.isoformat())

@@ -57,16 +57,6 @@ class Piece:
         return f"{self.name}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class Quotation:
-    """A sentence of another passage that says it differently. `label` is `older`, `newer`, or `differs` on one day."""
-
-    label: str
-    text: str
-    cited: str
-    when: str
-
-
 @dataclass(slots=True)
 class Voice:
     """A passage that speaks for all that say the same."""
@@ -76,15 +66,15 @@ class Voice:
     words: frozenset[tuple[str, ...]] = frozenset()
     also: list[str] = field(default_factory=list)  # where the same words stand
     nearly: list[str] = field(default_factory=list)  # where nearly the same stands
-    said: list[Quotation] = field(default_factory=list)
+    said: list[dict[str, str]] = field(default_factory=list)  # what others say differently: older, newer, or differs
     more: int = 0  # sentences that differ and found no room beneath
 
     def quote(self, piece: Piece, sentence: Sentence) -> bool:
         """Quote a sentence beneath the passage; whether there was room."""
         mine, its = self.piece.when, piece.when
         label = "older" if its < mine else "newer" if its > mine else "differs"
-        line = piece.line + count_lines(piece.text, 0, sentence.start)
-        said = Quotation(label, " ".join(sentence.text.split()), f"{piece.name}:{line}", its)
+        cited = f"{piece.name}:{piece.line + count_lines(piece.text, 0, sentence.start)}"
+        said = {"label": label, "text": " ".join(sentence.text.split()), "cited": cited, "when": its}
         if said in self.said:
             return True
         if len(self.said) >= MOST_SAID:
@@ -214,8 +204,7 @@ def _item(voice: Voice, tokens: int) -> dict[str, Any]:
     piece = voice.piece
     told: dict[str, Any] = {name: getattr(piece, name) for name in ("name", "title", "heading", "line", "modified")}
     told |= {"score": round(piece.score, 4), "tokens": tokens}
-    said = [{"label": each.label, "text": each.text, "cited": each.cited, "when": each.when} for each in voice.said]
-    more = {"via": piece.via, "also": voice.also, "nearly": voice.nearly, "said": said}
+    more = {"via": piece.via, "also": voice.also, "nearly": voice.nearly, "said": voice.said}
     return told | {key: value for key, value in more.items() if value}
 
 
@@ -228,7 +217,7 @@ def _section(voice: Voice) -> str:
             more = f" and {len(places) - _MOST_CITED} more" if len(places) > _MOST_CITED else ""
             head += f" · {how} {', '.join(f'[{place}]' for place in places[:_MOST_CITED])}{more}"
     title = f"### {piece.title} › {heading}" if heading else f"### {piece.title}"
-    said = [f'{each.label}: "{each.text}" [{each.cited}] {each.when}' for each in voice.said]
+    said = ['{label}: "{text}" [{cited}] {when}'.format(**each) for each in voice.said]
     said += [f"({voice.more} more that differ)"] if voice.more else []
     text = piece.text.replace("\r\n", "\n").strip()
     return "\n\n".join(filter(None, (f"{title}\n{head}", text, "\n".join(said))))

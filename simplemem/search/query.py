@@ -88,66 +88,50 @@ class Query:
 
 def read_query(text: str) -> Query:
     """Take a question apart. Never raises: what is not syntax on purpose is words."""
-    cut = (
-        f"Only the first {MAX_CHARACTERS:,} characters of the question were read." if len(text) > MAX_CHARACTERS else ""
-    )
+    said = f"Only the first {MAX_CHARACTERS:,} characters of the question were read."
+    instead = [said] if len(text) > MAX_CHARACTERS else []
     text = well_formed(text[:MAX_CHARACTERS]).replace("\0", "\ufffd")
     phrases: list[str] = []
     without: list[str] = []
-    tags: dict[str, str] = {}
-    found = {"type": "", "path": "", "author": ""}
-    plain: list[str] = []
     beginnings: list[str] = []
-    last = 0
+    tags: dict[str, str] = {}
+    fields = {"type": "", "path": "", "author": ""}
+    plain, last = "", 0
     for term in _TERM.finditer(text):
-        value = term["quotedvalue"] or term["value"]
-        if term["not"] or (term["phrase"] is not None and not words_of(term["phrase"])):
+        phrase, value, ranks = term["phrase"], term["quotedvalue"] or term["value"], ""
+        if term["not"] or (phrase is not None and not words_of(phrase)):
             continue  # a negated field is not offered: it stays words
-        plain.append(text[last : term.start()])
-        last = term.end()
-        if term["phrase"] is not None:
-            (without if term["minus"] else phrases).append(term["phrase"])
-            if not term["minus"]:
-                plain.append(f" {term['phrase']} ")
-        elif term["start"] is not None:
-            plain.append(f" {term['start']} ")
-            beginnings += words_in_order(term["start"])[-1:]
-        elif term["word"] is not None:
-            without.append(term["word"])
+        if term["word"] or term["minus"]:
+            without.append(term["word"] or phrase)
+        elif phrase is not None:
+            phrases.append(ranks := phrase)
+        elif term["start"]:
+            beginnings += words_in_order(ranks := term["start"])[-1:]
         elif term["field"] == "tag":
             key, _, wanted = value.lstrip("#").partition("=")
             tags[key] = wanted
         else:
-            found[term["field"]] = value
-    plain.append(text[last:])
-    words = " ".join(plain)
-    if not words.strip() and without and not (phrases or tags or any(found.values())):
-        return _ranked_by(text, Query(text, ()))  # "-5 degrees" alone excludes nothing: there is nothing to keep
-    narrowing = Query(
-        text, (), (), tuple(phrases), tuple(without), tags, found["type"], found["path"], found["author"],
-        beginnings=tuple(beginnings), instead=cut,
-    )  # fmt: skip
-    return _ranked_by(words, narrowing)
-
-
-def _ranked_by(text: str, query: Query) -> Query:
-    """The question with the words and pairs of words that rank."""
-    words = words_in_order(text)
-    parts = words_in_order(parts_of_names(text))
-    ranked = content_words(list(dict.fromkeys(words + parts)))
-    fewer = f"Of its words the first {_MAX_WORDS} were looked for." if len(ranked) > _MAX_WORDS else ""
+            fields[term["field"]] = value
+        plain += f"{text[last : term.start()]} {ranks} "
+        last = term.end()
+    plain += text[last:]
+    if not plain.strip() and without and not (phrases or tags or any(fields.values())):
+        plain, without = text, []  # "-5 degrees" alone excludes nothing: there is nothing to keep
+    words = words_in_order(plain)
+    ranked = content_words(list(dict.fromkeys(words + words_in_order(parts_of_names(plain)))))
+    if len(ranked) > _MAX_WORDS:
+        instead.append(f"Of its words the first {_MAX_WORDS} were looked for.")
     ranked = ranked[:_MAX_WORDS]
-    sequences = sequences_in(text)[:_MAX_SEQUENCES]
-    return replace(
-        query,
-        words=tuple(ranked),
-        instead=f"{query.instead} {fewer}".strip(),
-        pairs=tuple(neighbouring_words(words)[:_MAX_WORDS]),
+    sequences = sequences_in(plain)[:_MAX_SEQUENCES]
+    return Query(
+        text, tuple(ranked), tuple(neighbouring_words(words)[:_MAX_WORDS]), tuple(phrases), tuple(without), tags,
+        fields["type"], fields["path"], fields["author"],
         sequences=tuple(sequences),
         named=tuple(word for word in map("".join, sequences) if word in ranked),
-        beginnings=tuple(word for word in query.beginnings if word in ranked and len(word) > 1),
-        last=words[-1] if words and not text.rstrip().endswith(_ENDS) else "",
-    )
+        beginnings=tuple(word for word in beginnings if word in ranked and len(word) > 1),
+        last=words[-1] if words and not plain.rstrip().endswith(_ENDS) else "",
+        instead=" ".join(instead),
+    )  # fmt: skip
 
 
 # -- the forms in which a vault may hold the words

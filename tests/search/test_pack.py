@@ -127,7 +127,7 @@ def a_piece(name: str, text: str, day: str = "2026-01-01", line: int = 1, start:
 
 
 def said(voice: Voice) -> list[tuple[str, str, str, str]]:
-    return [(each.label, each.text, each.cited, each.when) for each in voice.said]
+    return [(each["label"], each["text"], each["cited"], each["when"]) for each in voice.said]
 
 
 def test_what_a_near_duplicate_says_otherwise_is_quoted_with_its_line() -> None:
@@ -191,7 +191,7 @@ def test_every_sentence_of_every_passage_is_said_somewhere(given_pieces: list[tu
     pieces = [a_piece(name, "\n\n".join(lines), day) for name, lines, day in given_pieces]
     speaking, taken_up = voices(pieces)
     assert len(speaking) + len(taken_up) == len(pieces)
-    heard = "\n".join(voice.piece.text + "".join(f"\n{each.text}" for each in voice.said) for voice in speaking)
+    heard = "\n".join(voice.piece.text + "".join(f"\n{each['text']}" for each in voice.said) for voice in speaking)
     for each in pieces:
         for line in each.text.split("\n\n"):
             assert line.startswith("#") or line.removeprefix("- ") in heard
