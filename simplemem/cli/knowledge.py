@@ -1,11 +1,10 @@
-"""The commands knowledge init, stats, list, search, show, export, analyze, validate and reset: what was learned, from the
+"""The commands knowledge stats, list, search, show, export, analyze and reset: what was learned, from the
 terminal. They need no server (capabilities.md SI-34)."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import Answer, can_ask, command, finish
-from simplemem.cli.opening import WHO, make_folder, opened
+from simplemem.cli.opening import WHO, opened
 from simplemem.cli.options import Query, VaultOption, argument, limit_option, option
 from simplemem.cli.text import facts_table, one_line, tags_shown
 from simplemem.errors import Invalid
@@ -60,27 +59,15 @@ def _opened(vault: Path | None, *, embed: bool = False) -> Iterator[tuple[Enhanc
         yield store, knowledge_of(store)
 
 
-def _row(entry: Mapping[str, Any]) -> list[Part]:
-    sure = "?" if entry["confidence"] is None else f"{entry['confidence']:.2f}"
-    said = one_line(entry["content"])[:120] + (" (superseded)" if "status" in entry else "")
-    return [(entry["id"][:8], "cyan"), entry["type"], (sure, "dim"), said, (tags_shown(entry["tags"]), "green")]
-
-
-@command(_knowledge)
-def init(
-    folder: Annotated[Path | None, argument("FOLDER", "Where to. Without it: `.claude-memory` here.")] = None,
-    vault: VaultOption = None,
-) -> Answer:
-    """Make a vault for what is learned, or look at the one that is there. No note is changed.
-
-    $ simplemem knowledge init ~/project/.claude-memory
-    """
-    root = (folder or vault_of(vault) or Path(".claude-memory")).expanduser()
-    is_new = make_folder(root)
-    with _opened(root) as (store, knowledge):
-        (store.root / ".simplemem").mkdir(exist_ok=True)
-        facts = {"vault": str(store.root), "new": is_new, "entries": len(knowledge.entries())}
-    return Answer(facts, [[("Ready" if is_new else "There already", "green"), f": {root}"]])
+def _rows(entries: Iterable[Mapping[str, Any]]) -> list[list[Part]]:
+    """Entries as a table."""
+    rows: list[list[Part]] = []
+    for entry in entries:
+        sure = "?" if entry["confidence"] is None else f"{entry['confidence']:.2f}"
+        said = one_line(entry["content"])[:120] + (" (superseded)" if "status" in entry else "")
+        tags = (tags_shown(entry["tags"]), "green")
+        rows.append([(entry["id"][:8], "cyan"), entry["type"], (sure, "dim"), said, tags])
+    return rows
 
 
 @command(_knowledge)
@@ -112,7 +99,7 @@ def list_entries(
         entries = [e for e in entries if (e.confidence or 0.0) >= min_confidence]
         shown = knowledge.shown(entries[:limit])
     lines = [[f"{len(shown)} of {counted(len(entries), 'entry', 'entries')}"]]
-    return Answer({"entries": shown, "total": len(entries)}, lines, list(map(_row, shown)), gives_way=3)
+    return Answer({"entries": shown, "total": len(entries)}, lines, _rows(shown), gives_way=3)
 
 
 @command(_knowledge)
@@ -135,8 +122,8 @@ def search(
         entries = knowledge.shown([entry for entry, _ in hits])
     results = [entry | {"score": hit.score} for entry, (_, hit) in zip(entries, hits, strict=True)]
     facts = {"query": asked, "results": results, "method": method, "degraded": degraded}
-    lines = [[f"by {method}" if hits else "Nothing found."]]
-    return Answer(facts, lines, list(map(_row, entries)), gives_way=3, warnings=[degraded] if degraded else [])
+    said = f"by {method}" if hits else "Nothing found."
+    return Answer(facts, [[said]], _rows(entries), gives_way=3, warnings=[degraded] if degraded else [])
 
 
 @command(_knowledge)
@@ -152,14 +139,12 @@ def show(
         entry = knowledge.find(ref)
         knowledge.count([entry.id])
         (shown,), ties = knowledge.shown([entry]), knowledge.leading_to([entry])[entry.path]
-    table = facts_table(
-        {key: shown[key] for key in ("id", "type", "confidence", "verified", "timestamp", "accessCount", "tags")}
-        | ({"superseded by": entry.superseded_by, "because": entry.superseded_reason} if "status" in shown else {})
-    )
+    told = ("id", "type", "confidence", "verified", "timestamp", "accessCount", "tags", "supersededBy")
     lines: list[list[Part]] = [[entry.content]]
     lines += [["Context: ", entry.context]] if entry.context else []
     lines += [[(f"  {words} ", "dim"), (other.id[:8], "cyan"), f" {other.headline}"] for words, other in ties]
     relations = [{"relationship": words, "id": other.id, "name": other.name} for words, other in ties]
+    table = facts_table({key: shown[key] for key in told if key in shown})
     return Answer(shown | {"relations": relations}, lines, table)
 
 
@@ -208,7 +193,7 @@ def analyze(
             "low_confidence": [brief(e) for e in standing if e.confidence is not None and e.confidence < 0.5],
             "unverified": [brief(e) for e in standing if e.is_own and not e.verified],
             "never_read": [brief(e) for e in standing if e.is_own and e.id not in reads],
-            "superseded": [brief(e) | {"by": e.superseded_by} for e in analysis.entries if e.is_superseded],
+            "superseded": analysis.superseded(),
             "contradictions": [each.data() for each in analysis.contradictions()],
             "recurring": patterns["recurring"],
             "clusters": [each.data() for each in analysis.themes()[:10]],
@@ -216,47 +201,16 @@ def analyze(
             "insights": analysis.insights(),
             "antipatterns": analysis.antipatterns(),
         }
-    looked_at = {"what": analysis.what, "count": len(analysis.entries)}
     lines: list[list[Part]] = [[f"{len(analysis.entries)} {analysis.what}, compared by {analysis.method}"]]
     for key, some in findings.items():
         lines += [[(f"\n{key.replace('_', ' ').capitalize()} ({len(some)})", "bold")]] if some else []
-        lines += [[f"  {_finding(each)}"] for each in some[:_MOST]]
+        for each in some[:_MOST]:
+            entries = each.get("entries") or [each[end] for end in ("one", "other") if end in each] or [each]
+            head = each.get("says") or each.get("tag") or each.get("rule") or ", ".join(each["words"])
+            lines.append([one_line(f"  {head}: {', '.join(entry['name'] for entry in entries[:5])}")])
+    looked_at = {"what": analysis.what, "count": len(analysis.entries)}
     facts = {"looked_at": looked_at, **findings, "trend": patterns["trend"], "method": analysis.method}
     return Answer(facts, lines)
-
-
-def _finding(found: Mapping[str, Any]) -> str:
-    """A finding on a line: what it is, and the entries it is about."""
-    if "rule" in found:
-        return one_line(f"{found['rule']}: {found['one']['said']} | {found['other']['said']}")
-    head = found.get("says") or found.get("tag") or ", ".join(found["words"])
-    entries = [found] if "name" in found else found["entries"]
-    return one_line(f"{head}: {', '.join(entry['name'] for entry in entries[:5])}")
-
-
-@command(_knowledge)
-def validate(vault: VaultOption = None) -> Answer:
-    """Check the header of every entry: its id, type and confidence. Changes nothing; ends with 1 when something is wrong.
-
-    $ simplemem knowledge validate
-    """
-    with _opened(vault) as (_, knowledge):
-        entries = knowledge.entries()
-    ids = Counter(entry.id for entry in entries)
-    problems = [
-        {"name": entry.name, "says": says}
-        for entry in entries
-        for is_wrong, says in (
-            (entry.problem, entry.problem),
-            (ids[entry.id] > 1, f"its id is that of {ids[entry.id] - 1} more"),
-            (entry.type not in list(EntryType), f"its type {entry.type} is none of {', '.join(EntryType)}"),
-            (entry.confidence is None, "it has no confidence from 0 to 1"),
-        )
-        if is_wrong
-    ]
-    lines: list[list[Part]] = [[f"{each['name']}: {each['says']}"] for each in problems]
-    lines.append([f"{counted(len(entries), 'entry', 'entries')}, {len(problems)} to mend"])
-    return Answer({"entries": len(entries), "problems": problems}, lines, failed=bool(problems))
 
 
 @command(_knowledge)

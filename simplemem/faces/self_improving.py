@@ -52,10 +52,6 @@ def as_json(data: Any) -> Reply[Any]:
     return Reply(pretty(data), data)
 
 
-def _said(_verb: str, data: Data, *_: object) -> Reply[Any]:
-    return as_json(data)
-
-
 # --- the graph, with its types and limits
 
 _Trimmed = BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
@@ -102,16 +98,13 @@ def search_nodes(
     return as_json({"entities": shown, "relations": [each.as_dict() for each in relations], "method": method})
 
 
+_EXAMPLES: Final = "uses, depends on, fixes, implements, supersedes, …"
 _RULES: Final = Rules(
-    _said,
+    lambda _verb, data: as_json(data),
     MANNER,
     hints={
         "create_entities": {"entities": Several[TypedEntityIn]},
-        "create_relations": {
-            "relations": Annotated[
-                Several[ShortRelationIn], about("uses, depends on, fixes, implements, supersedes, …")
-            ]
-        },
+        "create_relations": {"relations": Annotated[Several[ShortRelationIn], about(_EXAMPLES)]},
         "add_observations": {"observations": Several[FactsIn]},
         "open_nodes": {"names": Annotated[Several[str], Field(max_length=50)]},
     },
@@ -200,8 +193,7 @@ Persisted = TypedDict("Persisted", {"persisted": int, "says": str})
 def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
     """What is remembered of vectors that were made, and how large that is."""
     cache, embedding, embed = store.bench.vector_cache(), store.bench.embedding(), store.settings.embed
-    counts = cache.count()
-    used = embed.provider not in ("wordllama", "none") and embed.cache_mb > 0
+    counts, used = cache.count(), embed.provider not in ("wordllama", "none") and embed.cache_mb > 0
     return as_json(
         {
             "in_use": used,

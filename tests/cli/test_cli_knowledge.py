@@ -43,14 +43,6 @@ def knowledge(run: Run, *args: str) -> Ran:
     return run("knowledge", *args)
 
 
-def test_init_makes_a_vault_and_changes_none(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    made = run("knowledge", "init", "--json", vault=None).json
-    assert made == {"vault": str(tmp_path / ".claude-memory"), "new": True, "entries": 0}
-    assert "There already" in run("knowledge", "init", vault=None).out
-    assert knowledge(run, "init", "--json").json["entries"] == 4
-
-
 def test_which_vault_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert vault_of(None) is None and vault_of(Path("a")) == Path("a")
@@ -114,16 +106,6 @@ def test_analyze_shows_what_to_look_at(run: Run) -> None:
     assert facts["looked_at"] == {"what": "entries", "count": 4} and "no vectors" in facts["method"]
     looked = knowledge(run, "analyze", "--notes", "knowledge/error/", "--json").json["looked_at"]
     assert looked == {"what": "notes in knowledge/error/", "count": 1}
-
-
-def test_validate_tells_what_to_mend_and_ends_with_one(run: Run, vault: Path) -> None:
-    good = knowledge(run, "validate")
-    assert good.code == 0 and "4 entries, 0 to mend" in good.out
-    (vault / "knowledge" / "odd.md").write_text("---\ntype: knowledge\nknowledge_type: rumour\nconfidence: 1\n---\nx\n")
-    (vault / "knowledge" / "broken.md").write_text("---\ntags: [a\n---\nx\n")
-    found = knowledge(run, "validate", "--json")
-    assert found.code == 1
-    assert {each["name"] for each in found.json["problems"]} == {"knowledge/odd", "knowledge/broken"}
 
 
 def test_reset_wants_its_word(run: Run, vault: Path) -> None:

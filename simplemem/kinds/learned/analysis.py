@@ -161,26 +161,25 @@ class Analysis:
 
     def _disagreeing(self) -> Iterator[tuple[str, tuple[int, int], str, str, str]]:
         """Pairs of sentences and what they are about: those that give a subject two values, then those of one frame."""
-        by_subject: dict[frozenset[str], list[tuple[int, Sentence, frozenset[str]]]] = defaultdict(list)
-        by_frame: dict[tuple[str, ...], list[tuple[int, Sentence]]] = defaultdict(list)
+        groups: dict[tuple[bool, tuple[str, ...]], list[tuple[int, Sentence, frozenset[str]]]] = defaultdict(list)
         for number, entry in enumerate(self.standing):
             for each in sentences(plain(entry.text)):
+                subject, value = _slot(each)
                 sentence = replace(each, frame=tuple(word for word in each.frame if word not in _EMPHASIS))
-                by_frame[sentence.frame].append((number, sentence))
-                subject, value = _slot(sentence)
+                groups[True, sentence.frame].append((number, sentence, value))
                 if subject and 0 < len(value) <= 5:
-                    by_subject[subject].append((number, sentence, value))
-        for subject, some in by_subject.items():
-            for (a, one, is_this), (b, other, is_that) in _pairs(some):
-                if 2 * len(is_this & is_that) <= min(len(is_this), len(is_that)):
-                    yield "slot", (a, b), one.text, other.text, " ".join(sorted(subject))
+                    groups[False, tuple(sorted(subject))].append((number, sentence, value))
         # What a note is called tells two subjects apart; an entry is called by what it says.
-        abouts = ["" if entry.is_own else entry.name for entry in self.standing]
-        for frame, alike in by_frame.items():
-            for (a, one), (b, other) in _pairs(alike):
-                if disagree(one, other, abouts[a], abouts[b]):
-                    rule = "polarity" if one.values == other.values else "slot"
-                    yield rule, (a, b), one.text, other.text, " ".join(frame)
+        names = ["" if entry.is_own else entry.name for entry in self.standing]
+        for (is_frame, about), some in sorted(groups.items(), key=lambda group: group[0][0]):
+            for (a, one, this), (b, other, that) in combinations(some if len(some) <= _MOST_ALIKE else (), 2):
+                if is_frame:
+                    differ = disagree(one, other, names[a], names[b])
+                else:
+                    differ = 2 * len(this & that) <= min(len(this), len(that))
+                if differ and a != b:
+                    rule = "polarity" if is_frame and one.values == other.values else "slot"
+                    yield rule, (a, b), one.text, other.text, " ".join(about)
 
     def _judged(self, found: Iterable[Contradiction]) -> Iterator[Contradiction]:
         """Who wins, in this order: edited by a person, verified, newer, surer. An entry that lost takes no part any more."""
@@ -234,17 +233,15 @@ class Analysis:
         return sorted(found, key=lambda theme: -len(theme.members))
 
     def suggested_tags(self, threshold: float = 0.75) -> list[Data]:
-        """Tags for themes of three and more: what most members are tagged and some are not, and words that most of them
-        have and none is tagged with."""
+        """Tags for themes of three and more: what most members are tagged, and words that most of them have."""
         spelled, suggested = {tag.casefold(): tag for tag in self.store.tags()}, []
         for members, words in self.themes(threshold, 3):
-            tags = [{tag.casefold() for tag in entry.tags} for entry in members]
-            tagged = Counter(tag for some in tags for tag in some)
-            wanted = [tag for tag, count in tagged.most_common() if len(members) / 2 <= count < len(members)]
-            for tag in [*wanted, *(word for word in words if word not in tagged)][:3]:
-                lacking = [brief(entry) for entry, some in zip(members, tags, strict=True) if tag not in some]
+            tagged = Counter(tag.casefold() for entry in members for tag in entry.tags)
+            often = [tag for tag, count in tagged.most_common() if 2 * count >= len(members)]
+            for tag in dict.fromkeys([*often, *words[:3]]):
+                lacking = [brief(entry) for entry in members if tag not in map(str.casefold, entry.tags)]
                 facts = {"having": tagged[tag], "of": len(members), "entries": lacking}
-                suggested.append({"tag": spelled.get(tag, tag), "known": tag in spelled} | facts)
+                suggested += [{"tag": spelled.get(tag, tag), "known": tag in spelled} | facts] if lacking else []
         return suggested
 
     # -- counts
@@ -269,21 +266,20 @@ class Analysis:
         days = [entry.created[:10] for entry in self.entries]
         made = {span: sum(day > (today - timedelta(span)).isoformat() for day in days) for span in (7, 30, 60, 90)}
         lately, before = made[30], made.pop(60) - made[30]
-        sure: dict[str, list[float]] = defaultdict(list)
+        types, sure = Counter(entry.type for entry in self.entries), defaultdict[str, list[float]](list)
         for entry in self.entries:
-            if entry.confidence is not None:
-                sure[entry.type].append(entry.confidence)
+            sure[entry.type] += [entry.confidence] if entry.confidence is not None else []
         return {
             "recurring": [
                 {"type": some[0].type, "says": some[0].headline, "count": len(some), "entries": list(map(brief, some))}
                 for some in sorted(_alike(self.entries, 50), key=lambda some: (-len(some), some[0].name))
             ],
-            "types": dict(Counter(entry.type for entry in self.entries).most_common()),
+            "types": dict(types.most_common()),
             "tags": dict(Counter(tag for entry in self.entries for tag in entry.tags).most_common()),
             "lately": {str(days): count for days, count in made.items()},
             "before": before,
             "trend": "rising" if lately > before else "falling" if lately < before else "steady",
-            "confidence": {kind: round(sum(each) / len(each), 3) for kind, each in sorted(sure.items())},
+            "confidence": {kind: round(sum(each) / len(each), 3) for kind, each in sorted(sure.items()) if each},
         }
 
     def insights(self, threshold: float = 0.75, least: int = 2) -> list[Data]:
@@ -370,11 +366,6 @@ def _urgency(found: Data) -> int:
 
 def _share(similarity: float) -> float:
     return round(max(0.0, min(1.0, float(similarity))), 4)
-
-
-def _pairs(some: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """Two and two of different entries, unless there are too many."""
-    return ((a, b) for a, b in combinations(some if len(some) <= _MOST_ALIKE else (), 2) if a[0] != b[0])
 
 
 def _slot(sentence: Sentence) -> tuple[frozenset[str], frozenset[str]]:

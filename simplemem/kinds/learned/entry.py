@@ -61,7 +61,6 @@ class KnowledgeEntry:
     superseded_by: str = ""
     superseded_at: str = ""
     superseded_reason: str = ""
-    problem: str = ""
     is_own: bool = True
 
     @property
@@ -125,7 +124,6 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
         superseded_by=re.sub(r"\A\[\[([^\[\]|#]++)[^\[\]]*+\]\]\Z", r"\1", said("superseded_by").strip()).strip(),
         superseded_at=said("superseded_at"),
         superseded_reason=said("superseded_reason"),
-        problem=note.problem or "",
         is_own=is_own,
     )
 
