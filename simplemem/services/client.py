@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _MOST_MB = 64  # of an answer: a thousand long vectors, written out
 _MOST_BYTES_OF_A_REFUSAL = 20_000
+VOYAGE = "https://api.voyageai.com/v1"
 _EXAMPLE = "For example http://localhost:1234/v1 or https://api.openai.com/v1."
 
 
@@ -45,11 +46,10 @@ def address_of(url: str, setting: str = "embed.url") -> Address:
         port = f":{parts.port}" if parts.port is not None else ""
     except ValueError as error:
         raise Invalid(f"the setting {setting} is not a URL", hint=_EXAMPLE) from error
-    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        hint = "It ends with a path. Put the key into the setting for the key."
-        raise Invalid(f"the setting {setting} holds a name, a password, ? or #", hint=hint)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Invalid(f"the setting {setting} is not the URL of a service", hint=_EXAMPLE)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise Invalid(f"the setting {setting} is not the URL of a service, without ? and #", hint=_EXAMPLE)
+    if parts.username is not None or parts.password is not None:
+        raise Invalid(f"the setting {setting} holds a name or a password", hint="A key has a setting of its own.")
     host = parts.hostname if ":" not in parts.hostname else f"[{parts.hostname}]"
     local = host == "localhost" or host.endswith(".localhost")
     try:
@@ -65,7 +65,7 @@ class ServiceClient:
 
     def __init__(self, name: str, address: Address, key: Key, *, timeout: float = 30.0, section: str = "embed") -> None:
         self.patience = Patience(name, timeout=timeout)
-        self._name, self._address, self._key, self._section = name, address, key, section
+        self.name, self.address, self.key, self.section = name, address, key, section
         self._lock = threading.Lock()
         self._http: httpx2.Client | None = None
 
@@ -83,7 +83,7 @@ class ServiceClient:
         What `read` raises counts as a failure of the service, as `Unavailable`, or of this request, as `Refused`.
         """
         return self.patience.call(
-            lambda seconds: read(self._attempt(path, payload, seconds)), deadline=deadline, stopped=stopped
+            lambda seconds: read(self.attempt(path, payload, seconds)), deadline=deadline, stopped=stopped
         )
 
     def close(self) -> None:
@@ -100,15 +100,16 @@ class ServiceClient:
             if self._http is None:
                 # A proxy named in the environment is for others: what is for this machine does not take the way round.
                 self._http = httpx2.Client(
-                    trust_env=not self._address.local, follow_redirects=False, headers={"User-Agent": "simplemem"}
+                    trust_env=not self.address.local, follow_redirects=False, headers={"User-Agent": "simplemem"}
                 )
                 weakref.finalize(self, self._http.close)  # for whoever lets go of it without closing
             return self._http
 
-    def _attempt(self, path: str, payload: Mapping[str, Any], seconds: float) -> Any:
+    def attempt(self, path: str, payload: Mapping[str, Any], seconds: float) -> Any:
+        """The JSON of one answer, within so many seconds."""
         import httpx2
 
-        key, where, ends = self._key.value(), self._address.url, time.monotonic() + seconds
+        key, where, ends = self.key.value(), self.address.url, time.monotonic() + seconds
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         headers |= {"Authorization": f"Bearer {key}"} if key is not None else {}
         body, data = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace"), bytearray()
@@ -119,26 +120,37 @@ class ServiceClient:
                     if not answer.is_success and len(data) > _MOST_BYTES_OF_A_REFUSAL:
                         break
                     if len(data) > _MOST_MB << 20:
-                        raise Unavailable(f"{self._name} gave an answer of more than {_MOST_MB} MB; it was not read")
+                        raise Unavailable(f"{self.name} gave an answer of more than {_MOST_MB} MB; it was not read")
                     if time.monotonic() > ends:
-                        raise Passing("the answer came too slowly", hint=hint("timeout", self._section))
+                        raise Passing("the answer came too slowly", hint=hint("timeout", self.section))
         except httpx2.TimeoutException as error:
-            raise Passing(f"no answer within {seconds:.3g} s", hint=hint("timeout", self._section)) from error
+            raise Passing(f"no answer within {seconds:.3g} s", hint=hint("timeout", self.section)) from error
         except httpx2.ConnectError as error:
-            raise Passing(f"{where} cannot be reached ({error})", hint=hint("reach", self._section)) from error
+            raise Passing(f"{where} cannot be reached ({error})", hint=hint("reach", self.section)) from error
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
-            raise Passing(f"the answer of {self._address.host} broke off") from error
+            raise Passing(f"the answer of {self.address.host} broke off") from error
         if not answer.is_success:
             said = quoted(bytes(data), payload, key)
-            raise failure_of(self._name, self._section, where, answer.status_code, answer.headers, said)
+            raise failure_of(self.name, self.section, where, answer.status_code, answer.headers, said)
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
-            advice = hint("url", self._section, where)
+            advice = hint("url", self.section, where)
             if data.lstrip()[:1] == b"<":
-                message = f"{self._name} answered with a web page where JSON was expected"
+                message = f"{self.name} answered with a web page where JSON was expected"
                 raise Unavailable(message, hint=advice) from error
             raise Passing("its answer is not JSON, or only the beginning of it", hint=advice) from error
+
+
+def client_of(
+    provider: str, name: str, address: Address, key: Key, *, timeout: float = 30.0, section: str = "embed"
+) -> ServiceClient:
+    """The client of a service: Voyage's has its own package."""
+    if provider == "voyage":
+        from simplemem.services.voyage import VoyageClient
+
+        return VoyageClient(name, address, key, timeout=timeout, section=section)
+    return ServiceClient(name, address, key, timeout=timeout, section=section)
 
 
 # -- how a call fails, the same for every protocol and package

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +16,11 @@ from typing import Any, Literal, Protocol
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.note.passages import text_hash
-from simplemem.note.words import counted
-from simplemem.services.client import ServiceClient, address_of
+from simplemem.note.words import counted, well_formed
+from simplemem.services.client import VOYAGE, address_of, client_of
 from simplemem.services.keys import Key, KeySource
 from simplemem.services.patience import Refused, Stopped
 
-PROVIDERS = ("wordllama", "voyage", "openai", "ollama", "none")
 Purpose = Literal["document", "query"]
 _QUESTIONS_KEPT = 100
 _MOST_CHARACTERS = 6_000  # of one text; passages are far shorter, and models read little more
@@ -69,11 +67,7 @@ def embedder_named(name: str, choice: Choice | None = None) -> Embedder | None:
         from simplemem.services.wordllama import WordLlama
 
         return WordLlama()
-    if name == "voyage":
-        from simplemem.services.voyage import VoyageEmbedder
-
-        return VoyageEmbedder(choice or Choice())
-    return HttpEmbedder(name, choice or Choice()) if name in _HTTP else None
+    return ServiceEmbedder(name, choice or Choice()) if name in _PROTOCOLS else None
 
 
 # -- what some models want before a text
@@ -113,21 +107,68 @@ class VectorMemory(Protocol):
     def dimension(self, name: str) -> int | None: ...
 
 
-class ServiceEmbedder(ABC):
-    """An embedder whose vectors come from a service: batches, prefixes, empty texts, checks. `_ask` speaks its protocol.
-    `where` is empty for the place whose models are known by name alone; elsewhere the same name may be another model."""
+@dataclass(frozen=True, slots=True)
+class _Protocol:
+    """How one kind of service is asked. `home` is the service it was made for, with the model taken there."""
+
+    home: str
+    model: str
+    batch: int
+    path: str
+    request: Mapping[str, Any]
+    key_variable: str = ""  # read for `home` alone: its key is shown to nobody else
+    width: str = "dimensions"  # what a request calls the dimensions that are wanted
+
+
+_PROTOCOLS = {
+    # OpenAI, LM Studio, vLLM, llama.cpp, Ollama's /v1
+    "openai": _Protocol(
+        "https://api.openai.com/v1",
+        "text-embedding-3-small",
+        64,
+        "/embeddings",
+        {"encoding_format": "float"},
+        "OPENAI_API_KEY",
+    ),
+    # What is longer than the model reads is cut there, as Ollama does by itself.
+    "ollama": _Protocol("http://localhost:11434", "nomic-embed-text", 32, "/api/embed", {"truncate": True}),
+    "voyage": _Protocol(
+        VOYAGE, "voyage-3.5", 128, "Embedding", {"truncation": True}, "VOYAGE_API_KEY", "output_dimension"
+    ),
+}
+
+
+class ServiceEmbedder:
+    """An embedder whose vectors come from a service: batches, prefixes, empty texts, checks."""
 
     reads_sentences = True
 
-    def __init__(self, provider: str, model: str, where: str, remote: bool, batch: int, choice: Choice) -> None:
+    def __init__(self, provider: str, choice: Choice) -> None:
+        protocol, is_ollama = _PROTOCOLS[provider], provider == "ollama"
+        address = address_of(choice.url or protocol.home)
+        at_home = address.url == protocol.home
+        if not choice.model and not at_home and provider == "openai":
+            hint = "It is the model's name as that service lists it, for example at /v1/models."
+            raise Invalid(f"the setting embed.model is needed for {address.url}", hint=hint)
+        model = choice.model or protocol.model
+        self._provider, self._path = provider, protocol.path
+        self._request: dict[str, Any] = {**protocol.request, "model": model}
+        if choice.keep_alive and is_ollama:
+            self._request["keep_alive"] = choice.keep_alive
+        if choice.dimensions is not None:
+            self._request[protocol.width] = choice.dimensions
         self._prefixes = prefixes_of(model, choice.query_prefix, choice.document_prefix)
         # The name of a space of vectors: everything a stored vector depends on.
-        self.name = f"{provider}/{model}" + (f" at {where}" if where else "")
+        self.name = f"{provider}/{model.removesuffix(':latest') if is_ollama else model}"
+        self.name += "" if at_home else f" at {address.host}"
         self.name += f" in {choice.dimensions} dimensions" if choice.dimensions is not None else ""
         self.name += f" after {json.dumps(before)}" if (before := self._prefixes["document"]) else ""
-        self.remote = remote
-        self.batch = max(1, choice.batch or batch)
+        self.remote = provider == "voyage" or not address.local
+        self.batch = max(1, choice.batch or protocol.batch)
         self.dimension = choice.dimensions
+        key = Key(choice.api_key, otherwise=protocol.key_variable if at_home or provider == "voyage" else "")
+        self._client = client_of(provider, self.name, address, key, timeout=choice.timeout_seconds)
+        self.close = self._client.close
         self._memory: VectorMemory | None = None
         self._questions: dict[str, bytes] = {}
 
@@ -166,79 +207,21 @@ class ServiceEmbedder(ABC):
                 self._questions.pop(next(iter(self._questions)), None)
         return made
 
-    def close(self) -> None:  # noqa: B027
-        """Let go of connections, where there are any; what is asked after it opens them anew."""
-
     def _vectors(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:
-        sent = [self._prefixes[purpose] + text[:_MOST_CHARACTERS] for text in texts]
-        made = self._ask(sent, purpose, deadline, stopped)
-        self.dimension = self.dimension or len(made[0])
-        return made
-
-    @abstractmethod
-    def _ask(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:
-        """The vectors of some texts, as `vectors_in` gives them."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Protocol:
-    """How one kind of service is asked over HTTP. `home` is the service it was made for, with the model taken there."""
-
-    home: str
-    model: str
-    batch: int
-    path: str
-    request: Mapping[str, Any]
-    key_variable: str = ""  # read for `home` alone: its key is shown to nobody else
-
-
-_OPENAI = "https://api.openai.com/v1"
-_HTTP = {
-    # OpenAI, LM Studio, vLLM, llama.cpp, Ollama's /v1
-    "openai": _Protocol(
-        _OPENAI, "text-embedding-3-small", 64, "/embeddings", {"encoding_format": "float"}, "OPENAI_API_KEY"
-    ),
-    # What is longer than the model reads is cut there, as Ollama does by itself.
-    "ollama": _Protocol("http://localhost:11434", "nomic-embed-text", 32, "/api/embed", {"truncate": True}),
-}
-
-
-class HttpEmbedder(ServiceEmbedder):
-    """A service that speaks as OpenAI or as Ollama does."""
-
-    def __init__(self, provider: str, choice: Choice) -> None:
-        self._protocol = protocol = _HTTP[provider]
-        address = address_of(choice.url or protocol.home)
-        at_home, is_ollama = address.url == protocol.home, provider == "ollama"
-        if not choice.model and not at_home and not is_ollama:
-            raise Invalid(
-                f"the setting embed.model is needed for {address.url}",
-                hint="It is the model's name as that service lists it, for example at /v1/models.",
-            )
-        model = choice.model or protocol.model
-        self._request: dict[str, Any] = {**protocol.request, "model": model}
-        if choice.keep_alive and is_ollama:
-            self._request["keep_alive"] = choice.keep_alive
-        if choice.dimensions is not None:
-            self._request["dimensions"] = choice.dimensions
-        called, where = model.removesuffix(":latest") if is_ollama else model, "" if at_home else address.host
-        super().__init__(provider, called, where, not address.local, protocol.batch, choice)
-        key = Key(choice.api_key, otherwise=protocol.key_variable if at_home else "")
-        self._client = ServiceClient(self.name, address, key, timeout=choice.timeout_seconds)
-        self.close = self._client.close  # type: ignore[method-assign]
-
-    def _ask(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:  # noqa: ARG002
-        request = {**self._request, "input": texts}
+        sent = [well_formed(self._prefixes[purpose] + text[:_MOST_CHARACTERS]) for text in texts]
+        request = {**self._request, "input": sent} | ({"input_type": purpose} if self._provider == "voyage" else {})
 
         def read(answer: Any) -> list[bytes]:
-            return vectors_in(answer, len(texts), self.dimension, self.name)
+            return vectors_in(answer, len(sent), self.dimension, self.name)
 
         try:
-            return self._client.post(self._protocol.path, request, read, deadline=deadline, stopped=stopped)
+            made = self._client.post(self._path, request, read, deadline=deadline, stopped=stopped)
         except SimplememError as error:
-            if "truncate" in request and error.details.get("status") == 404:
+            if self._provider == "ollama" and error.details.get("status") == 404:
                 error.hint = f"`ollama pull {request['model']}` fetches the model; `ollama list` shows those there are."
             raise
+        self.dimension = self.dimension or len(made[0])
+        return made
 
 
 # -- what came as an answer
@@ -254,11 +237,11 @@ def vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> lis
     wanted = dimension or max(widths, default=0)
     if widths != {wanted} or not wanted:
         wrong = min(widths - {wanted} or widths)
-        raise Unavailable(
-            f"{name} gave a vector of {wrong} dimensions where {wanted or 'some'} were expected",
-            hint="Another model may answer now. If that is meant, give it its own name in embed.model, or delete the file "
-            "vectors.db beside the index.",
+        hint = (
+            "If another model answers now, give it its own name in embed.model, or delete vectors.db beside the index."
         )
+        message = f"{name} gave a vector of {wrong} dimensions where {wanted or 'some'} were expected"
+        raise Unavailable(message, hint=hint)
     try:
         numbers = [array("d", (math.nan if number is None else number for number in row)) for row in rows]
     except (ValueError, TypeError, OverflowError) as error:

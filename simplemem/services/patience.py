@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from simplemem.errors import SimplememError, Unavailable
@@ -38,11 +39,12 @@ class _NotWanted(Unavailable):
     """Who asked does not want the answer any more. That says nothing about the service."""
 
 
+@dataclass
 class Breaker:
     """A service that failed several times in a row is left alone for a while, each time twice as long."""
 
-    def __init__(self) -> None:
-        self.failures, self.rests_until = 0, 0.0
+    failures: int = 0
+    rests_until: float = 0.0
 
     def failed(self, asked_for: float | None) -> None:
         """`asked_for` is how long the service wants to be left alone: then it is, at once."""
@@ -79,35 +81,27 @@ class Patience:
                 hint="Nothing needs to be done if it comes back by itself.",
                 retry_after=round(rests, 1),
             )
-        try:
-            answer = self._persistently(attempt, deadline, stopped)
-        except _NotWanted:
-            raise
-        except Refused:
-            breaker.failures = 0
-            raise
-        except SimplememError as error:
-            self._last = error.message
-            breaker.failed(error.details.get("retry_after"))
-            raise
-        breaker.failures = 0
-        return answer
-
-    def _persistently(self, attempt: Callable[[float], T], deadline: float | None, stopped: Stopped) -> T:
         attempts, ends = (self._attempts, float("inf")) if deadline is None else (min(2, self._attempts), deadline)
         failures, wait = 0, 0.0
         while True:
-            self._wait(threading.Event(), wait, stopped)
             try:
-                return self._attempted(attempt, min(self._timeout, ends - time.monotonic()), stopped)
-            except Passing as failure:
+                self._wait(threading.Event(), wait, stopped)
+                answer = self._attempted(attempt, min(self._timeout, ends - time.monotonic()), stopped)
+                breaker.failures = 0
+                return answer
+            except (Refused, _NotWanted):
+                raise
+            except SimplememError as failure:
                 # Full jitter: many who failed together do not return together.
                 jittered = random.uniform(0, min(_LONGEST_WAIT, self._first_wait * 2**failures))  # noqa: S311
                 failures, wait = failures + 1, max(jittered, failure.details.get("retry_after") or 0.0)
-                if failures == attempts or wait > _LONGEST_WAIT or time.monotonic() + wait >= ends:
-                    message = f"{self.name} does not answer: {failure.message}"
-                    raise Unavailable(message, hint=failure.hint, **failure.details) from failure
-                _LOG.info("%s: %s; trying again in %.1f s", self.name, failure.message, wait)
+                may_pass = isinstance(failure, Passing)
+                if may_pass and failures < attempts and wait <= _LONGEST_WAIT and time.monotonic() + wait < ends:
+                    _LOG.info("%s: %s; trying again in %.1f s", self.name, failure.message, wait)
+                    continue
+                self._last = f"{self.name} does not answer: {failure.message}" if may_pass else failure.message
+                breaker.failed(failure.details.get("retry_after"))
+                raise Unavailable(self._last, hint=failure.hint, **failure.details) from failure
 
     def _attempted(self, attempt: Callable[[float], T], seconds: float, stopped: Stopped) -> T:
         """One attempt in a thread that can be left behind, waited for until its time is over."""

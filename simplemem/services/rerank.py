@@ -9,64 +9,52 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.services.client import ServiceClient, address_of
+from simplemem.services.client import VOYAGE, address_of, client_of
 from simplemem.services.keys import Key, KeySource
 
-PROVIDERS = ("none", "voyage", "http")
 
+class Reranker:
+    """A service that is ready: Voyage, or any rerank endpoint. With a model that is asked as Cohere is (Jina, vLLM,
+    Infinity, llama.cpp), without one as text-embeddings-inference, which serves one. `remote`: texts leave this machine."""
 
-class Reranker(Protocol):
-    """A provider that is ready. Texts leave this machine when it is `remote`."""
-
-    name: str
-    remote: bool
+    def __init__(self, provider: str, url: str, model: str, key: KeySource, key_setting: str) -> None:
+        is_voyage, self._model = provider == "voyage", model.strip()
+        bare = url.strip().rstrip("/") or (VOYAGE if is_voyage else "")
+        if not bare:
+            hint = "For example https://api.cohere.com/v2/rerank or http://localhost:8000/v1/rerank."
+            raise Invalid("the setting rerank.url is empty", hint=hint)
+        if not is_voyage and not bare.rpartition("/")[2].startswith(
+            "rerank"
+        ):  # the address as given, or `rerank` below it
+            bare += "/rerank"
+        address = address_of(bare, "rerank.url")
+        self.name = f"voyage/{self._model}" if is_voyage else f"{self._model} at {address.host}".removeprefix(" at ")
+        self.remote = is_voyage or not address.local
+        self._path = "Reranking" if is_voyage else ""
+        key_of_service = Key(key, setting=key_setting, otherwise="VOYAGE_API_KEY" if is_voyage else "")
+        self._client = client_of(provider, self.name, address, key_of_service, section="rerank")
+        self.close = self._client.close
 
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
         """A score for each text, in the order of the texts; more is better, on whatever scale the provider has. Raises
         `Unavailable` rather than answer after the deadline (a `time.monotonic()`), or with fewer scores than texts."""
-        ...
-
-    def close(self) -> None: ...
+        request: dict[str, Any] = {"query": query, "texts": list(texts), "truncate": True}
+        if self._model:
+            more: dict[str, Any] = {"truncation": True} if self._path else {"top_n": len(texts)}
+            request = {"model": self._model, "query": query, "documents": list(texts), **more}
+        read = partial(scores_of, self.name, count=len(texts))
+        return self._client.post(self._path, request, read, deadline=deadline)
 
 
 def reranker_named(
     provider: str, *, url: str = "", model: str = "", key: KeySource = None, key_setting: str = "rerank.api_key"
 ) -> Reranker | None:
-    """The provider of that name, loaded; None for "none". Nothing is asked over the network yet."""
-    if provider == "voyage":
-        from simplemem.services.voyage import VoyageReranker
-
-        return VoyageReranker(model, key, key_setting=key_setting, url=url)
-    return HttpReranker(url, model, key) if provider == "http" else None
-
-
-class HttpReranker:
-    """Any rerank endpoint. With a model it is asked as Cohere is (Jina, vLLM, Infinity, llama.cpp), without one as
-    text-embeddings-inference, which serves one."""
-
-    def __init__(self, url: str, model: str, key: KeySource) -> None:
-        if not url.strip():
-            raise Invalid(
-                "the setting rerank.url is empty",
-                hint="For example https://api.cohere.com/v2/rerank or http://localhost:8000/v1/rerank.",
-            )
-        bare = url.strip().rstrip("/")  # the address as given, or `rerank` below it
-        endpoint = bare if bare.rpartition("/")[2].startswith("rerank") else f"{bare}/rerank"
-        address = address_of(endpoint, "rerank.url")
-        self._model = model.strip()
-        self.name = f"{self._model} at {address.host}" if self._model else address.host
-        self.remote = not address.local
-        self._client = ServiceClient(self.name, address, Key(key, setting="rerank.api_key"), section="rerank")
-        self.close = self._client.close
-
-    def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
-        request: dict[str, Any] = {"query": query, "texts": list(texts), "truncate": True}
-        if self._model:
-            request = {"model": self._model, "query": query, "documents": list(texts), "top_n": len(texts)}
-        return self._client.post("", request, lambda said: scores_of(self.name, said, len(texts)), deadline=deadline)
+    """The provider of that name; None for "none". Nothing is asked over the network yet."""
+    return Reranker(provider, url, model, key, key_setting) if provider != "none" else None
 
 
 def scores_of(name: str, answer: Any, count: int) -> list[float]:
