@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from simplemem.errors import NotFound
 
-PAGE = 20_000
-"""Characters on a page: about five thousand tokens of a script with spaces."""
+_PAGE = 20_000  # characters: about five thousand tokens of a script with spaces
 _NUMBER = re.compile(r"\A(.{0,1000}?)\s*\[(\d{1,6})\]\s*\Z", re.DOTALL)
 _SECTION = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
 
@@ -38,25 +37,19 @@ def asked_page(section: str | None) -> tuple[str | None, int]:
 
 def page_size(text: str, tokens: int) -> int:
     """Characters on a page of this text, so that it has the tokens of any other."""
-    return max(PAGE // 4, min(PAGE, len(text) * PAGE // (4 * tokens))) if tokens else PAGE
+    return max(_PAGE // 4, min(_PAGE, len(text) * _PAGE // (4 * tokens))) if tokens else _PAGE
 
 
-def page_of(text: str, section: str | None, number: int, size: int = PAGE) -> LongPage:
-    """Page `number` of a text; NotFound when there are not so many."""
+def page_of(text: str, section: str | None, number: int, size: int = _PAGE) -> LongPage:
+    """Page `number` of a text; NotFound when there are not so many. No page but the last ends before its middle."""
     starts = [0]
     while len(text) - starts[-1] > size:
-        starts.append(_end(text, starts[-1], size))
+        middle, limit = starts[-1] + size // 2, starts[-1] + size
+        sections = [found.start() for found in _SECTION.finditer(text, middle, limit)]
+        gaps = ((text.rfind(gap, middle, limit), len(gap)) for gap in ("\n\n", "\r\n\r\n", "\n", " "))
+        starts.append(sections[-1] if sections else next((at + length for at, length in gaps if at >= 0), limit))
     if not 1 <= number <= len(starts):
         raise NotFound(f"There is no page {number} here: there are {len(starts)}.", hint='Ask for section="[1]".')
     following = f"{section or ''} [{number + 1}]".strip() if number < len(starts) else None
     start, end = [*starts, len(text)][number - 1 : number + 1]
     return LongPage(text[start:end], number, len(starts), following, start)
-
-
-def _end(text: str, start: int, size: int) -> int:
-    """Where the page that begins at `start` ends: never before its middle, never beyond its size."""
-    middle, limit = start + size // 2, start + size
-    if sections := [found.start() for found in _SECTION.finditer(text, middle, limit)]:
-        return sections[-1]
-    gaps = ((text.rfind(gap, middle, limit), len(gap)) for gap in ("\n\n", "\r\n\r\n", "\n", " "))
-    return next((at + length for at, length in gaps if at >= 0), limit)

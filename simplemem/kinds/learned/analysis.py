@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from simplemem.errors import TooLong
 from simplemem.kinds.learned.entry import KnowledgeEntry, plain, read_entry
 from simplemem.kinds.learned.knowledge import NEVER, Related, knowledge_of
 from simplemem.memory import Filter
@@ -30,9 +29,16 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 Data = dict[str, Any]
-_MOST: Final = 20_000  # entries that are compared with each other
-_BLOCK: Final = 256  # of them that are compared with all others at once
+_BLOCK: Final = 256  # entries that are compared with all others at once
 _MOST_ALIKE: Final = 40  # sentences of one form: more are a form that is filled in again and again
+_PRIORITIES: Final = {
+    "recurring error": "critical",
+    **dict.fromkeys(("errors without solution", "duplicates", "theme"), "high"),
+    **dict.fromkeys(("low confidence", "never read"), "medium"),
+    **dict.fromkeys(("untagged", "group"), "low"),
+}
+INSIGHTS: Final = frozenset(_PRIORITIES) - {"duplicates", "untagged"}
+ANTIPATTERNS: Final = frozenset({"duplicates", "low confidence", "untagged", "errors without solution"})
 _RULES: Final = ("slot", "polarity", "duplicate?")
 _EMPHASIS: Final = frozenset("always should must shall please prefer we you i".split())
 # `use V for A`, `A is V`: forms that leave little doubt.
@@ -114,9 +120,6 @@ class Analysis:
         """A row for each entry that holds; zeros, which are near to nothing, where there is no vector."""
         import numpy as np
 
-        if len(self.standing) > _MOST:
-            why = f"{len(self.standing):,} entries are too many to be compared; at most {_MOST:,} are"
-            raise TooLong(why, hint="Choose a folder or a type.")
         found = [self.store.bench.vector_of(entry.path) for entry in self.standing]
         width = max((len(each[0]) for each in found if each), default=1)
         return np.array([each[0] if each else [0.0] * width for each in found], np.float32).reshape(-1, width)
@@ -282,48 +285,40 @@ class Analysis:
             "confidence": {kind: round(sum(each) / len(each), 3) for kind, each in sorted(sure.items()) if each},
         }
 
-    def insights(self, threshold: float = 0.75, least: int = 2) -> list[Data]:
-        """What the entries show that hold, the most pressing first."""
-        found = self._habits("low confidence", "never read", "errors without solution")
-        for members, words in self.themes(threshold, least):
-            kind, priority = ("theme", "high") if len(members) >= 5 else ("group", "low")
-            said = f"{len(members)} entries are about one thing" + (f": {', '.join(words)}" if words else "")
-            found.append(_finding(kind, priority, said, members, words))
-            errors = [entry for entry in members if entry.type == "error"]
-            if len(errors) >= 3:
-                said = f"one error is recorded {len(errors)} times: {errors[0].headline}"
-                found.append(_finding("recurring error", "critical", said, errors))
-        return sorted(found, key=_urgency)
-
-    def antipatterns(self) -> list[Data]:
-        """Habits that make what is kept worth less."""
-        found = self._habits("low confidence", "untagged", "errors without solution")
-        for some in _alike(self.standing, 100):
-            found.append(_finding("duplicates", "high", f"{len(some)} entries begin with the same words", some))
-        return sorted(found, key=_urgency)
-
-    def _habits(self, *kinds: str) -> list[Data]:
-        """What is so of more of the entries than it should be."""
-        reads, solved = knowledge_of(self.store).reads(), set[str]()
-        for entry in self.standing:
-            for _, target in self._related[entry.path]:
-                if "solution" in (entry.type, target.type):
-                    solved |= {entry.path, target.path}
-        sure = [entry for entry in self.standing if entry.confidence is not None]
-        own = [entry for entry in self.standing if entry.is_own]  # nobody counts how often a person reads a note
-        errors = [entry for entry in self.standing if entry.type == "error"]
-        found = []
-        for kind, priority, of, most, is_so in (
-            ("low confidence", "medium", sure, 0.2, lambda entry: entry.confidence < 0.5),
-            ("never read", "medium", own, 0.3, lambda entry: entry.id not in reads),
-            ("untagged", "low", self.standing, 0.3, lambda entry: not entry.tags),
-            ("errors without solution", "high", errors, 0.5, lambda entry: entry.path not in solved),
+    def findings(self, kinds: Collection[str], threshold: float = 0.75, least: int = 2) -> list[Data]:
+        """What the entries that hold show, of these kinds, the most pressing first: what is so of more of them than should
+        be, what belongs together, what is said again."""
+        reads, standing, related = knowledge_of(self.store).reads(), self.standing, self._related
+        ties = [(entry, other) for entry in standing for _, other in related[entry.path]]
+        solved = {each.path for tie in ties if "solution" in (tie[0].type, tie[1].type) for each in tie}
+        sure = [entry for entry in standing if entry.confidence is not None]
+        own = [entry for entry in standing if entry.is_own]  # nobody counts how often a person reads a note
+        errors = [entry for entry in standing if entry.type == "error"]
+        found: list[tuple[str, str, Sequence[KnowledgeEntry], Sequence[str], Data]] = []
+        for kind, of, most, some in (
+            ("low confidence", sure, 0.2, [entry for entry in sure if (entry.confidence or 0.0) < 0.5]),
+            ("never read", own, 0.3, [entry for entry in own if entry.id not in reads]),
+            ("untagged", standing, 0.3, [entry for entry in standing if not entry.tags]),
+            ("errors without solution", errors, 0.5, [entry for entry in errors if entry.path not in solved]),
         ):
-            some = [entry for entry in of if is_so(entry)]
-            if kind in kinds and len(some) > most * len(of):
+            if len(some) > most * len(of):
                 share = {"share": round(len(some) / len(of), 3)}
-                found.append(_finding(kind, priority, f"{kind}: {len(some)} of {len(of)}", some[:20], (), share))
-        return found
+                found.append((kind, f"{kind}: {len(some)} of {len(of)}", some[:20], (), share))
+        for members, words in self.themes(threshold, least) if "theme" in kinds else ():
+            said = f"{len(members)} entries are about one thing" + (f": {', '.join(words)}" if words else "")
+            found.append(("theme" if len(members) >= 5 else "group", said, members, words, {}))
+            again = [entry for entry in members if entry.type == "error"]
+            if len(again) >= 3:
+                said = f"one error is recorded {len(again)} times: {again[0].headline}"
+                found.append(("recurring error", said, again, (), {}))
+        alike = _alike(standing, 100)
+        found += [("duplicates", f"{len(some)} entries begin with the same words", some, (), {}) for some in alike]
+        return [
+            {"kind": kind, "priority": _PRIORITIES[kind], "says": says, "entries": list(map(brief, some))}
+            | {"words": list(words), "numbers": numbers}
+            for kind, says, some, words, numbers in sorted(found, key=lambda each: [*_PRIORITIES].index(each[0]))
+            if kind in kinds
+        ]
 
 
 def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
@@ -346,22 +341,6 @@ def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
 def brief(entry: KnowledgeEntry) -> Data:
     """An entry as it is named in a finding."""
     return {"id": entry.id, "name": entry.name, "type": entry.type, "says": entry.headline}
-
-
-def _finding(
-    kind: str,
-    priority: str,
-    says: str,
-    some: Iterable[KnowledgeEntry],
-    words: Iterable[str] = (),
-    numbers: Mapping[str, float] | None = None,
-) -> Data:
-    shown = {"kind": kind, "priority": priority, "says": says, "entries": list(map(brief, some))}
-    return shown | {"words": list(words), "numbers": numbers or {}}
-
-
-def _urgency(found: Data) -> int:
-    return ("critical", "high", "medium", "low").index(found["priority"])
 
 
 def _share(similarity: float) -> float:
