@@ -116,17 +116,6 @@ def test_relations_to_what_is_not_there_are_told_and_the_others_made(ask: Ask) -
     assert ask("create_relations", relations=[good | {"relationType": "x" * 101}]).code == "invalid"
 
 
-def test_observations_are_added_once_and_deleted_by_their_text(ask: Ask) -> None:
-    create(ask, "Aurora")
-    both = [{"entityName": "Aurora", "contents": ["Aurora is", "new", "new"]}, {"entityName": "No", "contents": ["x"]}]
-    added = ask("add_observations", observations=both)
-    assert added.data == {"results": [{"entityName": "Aurora", "addedObservations": ["new"]}], "notFound": ["No"]}
-    assert ask("add_observations", observations=both[1:]).code == "not_found"
-    gone = ask("delete_observations", deletions=[{"entityName": "Aurora", "observations": ["new", "never said"]}])
-    assert gone.data == {"deleted": 1, "notFound": []}
-    assert ask("read_graph").data["entities"][0]["observations"] == ["Aurora is"]
-
-
 def test_a_search_of_nodes_goes_by_meaning_and_says_by_what(asking_with: Callable[..., Ask]) -> None:
     ask = asking_with("self-improving")
     create(ask, "Aurora")

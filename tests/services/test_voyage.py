@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
-import math
 import subprocess
 import sys
 import time
 from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
 import pytest
-from embedding_service import HANGS_UP, PAGE, Answer, EmbeddingService, slow, spoilt
+from embedding_service import HANGS_UP, PAGE, Answer, EmbeddingService, slow
 from pydantic import SecretStr
 from rerank_service import RerankService
 
 from simplemem.errors import Unavailable
 from simplemem.services.embed import Choice, Embedder, embedder_named
-from simplemem.services.patience import Refused
 from simplemem.services.rerank import reranker_named
 
 pytestmark = pytest.mark.skipif(find_spec("voyageai") is None, reason="the package voyageai is not installed")
@@ -37,16 +34,10 @@ def says(status: int, detail: str, headers: dict[str, str] | None = None) -> Ans
     return Answer(status, f'{{"detail": "{detail}"}}'.encode(), headers or {})
 
 
-def cosine(one: bytes, two: list[float]) -> float:
-    a, b = np.frombuffer(one, np.int8).astype(float), np.array(two)
-    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
-
-
 def test_documents_and_questions_are_sent_as_such(service: EmbeddingService) -> None:
     embedder = voyage(service, dimensions=32)
     made = embedder.documents(TEXTS)
-    assert [len(vector) for vector in made] == [32, 32, 32]
-    assert cosine(made[1], service.vector(TEXTS[1], 32)) > 0.999
+    assert [len(vector) for vector in made] == [32, 32, 32] and len(set(made)) == 3
     embedder.query("crane")
     documents, question = service.asked
     assert (documents.json["input_type"], question.json["input_type"]) == ("document", "query")
@@ -77,8 +68,6 @@ def test_without_a_key_nothing_is_sent_and_the_way_out_is_named(
         (HANGS_UP, "broke off"),
         (slow(9.0), "no answer"),
         (Answer(200, b"{}"), "not what the protocol says"),
-        (spoilt(lambda rows: rows[:-1]), "2 vectors for 3 texts"),
-        (spoilt(lambda rows: [[math.nan] * 64 for _ in rows]), "NaN or infinity in it for 3 texts"),
     ],
 )
 def test_what_is_no_vector_is_named_and_never_given_out(
@@ -93,13 +82,6 @@ def test_what_is_no_vector_is_named_and_never_given_out(
     shown = str(caught.value.as_dict()) + caplog.text
     assert KEY not in shown
     assert not any(text in shown for text in TEXTS)
-
-
-def test_a_text_that_is_refused_is_told_apart_from_a_service_that_is_down(service: EmbeddingService) -> None:
-    service.next(says(400, "Request to model is too long"))
-    with pytest.raises(Refused, match="too long"):
-        voyage(service).documents(TEXTS)
-    assert len(service.asked) == 1
 
 
 MISSING = """

@@ -241,7 +241,7 @@ class Analysis:
         for members, words in self.themes(threshold, 3):
             tagged = Counter(tag.casefold() for entry in members for tag in entry.tags)
             often = [tag for tag, count in tagged.most_common() if 2 * count >= len(members)]
-            for tag in dict.fromkeys([*often, *words[:3]]):
+            for tag in [*dict.fromkeys([*often, *words])][:3]:
                 lacking = [brief(entry) for entry in members if tag not in map(str.casefold, entry.tags)]
                 facts = {"having": tagged[tag], "of": len(members), "entries": lacking}
                 suggested += [{"tag": spelled.get(tag, tag), "known": tag in spelled} | facts] if lacking else []
