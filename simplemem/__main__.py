@@ -1,7 +1,4 @@
-"""The program: `simplemem` or `python -m simplemem`.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. It prepares the streams, nothing more.
-"""
+"""The program: `simplemem` or `python -m simplemem`. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
 
 from __future__ import annotations
 

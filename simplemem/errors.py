@@ -1,8 +1,5 @@
-"""Every failure a user can meet: a code, a sentence, a way out.
-
-Raise the most specific class with what was wanted and what was found; `hint` says what to do next. The codes are a
-contract with programs (DESIGN §7), the sentences are for people and models. Nothing here formats output.
-"""
+"""Every failure a user can meet: a code, which is a contract with programs (DESIGN §7), a sentence for people and models,
+and in `hint` a way out."""
 
 from __future__ import annotations
 

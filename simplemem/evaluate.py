@@ -1,10 +1,6 @@
-"""Search measured on one's own notes: questions made of them, asked in a private copy in which the answers' own words are
-not there.
-
-A note gives one question: its title, an alias, a heading, its description or a sentence. That is taken out of the note in
-the copy, with what says nearly the same, and the copy is searched. No model writes the questions, and the only thing that
-is written into a vault is the file of questions. Means and intervals are plain; `bench/` has the finer statistics.
-"""
+"""Search measured on one's own notes. A note gives one question: its title, an alias, a heading, its description or a
+sentence; in a private copy that is taken out of it, with what says nearly the same, and the copy is searched. The only
+thing written into a vault is the file of questions."""
 
 from __future__ import annotations
 

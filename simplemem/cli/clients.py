@@ -1,9 +1,5 @@
-"""How each client is told of this server: which file, under which key, and the exact lines. Pure: nothing
-is written.
-
-The lines have absolute paths, because a client that was started from a dock or a menu seldom has the PATH of
-a terminal. docs/connect.md shows the same lines; a test compares them.
-"""
+"""How each client is told of this server: which file, under which key, and the exact lines, with absolute paths: a client
+that was started from a menu seldom has the PATH of a terminal. docs/connect.md shows the same lines."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""How a command is declared and run. A command is a function that returns a value; the value is printed here, for people
-by the renderer of its type, or with `--json` as it is. Failures are said here and nowhere else.
-
-A value with `failed` ends the program with 1. A command that returns an iterator answers as it goes, a value at a time.
-"""
+"""How a command is declared and run: a function that returns a value, or values one after the other, printed here by the
+renderer of its type or with `--json` as it is. Failures are said here; a value with `failed` ends the program with 1."""
 
 from __future__ import annotations
 

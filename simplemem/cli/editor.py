@@ -1,9 +1,5 @@
-"""A person's text on its way through their editor. Until it is safely in the note, it is kept in a file.
-
-Drafts lie in `.simplemem/drafts/`, beside the index: neither Obsidian nor git looks there, and a crash of the editor or
-the machine leaves them. What somebody else wrote meanwhile is shown together with the person's text, and both are saved
-only if the person agrees.
-"""
+"""A person's text on its way through their editor. Until it is safely in the note it is kept in `.simplemem/drafts/`, where
+neither Obsidian nor git looks. What somebody else wrote meanwhile is saved with it only if the person agrees."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""How a command opens the store: the vault found, its index updated, a progress bar when that takes over a second.
-
-A Ctrl-C leaves no command half done: while a note is being written it waits (`finishing`), anywhere else it ends the run.
-Nothing here knows what a command does.
-"""
+"""How a command opens the store: the vault found, its index updated, a progress bar when that takes over a second. While a
+note is being written a Ctrl-C waits (`finishing`), anywhere else it ends the run."""
 
 from __future__ import annotations
 

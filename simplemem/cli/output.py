@@ -1,8 +1,5 @@
-"""Where commands print: lines and tables for people, JSON for programs, errors with a way out.
-
-Answers go to stdout, everything else to stderr. Colour is for terminals only (`NO_COLOR` and `FORCE_COLOR` are heeded);
-piped output is never wrapped or cut. Nothing here knows what a command does.
-"""
+"""Where commands print: answers to stdout, everything else to stderr. Colour is for terminals (`NO_COLOR` and `FORCE_COLOR`
+are heeded); piped output is never wrapped or cut."""
 
 from __future__ import annotations
 

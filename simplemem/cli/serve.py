@@ -1,9 +1,5 @@
-"""The command serve: read its options and start the server. It loads neither Typer nor anything else that
-a start would pay for.
-
-`simplemem serve` is sent here before the rest of the command line is imported; standard output belongs to
-the protocol from then on.
-"""
+"""The command serve, which is sent here before the rest of the command line is imported: it loads nothing that a start
+would pay for, and standard output belongs to the protocol."""
 
 from __future__ import annotations
 
