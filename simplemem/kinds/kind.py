@@ -97,6 +97,8 @@ class ChangeSet:
 
     def put(self, path: str, text: str) -> None:
         """Give a note this text; one whose text was not asked for is new."""
+        if len(text.encode("utf-8", "replace")) > (most := self.bench.max_note_bytes):
+            raise TooLong(f"{name_of(path)} would have more than {most:,} bytes", hint="Divide it, then try again.")
         self._after[path] = text
 
     def drop(self, path: str) -> None:
@@ -107,10 +109,6 @@ class ChangeSet:
     def drafts(self) -> list[Draft]:
         """What is to be written."""
         drafts = [Draft(path, text, self._before.get(path)) for path, text in self._after.items()]
-        most = self.bench.max_note_bytes
-        for path, text in self._after.items():
-            if text is not None and 4 * len(text) > most and len(text.encode("utf-8", "replace")) > most:
-                raise TooLong(f"{name_of(path)} would have more than {most:,} bytes", hint="Divide it, then try again.")
         return [each for each in drafts if each.text != each.before]
 
 
@@ -127,7 +125,6 @@ class Shelf(Generic[T]):
         self.items: dict[str, T] = {}
         self.changed_by_others = 0  # grows when a person or another process changes an item
         self.is_read = False
-        self._order: list[T] | None = None
         self._mark: Mark | None = None
         self._notes: set[str] = set()  # the paths of all notes, of this kind or not
 
@@ -141,9 +138,7 @@ class Shelf(Generic[T]):
 
     def in_order(self) -> list[T]:
         """All items, in the order of their kind."""
-        if self._order is None:
-            self._order = sorted(self.items.values(), key=self.kind.place)
-        return self._order
+        return sorted(self.items.values(), key=self.kind.place)
 
     def change(self, draft: Callable[[S], R], by: By, make: Callable[[Any], S] = ChangeSet) -> tuple[R, Carried]:  # type: ignore[assignment]
         """Draft on what the vault holds now and write it as one step. Somebody who saves one of the notes meanwhile makes
@@ -220,12 +215,10 @@ class Shelf(Generic[T]):
     def place(self, item: T) -> None:
         """Hold what a note was read into."""
         self.items[item.path] = item
-        self._order = None
 
     def forget(self, path: str) -> None:
         """Hold a note no longer."""
-        if self.items.pop(path, None) is not None:
-            self._order = None
+        self.items.pop(path, None)
 
 
 def _is_sure_copy(path: str) -> bool:

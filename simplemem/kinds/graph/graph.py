@@ -10,8 +10,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from simplemem.kinds.graph.edit import GraphEdit
-from simplemem.kinds.graph.network import Network
-from simplemem.kinds.graph.page import place
+from simplemem.kinds.graph.network import Network, graph_of_pages
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.kinds.kind import one_of
 from simplemem.memory import By
@@ -48,19 +47,19 @@ class KnowledgeGraph:
     def read(self) -> Graph:
         """All of it, in the order in which it came."""
         with self.network.reading():
-            return self.network.graph()
+            return graph_of_pages(self.network.in_order(), self.network.ties, self.network.items)
 
     def search(self, query: str) -> Graph:
         """The entities with this very text in their name, their type or an observation, whatever the case of its letters;
         and the relations from and to them."""
         with self.network.reading():
-            return self.network.graph(self.network.matching(query.lower()))
+            text = query.lower()
+            return self.network.graph(page for page in self.network.items.values() if text in page.searched)
 
     def open(self, names: Iterable[str]) -> Graph:
         """The entities with these names, and the relations from and to them."""
         with self.network.reading():
-            pages = (page for name in set(names) for page in self.network.all_named(name) if not page.is_stub)
-            return self.network.graph(sorted(pages, key=place))
+            return self.network.graph(page for name in set(names) for page in self.network.all_named(name))
 
     def entity(self, name: str) -> Entity | None:
         """The entity of exactly this name."""

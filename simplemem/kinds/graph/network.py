@@ -29,10 +29,6 @@ class Tie(NamedTuple):
         return self.path or (None, self.name)
 
 
-Ties = Mapping[str, tuple[Tie, ...]]
-"""By the path of the page they stand on."""
-
-
 class Network(Shelf[GraphPage]):
     """All pages of a vault."""
 
@@ -72,19 +68,14 @@ class Network(Shelf[GraphPage]):
         ties = (tie for source in self._linking.get(key, ()) for tie in self.ties.get(source, ()))
         return any(tie.path is None and tie.name != name and _key(tie.bond.link) == key for tie in ties)
 
-    def matching(self, query: str) -> list[GraphPage]:
-        """The entities with this text, in lower case, in their name, their type or one observation."""
-        return sorted((page for page in self.items.values() if query in page.searched and not page.is_stub), key=place)
-
-    def graph(self, pages: Collection[GraphPage] | None = None) -> Graph:
-        """Pages as entities, all of them unless some are given, with the relations that have an end among them."""
-        if pages is None:
-            return graph_of_pages(self.in_order(), self.ties, self.items)
-        near = {each.path: each for page in pages for each in (page, *self.pointing_at(page.path, page.name))}
-        names = {page.name for page in pages}
+    def graph(self, pages: Iterable[GraphPage]) -> Graph:
+        """Pages as entities, with the relations that have an end among them."""
+        some = sorted((page for page in pages if not page.is_stub), key=place)
+        near = {each.path: each for page in some for each in (page, *self.pointing_at(page.path, page.name))}
+        names = {page.name for page in some}
         every = graph_of_pages(sorted(near.values(), key=place), self.ties, self.items).relations
         relations = tuple(each for each in every if each.source in names or each.target in names)
-        return Graph(tuple(map(entity_of, pages)), relations)
+        return Graph(tuple(map(entity_of, some)), relations)
 
     # -- what relations lead to
 
@@ -161,8 +152,10 @@ def entity_of(page: GraphPage) -> Entity:
     return Entity(page.name, page.type, page.observations, *facts)
 
 
-def graph_of_pages(pages: Iterable[GraphPage], ties: Ties, items: Mapping[str, GraphPage]) -> Graph:
-    """The graph that some pages make, with the names that relations lead to have now."""
+def graph_of_pages(
+    pages: Iterable[GraphPage], ties: Mapping[str, tuple[Tie, ...]], items: Mapping[str, GraphPage]
+) -> Graph:
+    """The graph that some pages make, with the names that what relations lead to has now. `ties` are by the pages' paths."""
     every = list(pages)
     relations = []
     for page in every:

@@ -7,9 +7,9 @@ counts from when it was found. Nothing is kept for the graph alone, so nothing c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from simplemem.errors import SimplememError
 from simplemem.kinds.graph.edit import file_for
@@ -26,8 +26,7 @@ FLOOR: Final = 0.1
 V = TypeVar("V", Entity, Relation)
 
 
-@dataclass(frozen=True, slots=True)
-class PastVersion(Generic[V]):
+class PastVersion(NamedTuple, Generic[V]):
     """An entity or a relation as it was from one moment (UTC) to another, None for what is so now, and who made it so."""
 
     value: V
@@ -64,7 +63,7 @@ def _versions(store: EnhancedStore, name: str, read: Callable[[GraphPage], V | N
         if last is not None:
             if value is not None and _facts(last.value) == _facts(value):
                 continue
-            versions[-1] = replace(last, until=max(when, last.since))
+            versions[-1] = last._replace(until=max(when, last.since))
         if value is not None:
             versions.append(PastVersion(value, when, None, by))
     return versions
