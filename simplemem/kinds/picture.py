@@ -105,13 +105,12 @@ def drawing_of_store(
     """A vault's graph to draw, and beside the entities every note, those that they relate to, or none. A filter narrows
     entities as well: they are notes. What private notes say is left out unless `private` is asked for, and what any says
     without `texts`."""
-    listed: dict[str, Listed] = {}
-    cursor: str | None = ""
-    while cursor is not None:
-        page = store.list(filter=narrowed or Filter(), sort="name", limit=_PAGE, cursor=cursor or None)
-        listed |= {each.path: each for each in page.items}
-        cursor = page.next_cursor
-    everything = narrowed in (None, Filter())
+    page = store.list(filter=narrowed, sort="name", limit=_PAGE)
+    every = list(page.items)
+    while page.next_cursor is not None:
+        page = store.list(filter=narrowed, sort="name", limit=_PAGE, cursor=page.next_cursor)
+        every += page.items
+    listed, everything = {each.path: each for each in every}, narrowed in (None, Filter())
     kept = [
         each if texts else replace(each, observations=())
         for each in graph.entities
@@ -119,10 +118,10 @@ def drawing_of_store(
     ]
     gone = {each.name for each in graph.entities} - {each.name for each in kept}
     relations = tuple(each for each in graph.relations if each.source not in gone and each.target not in gone)
-    drawn = sorted(listed.values(), key=lambda note: note.path) if notes == "all" else []
+    drawn = every if notes == "all" else ()
     inspected = store.inspect() if drawn else {}
     links = [(path, target) for path in listed for target in inspected.get(path, {}).get("links", ())]
-    paths = {*(each.path for each in kept), *(each.path for each in drawn)} - {""}
+    paths = {*(each.path for each in kept), *(each.path for each in drawn)}
     wanted = paths if texts else set[str]()
     withheld = set() if private else store.bench.private(wanted)
     told = {
@@ -166,9 +165,8 @@ def dot(drawing: Drawing) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text as Graphviz quotes it, as a label means it: a backslash is one, a line break is one."""
-    shown = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": " "}
-    return '"' + "".join(shown.get(c, c) for c in _UNSAYABLE.sub("\ufffd", text)) + '"'
+    """A text as Graphviz quotes it, and as a label means it."""
+    return json.dumps(_UNSAYABLE.sub("\ufffd", text.expandtabs(1)), ensure_ascii=False)
 
 
 def html(drawing: Drawing) -> str:

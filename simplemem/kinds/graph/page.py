@@ -29,8 +29,12 @@ _LINE: Final = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|$)")
 _NEWLINE: Final = re.compile(r"\r\n|\n|\r")
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 _LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
-_OPENING: Final = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,}|%%|<!--)")  # of code or a comment
-_FENCE: Final = re.compile(r"(?<=[\r\n]) {0,3}(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")  # one that closes
+# Code and comments over several lines, up to the line that closes them. One that nobody closed has a second group.
+_HIDDEN: Final = re.compile(
+    r"^ {0,3}(?:(`{3,}(?!.*`)|~{3,})(?s:.*?)(?:\n {0,3}\1[`~]*[ \t]*\r?$|\Z())"
+    r"|%%(?!.*%%)(?s:.*?)(?:%%.*|\Z())|<!--(?!.*-->)(?s:.*?)(?:-->.*|\Z()))",
+    re.MULTILINE,
+)
 
 
 class Bond(NamedTuple):
@@ -125,67 +129,56 @@ def _text(value: Any) -> str | None:
 def _read_lists(text: str, at: int, *, everything: bool) -> tuple[list[Bullet], dict[str, tuple[int, int]], int]:
     """The bullets that say something, where the two sections begin and end, and where something unclosed begins. Without
     `everything` a bullet outside of the sections only counts as a relation."""
-    bullets: list[Bullet] = []
+    masked, opened = _masked(text, at)
+    items: list[tuple[int, str, list[str]]] = []  # where each begins, the section it is in, its lines
+    ends: list[int] = []
     sections: dict[str, tuple[int, int]] = {}
     section, level = "", 0  # where we are, and how deep its heading is
-    above, in_item = True, False  # before the first heading below the title
-    while at < len(text):
-        begin, (line, at) = at, _line(text, at)
-        hidden = _hidden_to(text, begin, line)
-        if hidden < 0:
-            return bullets, sections, begin
-        at = max(at, hidden)
-        if not hidden and (heading := _HEADING.match(line)):
-            depth, title, in_item = len(heading[1]), heading[2].strip().casefold(), False
+    above = True  # before the first heading below the title
+    is_open = in_item = False  # lines that are set in are its words; nothing is added before what comes
+    for each in _LINE.finditer(masked, at, opened):
+        line, begin, end = each[1], each.start(), each.end()
+        if heading := _HEADING.match(line):
+            depth, title = len(heading[1]), heading[2].strip().casefold()
+            is_open = in_item = False
             if title in _SECTIONS and title not in sections:
-                section, level = title, depth
-                sections[title] = (begin, at)
+                section, level, sections[title] = title, depth, (begin, end)
             elif depth <= level or not section:
                 section, level, above = "", depth, above and depth == 1
             continue
-        if not hidden and (mark := _BULLET.match(line)):
-            words, in_item = [line[mark.end() :]], True
-            while text.startswith((" ", "\t"), at):  # its other lines are set in
-                more, end = _line(text, at)
-                if not more.strip() or _hidden_to(text, at, more):
-                    break
-                words.append(more[2:] if more.startswith("  ") else more[1:])
-                at = end
-            says = _said("\n".join(words).rstrip(), section) if section or above else None
-            if says is not None and (section or everything or isinstance(says, Bond)):
-                bullets.append(Bullet(begin, at, says))
-        elif section and (hidden or line.strip()):
-            # What follows an item at once, or is set in, is part of it: nothing is added in between.
-            in_item = in_item and (begin == sections[section][1] or text[begin] in " \t")
+        if mark := _BULLET.match(line):
+            items.append((begin, section or ("above" if above else ""), [line[mark.end() :]]))
+            ends.append(end)
+            is_open = in_item = True
+        elif is_open and line.startswith((" ", "\t")) and line.strip() and "\0" not in line:
+            items[-1][2].append(line[2:] if line.startswith("  ") else line[1:])
+            ends[-1] = end
         else:
-            continue
+            is_open = False
+            if not line.strip() or not section:
+                continue
+            in_item = in_item and (begin == sections[section][1] or text[begin] in " \t")
         if section and in_item:
-            sections[section] = (sections[section][0], at)
-    return bullets, sections, len(text)
+            sections[section] = (sections[section][0], end)
+    bullets = []
+    for (begin, where, words), end in zip(items, ends, strict=True):
+        says = _said("\n".join(words).rstrip(), where) if where else None
+        if says is not None and (where in _SECTIONS or everything or isinstance(says, Bond)):
+            bullets.append(Bullet(begin, end, says))
+    return bullets, sections, opened
 
 
-def _line(text: str, at: int) -> tuple[str, int]:
-    """The line that begins here without its ending, and where the next one begins."""
-    found = _LINE.match(text, at)
-    assert found is not None
-    return found[1], found.end()
+def _masked(text: str, at: int) -> tuple[str, int]:
+    """The text with NULs in the place of what says nothing, and where something begins that nobody closed."""
+    opened = len(text)
 
+    def hide(found: re.Match[str]) -> str:
+        nonlocal opened
+        if (found.lastindex or 0) > 1:
+            opened = at + found.start()
+        return "\0" * len(found[0])
 
-def _hidden_to(text: str, at: int, line: str) -> int:
-    """Where the code or the comment ends that begins on this line and goes on below it: 0 for none, -1 when nobody closed
-    it."""
-    found = _OPENING.match(line)
-    if found is None:
-        return 0
-    mark, behind = found[1], at + found.end()
-    if mark[0] in "`~":
-        end = next((each.end() for each in _FENCE.finditer(text, behind) if each[1].startswith(mark)), -1)
-    else:  # `<!-->` is a whole comment
-        end = text.find("-->" if mark == "<!--" else mark, behind - len(mark) + 2)
-    if end < 0:
-        return -1
-    end = _line(text, end)[1]
-    return end if end > _line(text, at)[1] else 0
+    return text[:at] + _HIDDEN.sub(hide, text[at:]), opened
 
 
 def _said(content: str, section: str) -> Observation | Bond | None:
@@ -205,7 +198,7 @@ def _bond(said: str, attributes: Mapping[str, Any], section: str) -> Bond | None
         if name is not None and at + end == len(rest):
             return Bond(rest[: at - 1] if kind is None else kind, "", name, attributes)
     link = _LINK.search(rest)
-    if link is None or (not section and link.end() < len(rest)):
+    if link is None or (section != "relations" and link.end() < len(rest)):
         return None
     before = rest[: link.start()].rstrip()
     if "\n" in before or (before if kind is not None else before.startswith("[") or before.endswith("!")):
