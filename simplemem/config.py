@@ -100,8 +100,7 @@ class GitSettings(_Section):
     """What is read from the git repository of a vault, and whether changes are committed, under the person's name."""
 
     history: bool = _setting(True, "show the commits of a note beside our own history")
-    commit: Literal["off", "each", "batch"] = _setting("off", "commit each change, or a batch once it is quiet", "no")
-    quiet_seconds: float = _setting(30.0, "seconds a batch waits for another change", ge=0.1, le=3600)
+    commit: Literal["off", "each"] = _setting("off", "commit each change", "no")
 
 
 class IndexSettings(_Section):

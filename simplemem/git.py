@@ -34,14 +34,7 @@ _TRAILER = re.compile(r"^Simplemem-(\w+): (.*)$", re.MULTILINE)
 _FILES = "HEAD config config.worktree index index.lock index.simplemem packed-refs shallow commondir gitdir".split()
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 _SET_ASIDE = 0x8000, 0x4000  # of an index entry: assume-unchanged in its flags, skip-worktree in its further ones
-_CANNOT = {
-    "not owned": "it belongs to another user, and the setting safe.directory does not name it (dubious ownership)",
-    "sha256": "its objects are named by SHA-256, which libgit2 cannot read",
-    "mandatory extension": "its index is split or sparse, which libgit2 cannot read",
-}
-
-File = tuple[str, int] | None
-"""A file of a tree or an index: object id and mode, None for no file."""
+Files = dict[str, pygit2.IndexEntry | None]
 
 
 class Busy(Unavailable):
@@ -56,9 +49,7 @@ class Commit(NamedTuple):
     old_path: str | None
     op: str  # create, update, move or delete
     when: str  # UTC, as the author's clock had it
-    who: str
-    subject: str
-    actor: str  # of one of our own commits: who asked for it
+    who: str  # of one of our own commits: who asked for it, with which tool, and why
     tool: str
     reason: str
     versions: tuple[str, ...]  # the changes of our history that it holds
@@ -131,8 +122,7 @@ def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Checkout]]:
         yield repo, place
         repo.free()
     except pygit2.GitError as error:
-        said = next((why for part, why in _CANNOT.items() if part in str(error)), str(error))
-        raise Unavailable(f"The repository at {place.top} cannot be used: {said}.") from error
+        raise Unavailable(f"libgit2 cannot use the repository at {place.top}: {error}.") from error
 
 
 def _check(place: Checkout) -> None:
@@ -184,7 +174,7 @@ def text_at(root: Path, path: str, commit: str) -> tuple[str, bytes]:
             raise NotFound(f"There is no commit {commit[:64]!r}.", hint="The history of a note lists its commits.")
         for name in chain([path], (each.path for each in _commits_of(repo, place, path))):
             file = _file(found.tree, place.prefix + name)
-            if file is None or file[1] not in _PLAIN:
+            if file is None or file.mode not in _PLAIN:
                 continue
             data = _text(repo, file)
             if data is None:
@@ -224,11 +214,9 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
             old_path=old[cut:] if old else None,
             op="move" if old else "create" if was is None else "delete" if now is None else "update",
             when=datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            who=_printable(commit.author.name)[:200],
-            subject=_printable(subject)[:300],
-            actor="; ".join(said.get("Actor", ())),
-            tool="; ".join(said.get("Tool", ())),
-            reason="; ".join(said.get("Reason", ())),
+            who="; ".join(said.get("Actor", ())) or _printable(commit.author.name)[:200],
+            tool="; ".join(said.get("Tool", ())) or "git",
+            reason="; ".join(said.get("Reason", ())) if "Actor" in said else _printable(subject)[:300],
             versions=tuple(said.get("Version", ())),
             before=_text(repo, was),
             after=_text(repo, now),
@@ -236,14 +224,14 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
         name = old or name
 
 
-def _file(tree: pygit2.Tree | None, path: str) -> File:
+def _file(tree: pygit2.Tree | None, path: str) -> pygit2.IndexEntry | None:
     if tree is None or path not in tree or tree[path].filemode == FileMode.TREE:
         return None
-    return str(tree[path].id), int(tree[path].filemode)
+    return pygit2.IndexEntry(path, tree[path].id, tree[path].filemode)
 
 
-def _text(repo: pygit2.Repository, file: File) -> bytes | None:
-    blob = repo.get(file[0]) if file is not None else None
+def _text(repo: pygit2.Repository, file: pygit2.IndexEntry | None) -> bytes | None:
+    blob = repo.get(file.id) if file is not None else None
     return blob.data if isinstance(blob, pygit2.Blob) and blob.size <= _MOST_BYTES else None
 
 
@@ -255,22 +243,22 @@ def _printable(text: str) -> str:
 # -- commits of ours
 
 
-def commit(root: Path, operations: Sequence[Sequence[Patch]], message: str, when: int) -> list[str]:
-    """Make one commit of these operations, in their order, on the branch that is checked out: each whole, or not at all.
-    Says which are left to the person, and why. What they staged or edited stays as it is and is not in the commit."""
+def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> str:
+    """Make a commit of these changes, all or none, on the branch that is checked out; or say why they are left to the
+    person. What they staged or edited stays as it is and is not in the commit."""
     with _opened(root) as (repo, place), _index_held(repo, place) as index:
         if repo.state() != RepositoryState.NONE:
             raise Unavailable(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
         branch = repo.lookup_reference("HEAD").target
         if not isinstance(branch, str):
             raise Unavailable("No branch is checked out (HEAD is detached), so a commit would belong to none.")
-        draft, left = _Draft(repo, place, index), []
-        for operation in operations:
-            try:
-                draft.add(operation)
-            except _Left as reason:
-                left.append(str(reason))
-        changed = {path: file for path, file in draft.files.items() if file != draft.head(path)}
+        draft = _Draft(repo, place, index)
+        try:
+            for patch in patches:
+                draft.apply(patch)
+            changed = draft.changed()
+        except _Left as reason:
+            return str(reason)
         if changed:
             # The index first: a crash between the two leaves our change staged, never the undoing of it.
             _set_files(index, changed)
@@ -280,7 +268,7 @@ def commit(root: Path, operations: Sequence[Sequence[Patch]], message: str, when
                 shutil.copystat(theirs, ours)  # by its time git tells what was edited in the moment it was staged
             os.replace(ours, theirs)
             _made(repo, branch, draft.last, changed, message, when)
-        return left
+    return ""
 
 
 class _Left(Exception):
@@ -288,34 +276,30 @@ class _Left(Exception):
 
 
 class _Draft:
-    """What a commit will change: files by their path, on top of the last commit."""
+    """What a commit will change: files by their path, None for no file, on top of the last commit."""
 
     def __init__(self, repo: pygit2.Repository, place: Checkout, index: pygit2.Index) -> None:
         self._repo, self._place, self._index = repo, place, index
         self.last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
-        self.files: dict[str, File] = {}
+        self._files: Files = {}
 
-    def head(self, path: str) -> File:
-        """A file of the last commit."""
+    def changed(self) -> Files:
+        """The files that are others than in the last commit, none of them staged by the person."""
+        for path, file in self._files.items():
+            is_known = path in self._index
+            try:
+                staged = self._index[path] if is_known else None
+            except KeyError:
+                raise _Left(f"{path!r} has a conflict that is not settled.") from None
+            if staged not in (self._head(path), file):
+                raise _Left(f"{path!r} is staged by you.")
+        return {path: file for path, file in self._files.items() if file != self._head(path)}
+
+    def _head(self, path: str) -> pygit2.IndexEntry | None:
         return _file(self.last.tree, path) if self.last is not None else None
 
-    def add(self, operation: Sequence[Patch]) -> None:
-        """Take in an operation, or leave it as a whole."""
-        files = dict(self.files)
-        for patch in operation:
-            self._apply(patch, files)
-        for path, file in files.items():
-            staged: File = None
-            if path in self._index:
-                try:
-                    staged = str(self._index[path].id), int(self._index[path].mode)
-                except KeyError:
-                    staged = "a conflict that is not settled", 0
-            if staged not in (self.head(path), file):
-                raise _Left(f"{path!r} is staged by you.")
-        self.files = files
-
-    def _apply(self, patch: Patch, files: dict[str, File]) -> None:
+    def apply(self, patch: Patch) -> None:
+        """Take in a change."""
         path, target = self._place.prefix + patch.path, self._place.prefix + patch.target
         before, after = patch.before, patch.after
         ignored = {each for each in (path, target) if self._is_ignored(each)}
@@ -325,28 +309,28 @@ class _Draft:
             path, before = target, None
         if path in ignored:
             return
-        then = self.head(path)
-        there = files.get(path, then)
+        there = self._files.get(path, self._head(path))
         old, new = self._stored(path, before), self._stored(target, after)
-        file = None if new is None else (new, there[1] if there else int(FileMode.BLOB))
         if there is None:
-            if old is not None and new is not None and (self.head(target) or ("",))[0] != new:
+            known = self._head(target)
+            if old is not None and new is not None and (known is None or known.id != new):
                 raise _Left(f"{path!r} was written by a person and is not in git yet.")
-        elif there[1] not in _PLAIN:
+        elif there.mode not in _PLAIN:
             raise _Left(f"{path!r} is no plain file in git.")
         elif old == new:
-            file = there  # it only moved, with whatever a person has or has not committed of it
-        elif old is not None and new is not None and there[0] not in (old, new) and not (then and then[0] == old):
+            new = there.id  # it only moved, with whatever a person has or has not committed of it
+        elif old is not None and new is not None and there.id not in (old, new):
             # A person's edits lie between, which are theirs to commit.
-            sides = (pygit2.IndexEntry(path, pygit2.Oid(hex=oid), FileMode.BLOB) for oid in (old, there[0], new))
             merged = None
             with suppress(UnicodeDecodeError):
-                merged = self._repo.merge_file_from_index(next(sides), next(sides), next(sides))
+                ours, theirs = (pygit2.IndexEntry(path, oid, FileMode.BLOB) for oid in (old, new))
+                merged = self._repo.merge_file_from_index(ours, there, theirs)
             if merged is None or not merged.automergeable:
                 raise _Left(f"{path!r} has edits of a person's in the lines that were changed.")
-            file = str(self._repo.create_blob(merged.contents.encode())), there[1]
-        files[path] = None
-        files[target] = file
+            new = self._repo.create_blob(merged.contents.encode())
+        self._files[path] = None
+        mode = there.mode if there is not None else FileMode.BLOB
+        self._files[target] = None if new is None else pygit2.IndexEntry(target, new, mode)
 
     def _is_ignored(self, path: str) -> bool:
         """Whether git is not to have a note, as the person said. What only git's own programs could add is left to them."""
@@ -366,16 +350,16 @@ class _Draft:
             raise _Left(f"{path!r} is one that git was told not to look at (skip-worktree or assume-unchanged).")
         return False
 
-    def _stored(self, path: str, text: bytes | None) -> str | None:
+    def _stored(self, path: str, text: bytes | None) -> pygit2.Oid | None:
         """git's id of a text, which it has from now on, with the line ends that its attributes want."""
         if text is None:
             return None
         ends = self._repo.load_filter_list(path) if text and b"\0" not in text else None
-        return str(self._repo.create_blob(text if ends is None else ends.apply_to_buffer(text)))
+        return self._repo.create_blob(text if ends is None else ends.apply_to_buffer(text))
 
 
 def _made(
-    repo: pygit2.Repository, branch: str, last: pygit2.Commit | None, changed: dict[str, File], message: str, when: int
+    repo: pygit2.Repository, branch: str, last: pygit2.Commit | None, changed: Files, message: str, when: int
 ) -> None:
     """Make the commit, if the branch is still where it was."""
     files = pygit2.Index()
@@ -395,12 +379,11 @@ def _made(
         raise Busy(f"git: {error}.") from error
 
 
-def _set_files(index: pygit2.Index, changed: dict[str, File]) -> None:
-    for path, file in sorted(changed.items(), key=lambda each: each[1] is not None):  # what goes makes room
-        if file is not None:
-            index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=file[0]), FileMode(file[1])))
-        elif path in index:
-            index.remove(path)
+def _set_files(index: pygit2.Index, changed: Files) -> None:
+    for path in (path for path in changed if path in index):  # what goes makes room
+        index.remove(path)
+    for file in filter(None, changed.values()):
+        index.add(file)
 
 
 @contextmanager

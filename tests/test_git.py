@@ -30,7 +30,7 @@ def test_commits_of_a_note_come_newest_first_and_say_who_and_when(git: Any, vaul
     write("a.md", "one\ntwo\n")
     last = git.commit("Say more", at=FRIDAY)
     found = commits(vault, "a.md")
-    assert [(each.commit, each.op, each.subject) for each in found] == [
+    assert [(each.commit, each.op, each.reason) for each in found] == [
         (last, "update", "Say more"),
         (first, "create", "Begin"),
     ]
@@ -120,8 +120,8 @@ def test_what_a_commit_says_cannot_move_a_cursor_or_forge_an_entry(git: Any, vau
     write("a.md", "one\n")
     git.commit("Say\x1b]0;title\x07 \x1f" + "x" * 5000)
     (found,) = commits(vault, "a.md")
-    assert found.who == "Ida [2J Marsh" and len(found.subject) < 400
-    assert not any(ord(c) < 32 or c == "\u202e" for c in found.who + found.subject)
+    assert found.who == "Ida [2J Marsh" and len(found.reason) < 400
+    assert not any(ord(c) < 32 or c == "\u202e" for c in found.who + found.reason)
 
 
 # -- where the repository is
@@ -169,7 +169,7 @@ def test_a_repository_of_somebody_else_is_not_opened(git: Any, vault: Path, writ
         for name in (folder, *(os.path.join(folder, file) for file in files)):
             os.chown(name, 12345, 12345)
     assert "dubious" in _fails(git, "status")
-    with pytest.raises(Unavailable, match=r"safe\.directory"):
+    with pytest.raises(Unavailable, match="not owned"):
         commits(vault, "a.md")
 
 
@@ -186,7 +186,7 @@ def test_the_persons_own_git_variables_lead_nowhere_else(
     monkeypatch.setenv("GIT_WORK_TREE", str(other.folder))
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", str(tmp_path / "no-such-program"))
-    assert [each.subject for each in commits(vault, "a.md")] == ["Begin"]
+    assert [each.reason for each in commits(vault, "a.md")] == ["Begin"]
     assert not (tmp_path / "trace").exists()
 
 

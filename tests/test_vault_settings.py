@@ -28,7 +28,7 @@ RULES: dict[Rule, str] = {
     "no place": "embed.provider rerank.provider",
     "how": "log_level max_memory_length search.limit search.lexical_weight search.snippet_characters embed.batch "
     "embed.timeout_seconds embed.cache_mb embed.keep_alive embed.query_seconds history.keep_days history.keep_mb "
-    "git.history git.quiet_seconds index.max_note_mb index.scan_minutes index.watch write.durability",
+    "git.history index.max_note_mb index.scan_minutes index.watch write.durability",
 }
 
 # A value of the right kind for each that is never taken; the default would do as well.

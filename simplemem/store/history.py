@@ -104,17 +104,11 @@ def _entry_of_git(core: Core, commit: Commit, *, diff: bool) -> HistoryEntry:
     # So much of its id that nobody takes it for a number of our history.
     short = next((oid[:size] for size in range(10, 40) if not oid[:size].isdigit()), oid)
     names = name_of(commit.old_path or commit.path), name_of(commit.path) if commit.old_path else None
-    who, tool, said = (
-        commit.actor or commit.who,
-        commit.tool or "git",
-        commit.reason if commit.actor else commit.subject,
-    )
-    said = "" if core.vault.access.hidden else said  # it may speak of hidden notes in the commit
+    said = "" if core.vault.access.hidden else commit.reason  # it may speak of hidden notes in the commit
     found, left = (None if data is None else sha256(data) for data in (before, after))
     shown = _shown(b"" if commit.op == "create" else before, b"" if commit.op == "delete" else after) if diff else None
-    return HistoryEntry(
-        short, *names, commit.when, commit.op, who, tool, said, found, left, shown, source="git", commit=oid
-    )
+    at = (commit.when, commit.op, commit.who, commit.tool)
+    return HistoryEntry(short, *names, *at, said, found, left, shown, source="git", commit=oid)
 
 
 def _sides(core: Core, version: Version) -> tuple[bytes | None, bytes | None]:

@@ -8,16 +8,16 @@ from typing import Any
 from bare_client import Bare
 from waiting import eventually
 
-BATCH = {"SIMPLEMEM_GIT_COMMIT": "batch", "SIMPLEMEM_GIT_QUIET_SECONDS": "1", "SIMPLEMEM_EMBED_PROVIDER": "none"}
+EACH = {"SIMPLEMEM_GIT_COMMIT": "each", "SIMPLEMEM_EMBED_PROVIDER": "none"}
 
 
 def test_a_server_commits_what_its_client_changed_under_the_clients_name(git: Any, vault: Path) -> None:
     git.commit("Begin")
-    with Bare(vault, env=BATCH) as bare:
+    with Bare(vault, env=EACH) as bare:
         bare.initialize()
         bare.call("create_memory", name="tea", content="Oolong.")
         bare.call("update_memory", name="tea", append="Green.")
-        assert eventually(lambda: git("rev-list", "--count", "HEAD").strip() == "2")
+        assert eventually(lambda: git("rev-list", "--count", "HEAD").strip() == "3")
         told = bare.call("memory_history", name="tea")["structuredContent"]["versions"]
         bare.end_input()
         assert bare.process.wait(3) == 0
@@ -30,7 +30,7 @@ def test_a_server_commits_what_its_client_changed_under_the_clients_name(git: An
 def test_a_repository_that_cannot_be_committed_to_costs_no_write(git: Any, vault: Path) -> None:
     git.commit("Begin")
     (vault / ".git" / "MERGE_HEAD").write_text(git("rev-parse", "HEAD"))
-    with Bare(vault, env=BATCH) as bare:
+    with Bare(vault, env=EACH) as bare:
         bare.initialize()
         made = bare.call("create_memory", name="tea", content="Oolong.")
         assert not made.get("isError")
