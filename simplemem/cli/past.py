@@ -29,7 +29,6 @@ def history(
     diff: Annotated[bool, flag("--diff", "Show what each change did.")] = False,
     blame: Annotated[bool, flag("--blame", "Show who last changed each line of the note instead.")] = False,
     by: Annotated[str, option("--by", "WHO", "Only changes of this client, with or without its version.")] = "",
-    tool: Annotated[str, option("--tool", "TOOL", "Only what was done with this tool.")] = "",
     since: Annotated[str, option("--since", "WHEN", f"Only changes since {WHEN}.")] = "",
     until: Annotated[str, option("--until", "WHEN", f"Only changes up to {WHEN}.")] = "",
     limit: Annotated[int, limit_option("How many changes at most.")] = 20,
@@ -55,7 +54,7 @@ def history(
                 [each.who or each.kind, (ago(each.when) if each.when else "", "dim"), each.text] for each in blamed
             ]
             return Answer({"name": store.resolve(name), "lines": [each.as_dict() for each in blamed]}, table=lines)
-        entries = store.history(name, limit=limit, diff=diff, by=by, tool=tool, since=since, until=until)
+        entries = store.history(name, limit=limit, diff=diff, by=by, since=since, until=until)
     facts = {"versions": [entry.as_dict() for entry in entries]}
     table: list[list[Part]] = []
     for entry in entries:

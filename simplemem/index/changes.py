@@ -1,11 +1,10 @@
 """The log of changes as a table, which is how the past is asked: history, blame, undo, and what stood there when.
 
 The file is the truth (`vault/history.py`). The table is grown from it line by line, after each of our writes and before each
-question, from the byte up to which it was read: other processes write too. Read at once or bit by bit, it is the same.
+question, from the byte up to which it was read. Read at once or bit by bit, it is the same.
 
 Where notes are hidden from whoever asks, so are their changes and the hashes of their texts. A note that was moved to a
-hidden place took its past there. If another program took a note away, it may have gone to a hidden place, so its past is
-not told while it is gone.
+hidden place took its past there; one that another program took away may have, so its past is not told while it is gone.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from simplemem.vault.history import Log, Version, last_before, no_version, numbe
 from simplemem.vault.vault import Vault
 
 T = TypeVar("T")
+_ALL = 1 << 62
 _TAIL = 1024  # bytes of what was read last: a log that has others there is not the one that was read
 _COLUMNS = "version, step, path, new_path, at, op, who, tool, reason, before, after, trash, kind, lineage"
 _INSERT = f"INSERT INTO changes ({_COLUMNS}, author) VALUES ({', '.join('?' * 15)})"
@@ -37,9 +37,7 @@ _OF_PATH = f"""SELECT {_COLUMNS}, seq FROM changes WHERE path = ?1 AND seq < ?2
 _LINEAGE = """op <> 'recovered' AND lineage =
               (SELECT lineage FROM changes WHERE (path = ?1 OR new_path = ?1) AND op <> 'recovered'
                ORDER BY seq DESC LIMIT 1)"""
-_NARROWED = "+version > ? AND +version <= ? AND ? IN ('', tool) AND (? OR who IN (SELECT value FROM json_each(?)))"
 _WRITTEN = "after IS NOT NULL AND after IS NOT before AND op NOT IN ('undo', 'restore', 'recovered')"
-_ALL = 1 << 62
 
 Row = tuple[Any, ...]
 
@@ -112,16 +110,14 @@ class ChangeTable:
 
         return self._ask(lambda db: list(islice(self._seen(db, back(db)), limit)))
 
-    def recent(
-        self, limit: int | None = None, *, after: int = 0, upto: int | None = None, by: str = "", tool: str = ""
-    ) -> list[Version]:
-        """The changes of the whole vault, newest first: after a number and up to another, of somebody, with a tool."""
+    def recent(self, limit: int | None = None, *, after: int = 0, upto: int = _ALL, by: str = "") -> list[Version]:
+        """The changes of the whole vault, newest first: after a number and up to another, of somebody."""
 
         def found(db: apsw.Connection) -> list[Version]:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
             names = json.dumps([who for (who,) in everybody if is_called(who, by)])
-            rows = _where(db, _NARROWED, after, _ALL if upto is None else upto, tool, not by, names)
-            return list(islice(self._seen(db, rows), limit))
+            narrowed = "+version > ? AND +version <= ? AND (? OR who IN (SELECT value FROM json_each(?)))"
+            return list(islice(self._seen(db, _where(db, narrowed, after, upto, not by, names)), limit))
 
         return self._ask(found)
 

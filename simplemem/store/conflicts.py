@@ -18,7 +18,7 @@ from simplemem.note.merge import merge
 from simplemem.note.names import are_akin, clean_reference, conflict_name, name_of
 from simplemem.note.note import read_note
 from simplemem.store.core import Core
-from simplemem.store.repository import commits_of
+from simplemem.store.history import commits_of
 from simplemem.store.undo import carry_out
 from simplemem.store.write import judge
 from simplemem.vault.disk import sha256

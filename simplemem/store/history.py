@@ -2,11 +2,12 @@
 
 The log knows what each change of ours found and left. An edit made outside simplemem is seen only by the next change of
 ours, or by what is there now: when it was made is not known, and that is said. A moment is a place in the order of the
-log, which a clock that was set back does not alter.
+log, which a clock that was set back does not alter. Git is asked too; a repository that cannot answer costs only that.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,8 +24,8 @@ from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import well_formed
 from simplemem.search.dates import read_when
+from simplemem.store.committing import is_in_git
 from simplemem.store.core import Core
-from simplemem.store.repository import commits_of, means_commit, text_at_commit
 from simplemem.vault.disk import sha256
 from simplemem.vault.history import Version
 from simplemem.vault.vault import File
@@ -36,6 +37,9 @@ GONE = "the text is no longer kept"
 _OUTSIDE = "it was changed outside simplemem, nobody knows when"
 _BEFORE = re.compile(r"\s*before\s+(?=v?[0-9])", re.IGNORECASE)
 _VERSION = re.compile(r"v?[0-9]{1,15}")
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_MOST_NAMES, _MOST_CHANGES = 5, 1000
+_LOG = logging.getLogger(__name__)
 _COARSE_NS = 20_000_000  # the clock of a file system may lag behind ours
 
 
@@ -62,33 +66,26 @@ class NoteThen:
 
 
 def history(
-    core: Core, name: str | None, limit: int, *, by: str, tool: str, since: str, until: str, diff: bool
+    core: Core, name: str | None, limit: int, *, by: str, since: str, until: str, diff: bool
 ) -> tuple[HistoryEntry, ...]:
     """Changes of one memory, or of all, newest first. Of one that is not narrowed down, what git knows of it as well; a
     commit of ours whose changes our history has is told as those."""
-    limit, by, tool = max(limit, 0), well_formed(by), well_formed(tool)
+    limit, by, narrowed = max(limit, 0), well_formed(by), bool(by or since or until)
     after = moment_of(core, since, start=True).number if since else 0
-    upto = moment_of(core, until).number if until else None
+    upto = moment_of(core, until).number if until else core.changes.newest()
     if name is None:
-        found = core.changes.recent(limit, after=after, upto=upto, by=by, tool=tool)
+        found = core.changes.recent(limit, after=after, upto=upto, by=by)
         return tuple(_entry_of(core, version, None, diff=diff) for version in found)
-    path, narrowed = path_with_a_past(core, name), bool(by or tool or since or until)
+    path = path_with_a_past(core, name)
     commits = [] if narrowed else commits_of(core, path, limit)
     ours = core.changes.of(path, None if narrowed or commits else limit, recovered=True)
     known = {version.group for version in ours}
     folded = {group: each.commit for each in commits for group in each.versions if group in known}
+    ours = [each for each in ours if after < each.number <= upto and is_called(each.who, by)]
+    theirs = [each for each in commits if not each.versions or not known.issuperset(each.versions)]
     entries = [  # each in its own order, merged by their times
-        (
-            _entry_of(core, each, folded.get(each.group), diff=diff)
-            for each in ours
-            if after < each.number and (upto is None or each.number <= upto)
-            if is_called(each.who, by) and tool in ("", each.tool)
-        ),
-        (
-            _entry_of_git(core, each, diff=diff)
-            for each in commits
-            if not each.versions or not known.issuperset(each.versions)
-        ),
+        (_entry_of(core, each, folded.get(each.group), diff=diff) for each in ours),
+        (_entry_of_git(core, each, diff=diff) for each in theirs),
     ]
     return tuple(islice(merge(*entries, key=lambda each: each.when, reverse=True), limit))
 
@@ -275,6 +272,54 @@ def text_of(core: Core, sha256: str, *paths: str) -> bytes | None:
         if (now := file_now(core, path)) is not None and now.sha256 == sha256:
             return now.data
     return data
+
+
+# -- what git knows
+
+
+def means_commit(core: Core, text: str) -> bool:
+    """Whether a version that somebody names is one of git: no version of ours and no date looks like its ids."""
+    text = text.strip().lower()
+    is_id = _COMMIT.fullmatch(text) is not None and (len(text) >= 40 or not text.isdecimal())
+    return is_id and core.settings.git.history and is_in_git(core.root)
+
+
+def text_at_commit(core: Core, path: str, commit: str) -> tuple[str, bytes]:
+    """A memory's path and bytes at a commit, under the name it had then."""
+    from simplemem import git
+
+    missing: NotFound | None = None
+    for name in _names(core, path):
+        try:
+            then, data = git.text_at(core.root, name, commit)
+        except NotFound as error:
+            missing = missing or error
+        else:
+            if not core.vault.access.hides(then):
+                return then, data
+    raise missing or NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
+
+
+def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
+    """The commits of a memory, newest first; none when git cannot say, which is logged."""
+    if not core.settings.git.history or not is_in_git(core.root):
+        return []
+    from simplemem import git
+
+    try:
+        for name in _names(core, path):  # a move that nobody has committed yet is known to our history alone
+            if found := git.history(core.root, name, limit):
+                hides = core.vault.access.hides
+                return [each for each in found if not hides(each.path) and not hides(each.old_path or each.path)]
+    except SimplememError as error:
+        _LOG.warning("the history of git is not told: %s", error)
+    return []
+
+
+def _names(core: Core, path: str) -> list[str]:
+    """The last names of a memory that our own history knows, as far as they may be seen; itself first."""
+    known = (path, *(version.path for version in core.changes.of(path, _MOST_CHANGES)))
+    return [name for name in dict.fromkeys(known) if not core.vault.access.hides(name)][:_MOST_NAMES]
 
 
 # -- reading and comparing

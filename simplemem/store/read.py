@@ -19,7 +19,6 @@ from simplemem.note.tags import Tag, tag_map, tag_names
 from simplemem.note.words import count_tokens
 from simplemem.store import history
 from simplemem.store.core import Core
-from simplemem.store.repository import means_commit
 from simplemem.vault.links import resolve
 
 
@@ -32,7 +31,7 @@ def read(
         return _read_now(core, core.path_meant(name), section)
     if version is not None and (data := core.vault.history.content(version.lower())) is not None:
         return memory_of(core, core.path_meant(name), data, section, version)
-    if version is not None and means_commit(core, version):
+    if version is not None and history.means_commit(core, version):
         at = version
     if at is not None or version is None:
         return history.read_at(core, name, section, at or "")

@@ -165,12 +165,11 @@ class EnhancedStore:
         limit: int = 20,
         diff: bool = False,
         by: str = "",
-        tool: str = "",
         since: str = "",
         until: str = "",
     ) -> tuple[HistoryEntry, ...]:
-        """Changes of one memory, or of all, newest first; of somebody, with a tool, since and until a date or version."""
-        return history.history(self._core, name, limit, by=by, tool=tool, since=since, until=until, diff=diff)
+        """Changes of one memory, or of all, newest first; of somebody, since and until a date or version."""
+        return history.history(self._core, name, limit, by=by, since=since, until=until, diff=diff)
 
     def blame(self, name: str) -> tuple[BlamedLine, ...]:
         """Who last changed each line of a memory, as far as its history and git tell."""

@@ -23,13 +23,13 @@ from simplemem.store.history import (
     GONE,
     file_now,
     last_change,
+    means_commit,
     moment_of,
     note_at,
     nothing_there,
     path_with_a_past,
     text_of,
 )
-from simplemem.store.repository import means_commit
 from simplemem.store.write import judge
 from simplemem.vault.history import Version
 from simplemem.vault.vault import Change, Wish, Written

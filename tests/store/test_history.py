@@ -29,7 +29,7 @@ def texts_of(store: EnhancedStore, vault: Path, name: str, *texts: str) -> list[
 # -- which changes
 
 
-def test_history_is_narrowed_by_who_tool_and_span(plain_store: EnhancedStore) -> None:
+def test_history_is_narrowed_by_who_and_span(plain_store: EnhancedStore) -> None:
     plain_store.create("a", "1", who="claude-ai 1.2", tool="create_memory")
     plain_store.update("a", append="2", who="claude-ai 1.3", tool="update_memory")
     plain_store.update("a", append="3", who="command line")
@@ -41,7 +41,6 @@ def test_history_is_narrowed_by_who_tool_and_span(plain_store: EnhancedStore) ->
     assert versions(by="claude-ai") == [4, 2, 1]
     assert versions(by="claude-ai 1.3") == [4, 2]
     assert versions(by="claude") == [] and versions(by="command line") == [3] and versions(by="command") == []
-    assert versions(tool="create_memory") == [4, 1]
     assert versions(since="v2", until="v3") == [3, 2]
     assert versions(since="yesterday") == [4, 3, 2, 1] and versions(until="yesterday") == []
     assert [entry.version for entry in plain_store.history("a", by="claude-ai", limit=1)] == ["v000002"]

@@ -59,7 +59,7 @@ def test_all_that_a_client_did_is_taken_back_as_one_and_can_be_done_again(grown:
     assert shown.left == () and shown.version == "" and files(vault) == after
     done = grown.undo_all("claude-ai", "v6", expected=shown.plan, who="me", reason="it was wrong")
     assert files(vault) == before | {"kept.md": after["kept.md"]}
-    entries = grown.history(by="me", tool="undo")
+    entries = grown.history(by="me", since=done.version)
     assert len(entries) == 5 and {entry.reason for entry in entries} == {"it was wrong"}
     again = grown.undo(done.version, who="me")
     assert files(vault) == after and "and 4 more changes" in again.what
