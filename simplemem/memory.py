@@ -369,15 +369,14 @@ class ConflictCopy(Value):
 
 @dataclass(frozen=True, slots=True)
 class ConflictMerge(Value):
-    """What a merge would make of a note and a copy of it. `base` names the version both began as, if known; `removes`: it
-    is only likely, and the merge takes a line from the note. `text` is None where there is a `problem`."""
+    """What a merge would make of a note and a copy of it. `base` names the version both likely began as, "" for none.
+    `text` is None where there is a `problem`."""
 
     copy: ConflictCopy
     text: str | None
     base: str
     clean: bool
     conflicts: int
-    removes: bool
     diff: str
     note_sha256: str
     copy_sha256: str

@@ -16,7 +16,7 @@ from simplemem.cli.opening import WHO, finishing, opened, progress_bar
 from simplemem.cli.options import VaultOption, YesOption, argument, complete_name, flag, option
 from simplemem.cli.text import diff_lines, one_line
 from simplemem.cli.write import undo_with
-from simplemem.errors import Invalid, SimplememError
+from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
@@ -28,14 +28,13 @@ commands = typer.Typer()
 _STYLES = {"note": "dim", "warning": "yellow", "error": "bold red"}
 _Keep = Literal["note", "copy", "marked", "merge"]
 _KEEPS: dict[str, _Keep] = {"note": "note", "copy": "copy", "both": "marked", "": "merge"}
-_NONE: list[Part] = [("No conflict copies.", "green")]
 
 
 @command(commands, "Keep")
 def doctor(
     fix: Annotated[bool, flag("--fix", "Mend broken links, as one change, after showing it and asking.")] = False,
     only: Annotated[
-        list[str] | None, option("--only", "CHECK", "Only these checks: `links`, or `links,names`.")
+        list[str] | None, option("--only", "CHECK", "Only these checks: `links`, or `links,headers`.")
     ] = None,
     dry_run: Annotated[bool, flag("--dry-run", "With --fix: show what it would do, and do none.")] = False,
     yes: YesOption = False,
@@ -45,9 +44,9 @@ def doctor(
     an error or a warning.
 
     It compares the index with one made anew, and looks for broken links and what they may mean, headers that cannot be
-    read, names that collide, secrets and conflict copies. Without `--fix` it changes nothing.
+    read, secrets and conflict copies. Without `--fix` it changes nothing.
 
-    The checks: index, headers, notes, names, links, conflicts, secrets, place.
+    The checks: index, headers, notes, links, conflicts, secrets, place.
 
     $ simplemem doctor
     $ simplemem doctor --only links,headers --json
@@ -123,12 +122,9 @@ def _findings(findings: Sequence[Finding]) -> list[list[Part]]:
 @command(commands, "Keep")
 def conflicts(
     action: Annotated[
-        str | None, argument("merge", "Bring copies and their notes together. Without it: list the copies.")
+        str | None, argument("merge", "Bring copies and their note together. Without it: list the copies.")
     ] = None,
-    names: Annotated[list[str] | None, argument("NAME", "A copy, or a note: all copies of it.", complete_name)] = None,
-    every: Annotated[
-        bool, flag("--all", "Every copy that can be merged without a question; the others are named.")
-    ] = False,
+    name: Annotated[str | None, argument("NAME", "A copy, or a note: all copies of it.", complete_name)] = None,
     dry_run: Annotated[bool, flag("--dry-run", "Show what would be done, and do nothing.")] = False,
     keep: Annotated[
         str,
@@ -145,21 +141,18 @@ def conflicts(
     $ simplemem conflicts
     $ simplemem conflicts merge Kite --dry-run
     $ simplemem conflicts merge Kite --keep note
-    $ simplemem conflicts merge --all
     """
-    merging = action == "merge" and bool(names) != every and keep in _KEEPS and not (keep and every)
-    if not merging and (action or every or dry_run or keep):
-        raise typer.BadParameter("conflicts, conflicts merge NAME [--keep note|copy|both] or conflicts merge --all")
+    if (name is None or action != "merge" or keep not in _KEEPS) and (action or dry_run or keep):
+        raise typer.BadParameter("either alone, or as: conflicts merge NAME [--keep note|copy|both]")
     with opened(vault) as store:
-        if not merging:
+        if name is None:
             copies = store.conflict_copies()
             table: list[list[Part]] = [[(copy.path, "cyan"), f"of {copy.of}", (copy.maker, "dim")] for copy in copies]
             more: list[Part] = [("  see what differs with: simplemem conflicts merge NAME --dry-run", "dim")]
             facts = {"conflicts": [copy.as_dict() for copy in copies]}
-            return Answer(facts, [more if copies else _NONE], table, gives_way=0)
-        named = [store.conflict_merges(name) for name in names] if names else [store.conflict_merges()]
-        merges = list({merge.copy.path: merge for found in named for merge in found}.values())
-        return _planned(merges) if dry_run else _merged(store, merges, _KEEPS[keep], every=every)
+            return Answer(facts, [more if copies else [("No conflict copies.", "green")]], table, gives_way=0)
+        merges = store.conflict_merges(name)
+        return _planned(merges) if dry_run else _merged(store, merges, _KEEPS[keep])
 
 
 def _planned(merges: Sequence[ConflictMerge]) -> Answer:
@@ -167,40 +160,31 @@ def _planned(merges: Sequence[ConflictMerge]) -> Answer:
     for merge in merges:
         lines.append([(merge.copy.path, "cyan"), " into ", (merge.copy.of, "cyan"), f": {_verdict(merge)}"])
         lines += diff_lines(merge.diff)
-    return Answer({"merges": [merge.as_dict() for merge in merges]}, lines or [_NONE])
+    return Answer({"merges": [merge.as_dict() for merge in merges]}, lines)
 
 
-def _merged(store: EnhancedStore, merges: Sequence[ConflictMerge], keep: _Keep, *, every: bool) -> Answer:
+def _merged(store: EnhancedStore, merges: Sequence[ConflictMerge], keep: _Keep) -> Answer:
     """Merge one after the other, each as a change of its own. What is left is named with the reason."""
     done: list[ConflictMerged] = []
     left: list[dict[str, str]] = []
-    for planned in merges:
-        # A note with two copies has changed when the first is in it: the second is looked at again.
-        merge = next(iter(store.conflict_merges(planned.copy.path)), planned) if done else planned
-        why = ""
-        if keep == "merge" and (merge.problem or merge.conflicts):
-            why = _verdict(merge)
-        elif keep == "merge" and every and merge.removes:
-            why = "what both began as is not certain, and lines of the note would go: look, and merge it by its name"
-        else:
-            preview(_planned([merge]))
-            try:
-                with finishing():
-                    done.append(store.merge_conflict(merge, keep=keep, who=WHO, tool="conflicts"))
-            except SimplememError as error:
-                if len(merges) == 1:
-                    raise
-                why = error.message
-        left += [{"copy": merge.copy.path, "of": merge.copy.of, "why": why}] if why else []
     lines: list[list[Part]] = []
-    for each in done:
-        lines += [[("Merged " if each.changed else "Dropped ", "green"), (each.copy, "cyan")], undo_with(each.version)]
+    for planned in merges:
+        again = store.conflict_merges(planned.copy.name)  # the note has changed when another copy of it is merged
+        merge = next(each for each in again if each.copy == planned.copy)
+        if keep == "merge" and (merge.problem or merge.conflicts):
+            left.append({"copy": merge.copy.path, "of": merge.copy.of, "why": _verdict(merge)})
+            continue
+        preview(_planned([merge]))
+        with finishing():
+            done.append(store.merge_conflict(merge, keep=keep, who=WHO, tool="conflicts"))
+        verb = "Merged " if done[-1].changed else "Dropped "
+        lines += [[(verb, "green"), (merge.copy.name, "cyan")], undo_with(done[-1].version)]
     warnings = [warning for each in done for warning in each.warnings]
     warnings += [f"{each['copy']}: {each['why']}" for each in left]
     if left:
         warnings.append("look with `simplemem conflicts merge NAME --dry-run`; decide with --keep note, copy or both")
     facts = {"merged": [each.as_dict() for each in done], "left": left}
-    return Answer(facts, lines if lines or left else [_NONE], warnings=warnings, failed=bool(left))
+    return Answer(facts, lines, warnings=warnings, failed=bool(left))
 
 
 def _verdict(merge: ConflictMerge) -> str:
@@ -212,4 +196,4 @@ def _verdict(merge: ConflictMerge) -> str:
         return "nothing in it is new to the note"
     if not merge.base:
         return "they fit together; what both began as is not known, so every line is kept"
-    return f"they fit together; both {'most likely ' if merge.removes else ''}began as {merge.base}"
+    return f"they fit together; both most likely began as {merge.base}"

@@ -13,7 +13,6 @@ from simplemem.errors import Conflict, NotFound, SimplememError, Unreadable
 from simplemem.index.sidecar import Sidecar
 from simplemem.memory import ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.diff import LONG_DIFF, unified_diff
-from simplemem.note.header import read_header
 from simplemem.note.merge import merge
 from simplemem.note.names import are_akin, clean_reference, conflict_name, name_of
 from simplemem.note.note import read_note
@@ -31,11 +30,10 @@ _AKIN = 0.4  # a base that has less in common with either than this would explai
 
 def conflict_copies(index: Sidecar) -> tuple[ConflictCopy, ...]:
     """Every conflict copy whose note is there, by path."""
-    named = [(path, original, conflict_name(path)) for path, original in index.conflict_copies()]
     return tuple(
         ConflictCopy(name_of(path), path, name_of(original), original, name.maker)
-        for path, original, name in named
-        if name
+        for path, original in index.conflict_copies()
+        if (name := conflict_name(path)) is not None
     )
 
 
@@ -58,20 +56,16 @@ def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
     try:
         note, other = core.vault.read(copy.original), core.vault.read(copy.path)
     except SimplememError as error:
-        return ConflictMerge(copy, None, "", False, 0, False, "", "", "", error.message)
+        return ConflictMerge(copy, None, "", False, 0, "", "", "", error.message)
     hashes = (note.sha256, other.sha256)
     if problem := read_note(note.data).problem or read_note(other.data).problem:
         differs = unified_diff(note.data, other.data, (copy.original, copy.path), LONG_DIFF)
-        return ConflictMerge(copy, None, "", False, 0, False, differs, *hashes, problem)
+        return ConflictMerge(copy, None, "", False, 0, differs, *hashes, problem)
     mine, yours = _decoded(note.data), _decoded(other.data)
     base, where = _likely_base(core, copy, note, other)
     merged = merge(base, mine, yours, (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1]))
     diff = unified_diff(note.data, merged.text.encode(), (copy.original, "both together"), LONG_DIFF)
-    ours, left = (
-        {line.strip() for line in text[read_header(text).body_start :].split("\n")} for text in (mine, merged.text)
-    )
-    removes = base is not None and not ours <= left
-    return ConflictMerge(copy, merged.text, where, merged.clean, merged.conflicts, removes, diff, *hashes)
+    return ConflictMerge(copy, merged.text, where, merged.clean, merged.conflicts, diff, *hashes)
 
 
 def _likely_base(core: Core, copy: ConflictCopy, note: File, other: File) -> tuple[str | None, str]:

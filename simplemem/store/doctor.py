@@ -18,7 +18,6 @@ from simplemem.index.audit import Difference, differences
 from simplemem.index.notes import stat_of
 from simplemem.index.reconcile import Progress
 from simplemem.memory import Finding
-from simplemem.note.names import compare_key
 from simplemem.note.secrets import find_secrets
 from simplemem.store.conflicts import conflict_copies
 from simplemem.store.core import Core
@@ -65,19 +64,6 @@ def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
         if not row["problem"].startswith("its header"):
             hint = "Save it as UTF-8 in an editor; if it is no text, it wants another extension than .md."
             yield Finding("notes", "warning", row["path"], row["problem"], hint)
-
-
-def _check_names(core: Core, _: Progress) -> Iterator[Finding]:
-    hint = "Rename one of them before the vault is synced to another computer."
-    paths = [entry.path for entry in core.vault.scan()]
-    folders = {path[:at] for path in paths for at, char in enumerate(path) if char == "/"}
-    for names, of in ((sorted(folders), "the folders "), (sorted(paths), "")):
-        seen: dict[str, str] = {}
-        for name in names:
-            other = seen.setdefault(compare_key(name), name)
-            if other != name and other.count("/") == name.count("/"):
-                message = f"{of}{name} and {other} are the same name on some systems"
-                yield Finding("names", "warning", name, message, hint)
 
 
 def _check_conflicts(core: Core, _: Progress) -> Iterator[Finding]:
@@ -181,7 +167,6 @@ CHECKS: Mapping[str, Callable[[Core, Progress], Iterator[Finding]]] = {
     "index": _check_index,
     "headers": _check_headers,
     "notes": _check_notes,
-    "names": _check_names,
     "links": check_links,
     "conflicts": _check_conflicts,
     "secrets": _check_secrets,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
-from hashlib import sha256
 from typing import Literal, NamedTuple
 
 from simplemem.errors import SimplememError
@@ -27,7 +26,6 @@ from simplemem.vault.vault import Change, Wish
 # Names that many folders have: the one that is elsewhere is not the one that was meant.
 _COMMON_NAMES = frozenset({"readme", "index", "untitled", "home", "notes", "note", "todo", "inbox", "log", "template"})
 _WHY = {"name": "the only file of that name is", "alias": "it is another name of", "title": "it is the title of"}
-_EMPTY = sha256(b"").hexdigest()
 _MOST = 3  # candidates
 _MOST_ASKED = 100  # names that are compared with every other; a vault full of broken links must not take all day
 _LIKE = 0.8  # how alike two names are, letter by letter, when one is a slip for the other
@@ -61,11 +59,12 @@ def plan_mending(core: Core, findings: tuple[Finding, ...], only: Collection[str
             continue
         text = lead_links(note, path, aims[path], named, core.conventions.link_format)
         nowhere = {link.target for link in read_note(text.encode()).links if not resolve(link.target, path, named).path}
-        unmended += [
-            f"{path}: [[{target}]] can be written in no way that leads there" for target in nowhere & aims[path].keys()
+        what = [
+            f"[[{target}]] leads to {name_of(aim.path)}" for target, aim in aims[path].items() if target not in nowhere
         ]
-        if text.encode() != file.data:
-            what = [f"[[{t}]] leads to {name_of(aim.path)}" for t, aim in aims[path].items() if t not in nowhere]
+        stuck = nowhere & aims[path].keys()
+        unmended += [f"{path}: [[{target}]] can be written in no way that leads there" for target in sorted(stuck)]
+        if what:
             diff = unified_diff(file.data, text.encode(), (path, path), most=None)
             changes[path] = Mend(path, tuple(what), diff, file.sha256, text)
     left = tuple(each for each in findings if not each.fix or each.path not in changes)
@@ -87,8 +86,7 @@ def mend(core: Core, mending: Mending, change: Change) -> Mended:
 
 
 class _Likely(NamedTuple):
-    """What a link may mean, the likeliest first. `aim` is where it clearly leads; `why` says how that is known, or what
-    became of the note."""
+    """What a link may mean, the likeliest first; where it clearly leads; and how that is known, or what became of it."""
 
     paths: tuple[str, ...] = ()
     aim: Aim | None = None
@@ -98,20 +96,20 @@ class _Likely(NamedTuple):
 def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:
     """Each broken link, and the target that it shall lead elsewhere where that is sure. What a conflict copy says, its note
     says as well; `[[{{title}}]]` in a template is no link yet."""
-    broken = [link for link in core.index.links() if link.path is None and "{{" not in link.target]
-    targets = _LikelyTargets(core) if broken else None
+    targets = _LikelyTargets(core)
     closed = {row["path"] for row in core.index.counts()["problems"]}
-    for link in broken:
-        if targets is None or link.source in targets.copies:
+    for link in core.index.links():
+        if link.path is not None or "{{" in link.target or link.source in targets.copies:
             continue
-        likely = targets.of(link.target, link.source)
-        names = tuple(map(name_of, likely.paths))
-        message = f"[[{link.target}]] leads nowhere" + (f": {likely.why}" if likely.why else "")
-        hint, fix, lead = f"Perhaps {' or '.join(names)}." if names else "", "", None
-        if likely.aim is not None and link.source not in closed:
-            hint, fix, lead = "", f"lead [[{link.target}]] to {names[0]}", (link.target, likely.aim)
-        level: Literal["warning", "note"] = "warning" if names or likely.why else "note"
-        yield Finding("links", level, link.source, message, hint, link.line, names, fix), lead
+        paths, aim, why = targets.of(link.target, link.source)
+        names = tuple(map(name_of, paths))
+        message = f"[[{link.target}]] leads nowhere" + (f": {why}" if why else "")
+        sure = aim is not None and link.source not in closed
+        hint = f"Perhaps {' or '.join(names)}." if names and not sure else ""
+        fix = f"lead [[{link.target}]] to {names[0]}" if sure else ""
+        level: Literal["warning", "note"] = "warning" if names or why else "note"
+        finding = Finding("links", level, link.source, message, hint, link.line, names, fix)
+        yield finding, (link.target, aim) if aim is not None and sure else None
 
 
 class _LikelyTargets:
@@ -119,16 +117,11 @@ class _LikelyTargets:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        known = core.index.known()
-        self.copies = {path for path, row in known.items() if row.is_copy}
+        self.copies = {path for path, row in core.index.known().items() if row.is_copy}
         self._files = core.index.files() - self.copies
         self._named_now = named_in_memory(self._files)
         named_once = {path for each in core.changes.recent() for path in (each.path, each.new_path) if path}
         self._named_then = named_in_memory(named_once - self._files)
-        self._by_hash: dict[str, list[str]] = {}
-        for path, row in known.items():
-            if path not in self.copies and row.sha256 != _EMPTY:
-                self._by_hash.setdefault(row.sha256, []).append(path)
         self._by_loose_name: dict[str, list[str]] = {}
         for path in sorted(self._files):
             self._by_loose_name.setdefault(_loose(base_name(path)), []).append(path)
@@ -156,12 +149,10 @@ class _LikelyTargets:
         if now in self._files and now != was:
             moved = next((change for change in changes if change.new_path == now), last)
             return _Likely((now,), Aim(now, was), f"it was moved to {name_of(now)} in {moved.id}")
-        held = self._by_hash.get(last.after, [])
-        if now not in self._files and len(held) == 1:  # another program moved it
-            return _Likely((held[0],), Aim(held[0], was), f"what {name_of(now)} held is in {name_of(held[0])} now")
         return None
 
     def _by_name(self, target: str) -> _Likely:
+        """The one file that bears this very name, elsewhere, or has it as an alias or a title."""
         named = self._named(target)
         is_whole = not self._core.vault.access.hidden  # else the link may well lead to what is not seen from here
         if is_whole and len(named) == 1 and compare_key(base_name(target)) not in _COMMON_NAMES:
@@ -170,7 +161,6 @@ class _LikelyTargets:
         return _Likely(self._near(target))
 
     def _named(self, target: str) -> dict[str, str]:
-        """The files that bear this very name, elsewhere, and the notes that have it as an alias or a title."""
         key = name_key(target)
         found = dict.fromkeys(self._named_now(key) or self._named_now(key + ".md"), "name")
         _, _, titled, with_alias = self._core.index.called(compare_key(base_name(target)))

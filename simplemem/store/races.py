@@ -96,9 +96,9 @@ def _lost(core: Core, file: File, base: bytes | None, both: tuple[str, Merged] |
     """The failure that says what is there now and what the change would make of it. The texts it names are kept in the
     history, unless they hold what may not be written."""
     message = f"{name_of(file.path)} has changed since it was read"
-    diff = unified_diff(base, file.data, WHAT_YOU_HAD)
+    details: dict[str, Any] = {"current_sha256": file.sha256, "diff": unified_diff(base, file.data, WHAT_YOU_HAD)}
     if base is None or both is None:
-        return Conflict(message, current_sha256=file.sha256, diff=diff, hint=_READ_AGAIN)
+        return Conflict(message, **details, hint=_READ_AGAIN)
     ours, merged = both
     judge(core.settings, name_of(file.path), base.decode("utf-8"), ours)
     ours_data, data = (text.encode("utf-8", "surrogatepass") for text in (ours, merged.text))
@@ -106,14 +106,13 @@ def _lost(core: Core, file: File, base: bytes | None, both: tuple[str, Merged] |
         core.vault.keep_text(text)
     shown: dict[str, Any] = {"clean": merged.clean, "conflicts": merged.conflicts, "sha256": sha256(data)}
     shown["diff"] = unified_diff(file.data, data, ("what is there now", "both together"))
-    if len(merged.text) <= _MOST_SHOWN:
-        shown["text"] = merged.text
-    details: dict[str, Any] = {"base_sha256": sha256(base), "ours_sha256": sha256(ours_data), "merged": shown}
+    shown |= {"text": merged.text} if len(merged.text) <= _MOST_SHOWN else {}
+    details |= {"base_sha256": sha256(base), "ours_sha256": sha256(ours_data), "merged": shown}
     hint = "You and they changed the same lines: make your change on what is there now, and pass its sha256."
     if merged.clean:
         offer = details["accept"] = f"{sha256(base)[:_DIGITS]}+{file.sha256[:_DIGITS]}"
         hint = f'Your change and theirs fit together: repeat the call with if_sha256="{offer}" to write the merge.'
-    return Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint, **details)
+    return Conflict(message, **details, hint=hint)
 
 
 def _is_but_for_its_time(text: str, now: bytes) -> bool:

@@ -2,8 +2,7 @@
 
 Everything somebody changed is taken back path by path: what stood there before the first of these changes, if nobody else
 has changed it since. What somebody else has changed since is left as it is and named, and with it the whole of every
-operation it was part of: an operation is taken back as a whole or not at all, so that no move loses a note and no link its
-end. Nothing is merged. Each of these is itself a change, which can be taken back.
+operation it was part of, so that no move loses a note and no link its end. Nothing is merged.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import dataclass, replace
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
 from simplemem.index.changes import is_called
 from simplemem.memory import LeftAsIs, Restored, Undone, UndoneMany, UndoneNote
-from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
+from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store.core import Core
@@ -64,8 +63,7 @@ def undo(core: Core, version_or_name: str, change: Change) -> Undone:
         try:
             written = core.vault.undo(version.id, change)
         except Conflict as error:
-            again = f"Undo what came since first, or restore the note as it was before {version.id}."
-            error.hint = f"Nothing was taken back. {again}"
+            error.hint = f"Undo what came since first, or restore the note as it was before {version.id}."
             raise
         _look_again(core, (*(path for step in steps for path, _, _ in step.effects), *(each.path for each in written)))
     # Of one operation the first change is what was asked for; links written again because of it came after.
@@ -73,9 +71,8 @@ def undo(core: Core, version_or_name: str, change: Change) -> Undone:
     main = next((w for w in written if w.path in (asked.path, asked.new_path)), written[0])
     to = f" to {name_of(asked.new_path)}" if asked.new_path else ""
     also = f" and {counted(more, 'more change')} of the same step" if more and (asked.op == "undo" or not to) else ""
-    return Undone(
-        name_of(main.path), main.sha256, main.version, f"undid the {asked.op} of {name_of(asked.path)}{to}{also}"
-    )
+    what = f"undid the {asked.op} of {name_of(asked.path)}{to}{also}"
+    return Undone(name_of(main.path), main.sha256, main.version, what)
 
 
 def restore(core: Core, name: str, at: str | None, new_name: str | None, change: Change) -> Restored:
@@ -99,10 +96,11 @@ def restore(core: Core, name: str, at: str | None, new_name: str | None, change:
             raise nothing_there(name_of(path), since, then)
         target = path if new_name is None else path_of(check_name(new_name))
         now = core.vault.read(target) if core.entry(target) is not None else None
-        if now is not None and target != path:
-            raise _taken(target, "Choose another name.")
-        if now is not None and (other := _taken_since(core, path, since, now.sha256)) is not None:
-            raise _taken(target, f"It has the name since {other.id}. Restore the old one under another name.")
+        other = _taken_since(core, path, since, now.sha256) if now is not None and target == path else None
+        if now is not None and (target != path or other is not None):
+            hint = f"It has the name since {other.id}. Restore the old one under another name." if other else ""
+            message = f"there is another memory called {name_of(target)}"
+            raise AlreadyExists(message, hint=hint or "Choose another name.", name=name_of(target))
         wish = Wish("restore", target, before=now.sha256 if now else None, data=then.data)
         written = carry_out(core, [wish], change)[0][0]
     said = [f"not certain: {doubt or then.doubt}"] if doubt or then.doubt else []
@@ -112,11 +110,6 @@ def restore(core: Core, name: str, at: str | None, new_name: str | None, change:
     return Restored(
         name_of(target), then.sha256, written.previous_sha256, written.version, since, written.changed, tuple(said)
     )
-
-
-def _taken(target: str, hint: str) -> AlreadyExists:
-    name = name_of(target)
-    return AlreadyExists(f"there is another memory called {name}", hint=hint, name=name)
 
 
 def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:
@@ -155,8 +148,8 @@ def undo_all(core: Core, by: str, since: str, change: Change, *, preview: bool, 
     with core.vault.lock():
         shown, wishes = _plan(core, by, since)
         if expected is not None and shown.plan != expected:
-            hint = "Look at the preview again."
-            raise Conflict("the vault has changed since this was looked at", current_sha256=None, hint=hint)
+            message, hint = "the vault has changed since this was looked at", "Look at the preview again."
+            raise Conflict(message, current_sha256=None, hint=hint)
         if not wishes:
             return shown
         reason = change.reason or f"everything by {by} since {since}"
@@ -191,10 +184,9 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
             continue
         old = back.get(path)
         then = each if old is None else work[old]
-        done = (
-            "moved back" if old else "deleted" if then.then is None else "changed back" if each.now else "brought back"
-        )
-        notes.append(UndoneNote(name_of(path), name_of(old) if old else None, done, each.first, each.now, then.then))
+        done = "changed back" if each.now else "brought back"
+        done = "moved back" if old else "deleted" if then.then is None else done
+        notes.append(UndoneNote(name_of(path), old and name_of(old), done, each.first, each.now, then.then))
         text = None if then.then == each.now else then.text
         wishes.append(Wish("undo", path, before=each.now, new_path=old, data=text, gone=then.then is None))
     left = tuple(LeftAsIs(name_of(path), each.why) for path, each in work.items() if each.why)
@@ -225,12 +217,9 @@ def _reversal(core: Core, by: str, path: str, lines: Sequence[Version]) -> _Reve
 
 
 def _leave(core: Core, work: dict[str, _Reversal], back: dict[str, str]) -> None:
-    """Leave what the rules keep from being changed here, and what would take a name; and whatever shares an operation with
-    something that is left."""
+    """Leave what the rules keep from being changed here, and whatever shares an operation with something that is left."""
     rules, log = core.vault.access, core.vault.history.log
-    spelled = {compare_key(entry.path): entry.path for entry in core.vault.scan()}
     for path, each in work.items():
-        twin = spelled.get(compare_key(path)) if each.now is None else None
         if each.why:
             continue
         if rules.hidden and any(len(core.changes.step(group)) < len(log.group(group)) for group in each.groups):
@@ -239,8 +228,6 @@ def _leave(core: Core, work: dict[str, _Reversal], back: dict[str, str]) -> None
             each.why = "it may be read here, not changed"
         elif rules.no_delete and each.then is None and path not in back:
             each.why = "nothing may be deleted here"
-        elif twin is not None and back.get(twin) != path:
-            each.why = f"there is another memory called {name_of(twin)}"
     blocked = {group: path for path, each in work.items() if each.why for group in each.groups}
     while bound := [
         (path, group) for path, each in work.items() if not each.why for group in each.groups & blocked.keys()

@@ -40,29 +40,27 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(run: Run, kite: Path,
     before = notes_of(vault)
     ran = run("conflicts", "merge", "Kite", "--dry-run")
     assert ran.code == 0 and "+A fourth line." in ran.out and "+<<<<<<< Kite.md" in ran.out
-    assert len(run("conflicts", "merge", "--all", "--dry-run", "--json").json["merges"]) == 2
+    assert len(run("conflicts", "merge", "Kite", "--dry-run", "--json").json["merges"]) == 2
     assert notes_of(vault) == before
 
 
-def test_all_merges_what_needs_no_decision_names_the_rest_and_is_undone(run: Run, kite: Path, vault: Path) -> None:
-    ran = run("conflicts", "merge", "--all")
+def test_what_needs_no_decision_is_merged_the_rest_named_and_all_of_it_undone(
+    run: Run, kite: Path, vault: Path
+) -> None:
+    ran = run("conflicts", "merge", "Kite")
     assert ran.code == 1 and kite.read_text() == TEXT + "\nA fourth line.\n"
     assert not (vault / f"{SYNCTHING}.md").exists() and (vault / f"{DROPBOX}.md").exists()
     assert f"{DROPBOX}.md: both say something else in 1 place" in ran.err
     run(*ran.out.split("undo with: simplemem ")[1].split())
     assert kite.read_text() == TEXT and (vault / f"{SYNCTHING}.md").exists()
     (vault / f"{DROPBOX}.md").write_text("A line before.\n\n" + TEXT)
-    merged = run("conflicts", "merge", "--all", "--json").json
+    merged = run("conflicts", "merge", "Kite", "--json").json
     assert (len(merged["merged"]), merged["left"]) == (2, [])
     assert kite.read_text() == "A line before.\n\n" + TEXT + "\nA fourth line.\n"
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ("merge",), ("merge", "Kite", "--all"), ("marge", "Kite"), ("--all",), ("--keep", "note"),
-        ("merge", "Kite", "--keep", "mine"), ("merge", "--all", "--keep", "note"),
-    ],
-)  # fmt: skip
+    "arguments", [("merge",), ("marge", "Kite"), ("--keep", "note"), ("merge", "Kite", "--keep", "mine")]
+)
 def test_a_command_that_is_not_clear_does_nothing(run: Run, kite: Path, arguments: tuple[str, ...]) -> None:
     assert run("conflicts", *arguments).code == 2 and kite.read_text() == TEXT

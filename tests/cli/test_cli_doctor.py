@@ -46,7 +46,7 @@ def test_a_warning_ends_with_1_and_says_what_can_be_mended(run: Run, mendable: P
     assert ran.code == 1 and "warning: a.md:3: [[team/Ada]]" in ran.out
     assert "--fix would lead [[team/Ada]] to people/Ada" in ran.out
     assert ran.out.endswith("0 errors, 3 warnings, 0 notes; `simplemem doctor --fix` can mend 2.\n")
-    both = run("doctor", "--json", "--only", "links, headers", "--only", "names").json["findings"]
+    both = run("doctor", "--json", "--only", "links", "--only", "headers, secrets").json["findings"]
     assert {finding["check"] for finding in both} == {"links", "headers"}
     for wrong in (("--only", "link"), ("--yes",), ("--dry-run",)):
         assert run("doctor", *wrong).code == 2

@@ -68,7 +68,7 @@ def test_a_copy_that_is_an_earlier_version_of_the_note_has_nothing_new(
     write(f"{COPY}.md", TEXT)
     plain_store.sync()
     found = only(plain_store)
-    assert (found.clean, found.removes, found.diff) == (True, False, "")
+    assert (found.clean, found.diff) == (True, "")
     plain_store.merge_conflict(found)
     assert (vault / "Kite.md").read_text() == TEXT.replace(f"{LINES[1]}\n", "") and not (vault / f"{COPY}.md").exists()
 

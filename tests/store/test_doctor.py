@@ -146,14 +146,6 @@ def test_what_is_wrong_with_a_note_is_told_with_its_line_and_what_to_do(
     assert TOKEN[4:12] not in repr(found), "a secret is never shown"
 
 
-def test_names_that_are_one_elsewhere_are_warned_of(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
-    for name in ("Tea", "tea", "cafe\u0301", "café", "other", "sub/tea", "Teas", "Notes/a", "notes/b"):
-        write(f"{name}.md", "")
-    if len(list(vault.glob("*.md"))) < 6:
-        pytest.skip("this disk takes such names for one")
-    assert {finding.path for finding in of(plain_store, "names")} == {"notes", "tea.md", "café.md"}
-
-
 # -- what the vault is on
 
 

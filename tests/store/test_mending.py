@@ -63,17 +63,6 @@ def test_a_link_to_a_note_that_was_moved_is_led_to_where_the_history_says(
     )
 
 
-def test_a_note_that_another_program_moved_is_known_by_what_it_holds(plain_store: EnhancedStore, write: Write) -> None:
-    plain_store.create("plans/Apollo", "To the moon.")
-    write("diary.md", "[[plans/Apollo]]\n")
-    plain_store.sync()
-    (plain_store.root / "plans/Apollo.md").rename(plain_store.root / "Moonshot.md")
-    assert broken(plain_store).candidates == ("Moonshot",)
-    assert mended(plain_store, "diary.md") == "[[Moonshot]]\n"
-    write("Twin.md", (plain_store.root / "Moonshot.md").read_bytes())
-    assert broken(plain_store).fix == "", "two notes with that very text are one guess too many"
-
-
 def test_a_deleted_note_is_brought_back_by_a_person_only(plain_store: EnhancedStore, write: Write) -> None:
     plain_store.create("Apollo", "To the moon.")
     write("diary.md", "[[Apollo]]\n")
