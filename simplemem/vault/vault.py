@@ -319,10 +319,11 @@ class FileLock:
         with telling("lock", self._path, writing=True), Beneath(self._root) as here:
             try:
                 folder, name = here.spot(self._path)
+                fd = folder.open(name, os.O_RDWR)
             except (FileNotFoundError, NotADirectoryError):
                 make_sidecar(here, parent(self._path))
                 folder, name = here.spot(self._path)
-            fd = folder.open(name, os.O_RDWR | os.O_CREAT)
+                fd = folder.open(name, os.O_RDWR | os.O_CREAT)
         try:
             # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
             if disk.try_lock(fd) and self._is_in_place(fd):
