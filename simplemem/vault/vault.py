@@ -321,7 +321,8 @@ class FileLock:
                 folder, name = here.spot(self._path)
                 fd = folder.open(name, os.O_RDWR)
             except (FileNotFoundError, NotADirectoryError):
-                make_sidecar(here, parent(self._path))
+                if self._path.startswith(f"{SIDECAR}/"):
+                    make_sidecar(here, parent(self._path))
                 folder, name = here.spot(self._path)
                 fd = folder.open(name, os.O_RDWR | os.O_CREAT)
         try:

@@ -6,8 +6,8 @@ import errno
 import os
 import shutil
 import signal
+import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ def check_history(vault: Vault, files: Files) -> None:
     """Replayed from its start, the log gives the notes that are there, and every text it speaks of is kept."""
     state: dict[str, str] = {}
     seen = []
-    for version in reversed(list(vault.history.log.backwards())[:1000]):
+    for version in reversed(list(vault.history.log.backwards())):
         seen.append(version.id)
         if version.op != "recovered":
             assert state.get(version.path) == version.before, version
@@ -40,13 +40,6 @@ def check_history(vault: Vault, files: Files) -> None:
             assert sha is None or vault.history.content(sha) is not None, version
     assert seen == sorted(set(seen))
     assert state == {path: sha256(data) for path, data in files.items()}
-    if (vault.root / ".simplemem/history/log.jsonl").exists():
-        broken = [
-            line
-            for line in (vault.root / ".simplemem/history/log.jsonl").read_bytes().split(b"\n")
-            if line and not line.endswith(b"}")
-        ]
-        assert len(broken) <= 1
 
 
 def check_recovered(root: Path, old: Files, new: Files) -> Files:
@@ -63,10 +56,9 @@ def check_recovered(root: Path, old: Files, new: Files) -> Files:
         assert folders <= {p.as_posix() for path in {*OLD, *old} for p in Path(path).parents}
     check_history(vault, there)
     assert vault.recover() == 0
-    again = vault.replace("d.md", b"life goes on\n", sha256(OLD["d.md"]), CHANGE)
-    assert again.changed and len({v.id for v in list(vault.history.log.backwards())[:1000]}) == len(
-        list(vault.history.log.backwards())[:1000]
-    )
+    assert vault.replace("d.md", b"life goes on\n", sha256(OLD["d.md"]), CHANGE).changed
+    ids = [version.id for version in vault.history.log.backwards()]
+    assert len(set(ids)) == len(ids)
     return there
 
 
@@ -74,20 +66,14 @@ def each_point(room: Path, case: Case, *, how: Any = "die") -> list[Files]:
     """Die at every call; the state each death led to."""
     make(room / "first", case)
     old = notes(room / "first")
-    work = room / "work"
-
-    def fresh() -> None:
-        shutil.rmtree(work, ignore_errors=True)
-        shutil.copytree(room / "first", work)
-
-    fresh()
+    work = copy(room, "first", "work")
     whole = harness.run(lambda: case.act(Vault(work)))
     assert whole.error is None and notes(work) == case.new and len(whole.calls) > 5
     outcomes = []
     for at, call in enumerate(whole.calls, 1):
         if how == "half" and call != "write":
             continue
-        fresh()
+        copy(room, "first", "work")
         ended = harness.run(lambda: case.act(Vault(work)), at=at, how=how)
         assert ended.died
         whole_texts = {*old.values(), *case.new.values()}
@@ -259,21 +245,7 @@ def count(root: Path, case: Case) -> list[str]:
 
 
 def copy(room: Path, source: str, target: str) -> Path:
+    """A copy in which two names of one file are two names of one file."""
     shutil.rmtree(room / target, ignore_errors=True)
-    return Path(shutil.copytree(room / source, room / target, copy_function=_copy_linked(room / source)))
-
-
-def _copy_linked(root: Path) -> Callable[[str, str], Any]:
-    """Copy files, and keep two names of one file two names of one file."""
-    seen: dict[int, str] = {}
-
-    def copy_one(source: str, target: str) -> str:
-        inode = os.lstat(source).st_ino
-        if inode in seen:
-            os.link(seen[inode], target)
-        else:
-            shutil.copy2(source, target)
-            seen[inode] = target
-        return target
-
-    return copy_one
+    subprocess.run(["cp", "-a", room / source, room / target], check=True)
+    return room / target

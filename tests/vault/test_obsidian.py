@@ -77,11 +77,6 @@ def test_settings_that_make_no_sense_are_the_defaults(vault: Path, data: bytes) 
     assert read_conventions(vault) == Conventions()
 
 
-def test_a_byte_order_mark_is_read_over(vault: Path) -> None:
-    (vault / ".obsidian" / "app.json").write_bytes(b'\xef\xbb\xbf{"newLinkFormat": "relative"}')
-    assert read_conventions(vault).link_format == "relative"
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_what_is_no_file_does_not_hold_up_the_start(vault: Path) -> None:
     os.mkfifo(vault / ".obsidian" / "app.json")

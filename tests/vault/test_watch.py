@@ -19,58 +19,52 @@ from waiting import eventually
 from simplemem.vault import watch
 from simplemem.vault.watch import EVERYTHING, RecentChanges, Watcher
 
-LINUX = sys.platform.startswith("linux")
 DEADLINE = 30.0  # generous: a busy machine is not a failure
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel of Linux")
 
 
 class Heard:
-    """What a watcher reported, kept in the order of its calls."""
+    """What a watcher reported."""
 
     def __init__(self) -> None:
-        self.calls: list[set[str]] = []
+        self.paths: set[str] = set()
         self.warnings: list[str] = []
         self.changed = threading.Condition()
 
     def __call__(self, paths: set[str]) -> None:
         with self.changed:
-            self.calls.append(set(paths))
+            self.paths |= paths
             self.changed.notify_all()
-
-    @property
-    def paths(self) -> set[str]:
-        return set().union(*self.calls)
-
-    def forget(self) -> None:
-        with self.changed:
-            self.calls.clear()
 
     def wait_for(self, *paths: str) -> None:
         """Until every one of the paths was reported, by itself or by a folder above it."""
 
-        def all_covered() -> bool:
-            return all(covered(path, self.paths) for path in paths)
+        def is_covered(path: str) -> bool:
+            parts = path.split("/")
+            return any("/".join(parts[:n]) in self.paths for n in range(len(parts) + 1))
 
         with self.changed:
-            assert self.changed.wait_for(all_covered, DEADLINE), f"not reported: {set(paths) - self.paths}"
+            assert self.changed.wait_for(lambda: all(map(is_covered, paths)), DEADLINE), set(paths) - self.paths
 
-
-def covered(path: str, reported: set[str]) -> bool:
-    parts = path.split("/")
-    return any("/".join(parts[:n]) in reported for n in range(len(parts) + 1))
+    def is_told_alone(self, root: Path, name: str) -> bool:
+        """Whether a write to `name` is told of by its own path, as it is once the watching has begun again."""
+        self.paths.clear()
+        (root / name).write_text(str(time.monotonic_ns()))
+        return eventually(lambda: name in self.paths, 1.0)
 
 
 @pytest.fixture
-def heard() -> Heard:
-    return Heard()
+def heard() -> Iterator[Heard]:
+    heard = Heard()
+    yield heard
+    assert heard.warnings == []
 
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Path:
     root = tmp_path / "vault"
-    (root / "logs").mkdir(parents=True)
-    (root / ".obsidian").mkdir()
-    (root / ".simplemem").mkdir()
-    (root / ".git").mkdir()
+    for folder in ("logs", ".obsidian", ".simplemem", ".git"):
+        (root / folder).mkdir(parents=True)
     (root / "note.md").write_text("one\n")
     (root / "logs" / "flight.md").write_text("up\n")
     return root
@@ -79,15 +73,10 @@ def vault(tmp_path: Path) -> Path:
 @pytest.fixture(params=["watching", "polling"])
 def watcher(request: pytest.FixtureRequest, vault: Path, heard: Heard) -> Iterator[Watcher]:
     """Told by the system and by looking: both must report the same paths."""
-    with closing(
-        Watcher(vault, heard, poll=request.param == "polling", poll_seconds=0.05, warn=heard.warnings.append)
-    ) as made:
-        assert made.polling == (request.param == "polling")
+    poll = request.param == "polling"
+    with closing(Watcher(vault, heard, poll=poll, poll_seconds=0.05, warn=heard.warnings.append)) as made:
+        assert made.polling == poll
         yield made
-    assert heard.warnings == []
-
-
-# --- how people and programs save -----------------------------------------------------------------
 
 
 def in_place(vault: Path) -> None:
@@ -116,7 +105,7 @@ def test_a_saved_note_is_reported(watcher: Watcher, vault: Path, heard: Heard, s
 def test_a_renamed_folder_is_reported_at_both_ends(watcher: Watcher, vault: Path, heard: Heard) -> None:
     os.rename(vault / "logs", vault / "journal")
     heard.wait_for("logs/flight.md", "journal/flight.md")
-    heard.forget()
+    heard.paths.clear()
     (vault / "journal" / "flight.md").write_text("still followed\n")
     heard.wait_for("journal/flight.md")
 
@@ -129,19 +118,13 @@ def test_a_new_folder_full_of_notes_is_reported(watcher: Watcher, vault: Path, h
         (deep / "note.md").write_text("early\n")
     heard.wait_for(*(f"new {number}/deeper/deepest/note.md" for number in range(20)))
     for number in (0, 19):
-        assert eventually(lambda at=number: _reported_alone(vault, heard, f"new {at}/deeper/deepest/late.md"))
-
-
-# --- what is not the vault's ----------------------------------------------------------------------
+        assert eventually(lambda at=number: heard.is_told_alone(vault, f"new {at}/deeper/deepest/late.md"))
 
 
 def test_hidden_folders_are_passed_over(watcher: Watcher, vault: Path, heard: Heard) -> None:
-    (vault / ".simplemem" / "index.db").write_text("x")
-    (vault / ".git" / "index").write_text("x")
-    (vault / ".obsidian" / "workspace.json").write_text("{}")
     (vault / "logs" / ".hidden").mkdir()
-    (vault / "logs" / ".hidden" / "a.md").write_text("x")
-    (vault / "last.md").write_text("x")
+    for name in (".simplemem/index.db", ".git/index", ".obsidian/workspace.json", "logs/.hidden/a.md", "last.md"):
+        (vault / name).write_text("x")
     heard.wait_for("last.md")
     assert heard.paths == {"last.md"}
 
@@ -160,48 +143,24 @@ def test_the_files_of_conventions_are_reported_also_when_their_folder_arrives(
     heard.wait_for(".obsidian/app.json")
 
 
-# --- the root goes and comes ----------------------------------------------------------------------
-
-
-def test_a_root_that_goes_and_comes_back_is_watched_again(watcher: Watcher, vault: Path, heard: Heard) -> None:
-    shutil.rmtree(vault)
-    heard.wait_for(EVERYTHING)
-    heard.forget()
-    vault.mkdir()
-    (vault / "again.md").write_text("x")
-    heard.wait_for("again.md")
-    # From here on a single change is a single hint again.
-    assert eventually(lambda: _reported_alone(vault, heard, "alone.md"))
-
-
-@pytest.mark.parametrize("how", ["made anew at once", "replaced by another folder"])
-def test_another_folder_in_the_place_of_the_root_is_watched(
+@pytest.mark.parametrize("how", ["comes back later", "is made anew at once", "is replaced by another"])
+def test_a_root_that_goes_is_watched_when_one_is_there_again(
     watcher: Watcher, vault: Path, heard: Heard, how: str
 ) -> None:
     """A folder made anew often gets the very inode number of the old one."""
     other = vault.parent / "other"
     other.mkdir()
-    if how == "made anew at once":
-        shutil.rmtree(vault)
-        vault.mkdir()
-    else:
+    if how == "is replaced by another":
         os.rename(vault, vault.parent / "old")
         os.rename(other, vault)
+    else:
+        shutil.rmtree(vault)
+        if how == "comes back later":
+            heard.wait_for(EVERYTHING)
+        vault.mkdir()
     heard.wait_for("note.md", "logs/flight.md")
-    assert eventually(lambda: _reported_alone(vault, heard, "new.md"))
-
-
-def _reported_alone(root: Path, heard: Heard, name: str) -> bool:
-    """Whether a write to `name` is told of by its own path, as it is once the watching has begun again."""
-    heard.forget()
-    (root / name).write_text(str(time.monotonic_ns()))
-    deadline = time.monotonic() + 1.0
-    while time.monotonic() < deadline and name not in heard.paths:
-        time.sleep(0.01)
-    return name in heard.paths
-
-
-# --- when watching fails --------------------------------------------------------------------------
+    # From here on a single change is a single hint again.
+    assert eventually(lambda: heard.is_told_alone(vault, "alone.md"))
 
 
 _UNDER_A_LIMIT = """
@@ -233,14 +192,9 @@ _UNDER_A_LIMIT = """
 )
 @pytest.mark.parametrize("limit", ["2", "9"])
 def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, limit: str) -> None:
-    run = subprocess.run(
-        ["unshare", "-Ur", sys.executable, "-c", textwrap.dedent(_UNDER_A_LIMIT), str(vault), limit],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-        timeout=120,
-    )
+    command = ["unshare", "-Ur", sys.executable, "-c", textwrap.dedent(_UNDER_A_LIMIT), str(vault), limit]
+    here = Path(__file__).parents[2]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here, timeout=120)
     assert run.stdout.split() == [str(limit == "2"), "1", "True", "True"], run.stderr
 
 
@@ -253,18 +207,15 @@ def test_an_error_in_taking_a_change_in_is_told_and_the_paths_come_again(vault: 
             raise RuntimeError("the index is locked")
         heard(paths)
 
-    with closing(Watcher(vault, fail_twice, poll_seconds=0.05, warn=heard.warnings.append)):
+    warnings: list[str] = []
+    with closing(Watcher(vault, fail_twice, poll_seconds=0.05, warn=warnings.append)):
         (vault / "note.md").write_text("two\n")
         heard.wait_for("note.md")
     assert attempts[:3] == [{"note.md"}] * 3
-    assert len(heard.warnings) == 1
-    assert "the index is locked" in heard.warnings[0]
+    assert len(warnings) == 1 and "the index is locked" in warnings[0]
 
 
-# --- what only the kernel of Linux tells --------------------------------------------------------------
-
-
-@pytest.mark.skipif(not LINUX, reason="asks the kernel of Linux")
+@ON_LINUX
 def test_a_link_to_a_folder_outside_is_not_walked_into(vault: Path, heard: Heard) -> None:
     """F36. A link to `/` in a vault would otherwise have us listen to the whole disk."""
     outside = vault.parent / "outside"
@@ -280,7 +231,6 @@ def test_a_link_to_a_folder_outside_is_not_walked_into(vault: Path, heard: Heard
         heard.wait_for("last.md")
         assert eventually(lambda: watched_folders() == 3)  # the vault, logs and .obsidian
     assert heard.paths == {"later", "everything", "last.md"}
-    assert heard.warnings == []
 
 
 def watched_folders() -> int:
@@ -289,22 +239,22 @@ def watched_folders() -> int:
     return sum(account.read_text().count("inotify wd:") for account in accounts if account.exists())
 
 
-@pytest.mark.skipif(not LINUX, reason="asks the kernel of Linux")
+@ON_LINUX
 def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(vault: Path, heard: Heard) -> None:
     """F72. Whoever takes changes in was busy too long; a folder that came meanwhile is listened to all the same."""
     room = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if room > 200_000:
         pytest.skip("the queue is too long to fill it")
-    busy = threading.Event()
+    is_busy, busy = threading.Event(), threading.Event()
 
     def slow(paths: set[str]) -> None:
+        is_busy.set()
         busy.wait(DEADLINE)
         heard(paths)
 
     with closing(Watcher(vault, slow, warn=heard.warnings.append)):
         (vault / "first.md").write_text("x")
-        assert eventually(lambda: len(os.listdir(vault)) > 0)
-        time.sleep(0.5)  # the first change is being taken in now
+        assert is_busy.wait(DEADLINE)
         for _ in range(room // 3):  # each is three or four events
             (vault / "flood.md").write_text("x")
             (vault / "flood.md").unlink()
@@ -312,14 +262,10 @@ def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(vault: P
         (vault / "unheard" / "a.md").write_text("x")
         busy.set()
         heard.wait_for(EVERYTHING)
-        assert eventually(lambda: _reported_alone(vault, heard, "unheard/b.md"))
-    assert heard.warnings == []
+        assert eventually(lambda: heard.is_told_alone(vault, "unheard/b.md"))
 
 
-# --- the end --------------------------------------------------------------------------------------
-
-
-def test_stopping_ends_the_thread_and_the_hints(watcher: Watcher, vault: Path, heard: Heard) -> None:
+def test_closing_ends_the_thread_and_the_hints(watcher: Watcher, vault: Path, heard: Heard) -> None:
     watcher.close()
     (vault / "note.md").write_text("unseen\n")
     watcher.close()  # twice is as good as once
@@ -327,16 +273,11 @@ def test_stopping_ends_the_thread_and_the_hints(watcher: Watcher, vault: Path, h
     assert heard.paths == set()
 
 
-# --- watchfiles, where the system is not Linux ----------------------------------------------------
-
-
-@pytest.fixture
-def by_watchfiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watchfiles_tells_the_same_where_the_system_is_not_linux(
+    vault: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F72. As it does not say when the system threw events away, everything is looked at a while after it told of some."""
     monkeypatch.setattr(watch, "listen", lambda base, stop, _bell: watch.Watchfiles(base, stop))
-
-
-@pytest.mark.usefixtures("by_watchfiles")
-def test_watchfiles_tells_the_same_of_saves_and_of_the_root(vault: Path, heard: Heard) -> None:
     with closing(Watcher(vault, heard, warn=heard.warnings.append)):
         (vault / "note.md").write_text("two\n")
         (vault / ".git" / "index").write_text("x")
@@ -347,35 +288,19 @@ def test_watchfiles_tells_the_same_of_saves_and_of_the_root(vault: Path, heard: 
         shutil.rmtree(vault)
         heard.wait_for(EVERYTHING)
         vault.mkdir()
-        assert eventually(lambda: _reported_alone(vault, heard, "anew.md"))
-    assert heard.warnings == []
-
-
-@pytest.mark.usefixtures("by_watchfiles")
-def test_a_while_after_watchfiles_told_of_something_everything_is_looked_at(
-    vault: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """F72. It does not say when the system threw events away."""
-    monkeypatch.setattr(watch, "_UNTOLD_SECONDS", 0.5)
-    with closing(Watcher(vault, heard, warn=heard.warnings.append)):
-        (vault / "note.md").write_text("two\n")
-        heard.wait_for("note.md")
+        monkeypatch.setattr(watch, "_UNTOLD_SECONDS", 0.5)
+        assert eventually(lambda: heard.is_told_alone(vault, "anew.md"))
         heard.wait_for(EVERYTHING)
-
-
-# --- what has changed lately, without waiting -----------------------------------------------------
 
 
 @pytest.fixture
 def recent(vault: Path) -> Iterator[RecentChanges]:
-    if not LINUX:
-        pytest.skip("the kernel's list is Linux's")
-    made = RecentChanges(vault)
-    yield made
-    made.close()
+    with closing(RecentChanges(vault)) as made:
+        yield made
     assert made.paths() is None
 
 
+@ON_LINUX
 def test_a_change_is_known_at_once_and_once(recent: RecentChanges, vault: Path) -> None:
     assert recent.paths() == set()
     (vault / "note.md").write_text("other")
@@ -384,13 +309,11 @@ def test_a_change_is_known_at_once_and_once(recent: RecentChanges, vault: Path) 
         file.write(b"still being written")
         assert recent.paths() == {"note.md"}
     assert recent.paths() == {"note.md"}, "and once more when it is closed"
-    (vault / "logs" / ".flight.md.swp").write_text("other")
-    os.replace(vault / "logs" / ".flight.md.swp", vault / "logs" / "flight.md")
-    assert recent.paths() == {"logs/flight.md"}
     (vault / ".simplemem" / "lock").write_text("1")
     assert recent.paths() == set()
 
 
+@ON_LINUX
 def test_folders_stand_for_what_is_in_them_and_are_listened_to(recent: RecentChanges, vault: Path) -> None:
     (vault / "new" / "deep").mkdir(parents=True)
     (vault / "new" / "deep" / "b.md").write_text("b")
