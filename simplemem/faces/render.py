@@ -78,7 +78,7 @@ def answer(head: str, from_notes: str, *after: str, flagged: bool = False) -> st
 
 
 def flags_of(*texts: str) -> list[str]:
-    """What is not seen in these texts, a few words each: `3 invisible characters`."""
+    """What is not seen in these texts, a few words each: `3 characters that readers do not see`."""
     from simplemem.note.unseen import find_unseen  # a server starts without it
 
     return [found.said() for found in find_unseen("\n".join(texts))]

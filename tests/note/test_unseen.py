@@ -14,19 +14,19 @@ def kinds(text: str) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("text", "kind", "count"),
     [
-        ("pass\u200bword", "invisible", 1),
-        ("a\u200cb", "invisible", 1),
-        ("a\u2060\u2061\u2062\u2063\u2064b", "invisible", 5),
-        ("a \u3164\uffa0 b", "invisible", 2),
-        ("a\xad\xad\xad\xadb", "invisible", 4),
-        ("A\ufe00\ufe01\ufe02\ufe03", "invisible", 4),
-        ("\U0001f600\U000e0100\U000e0151\U000e0162", "invisible", 3),
-        ("left\u200eright", "invisible", 1),
-        ("\u202egnp.exe", "direction", 1),
-        ("a \u2066b\u2069 c", "direction", 2),
-        ("hello\U000e0049\U000e0067\U000e006e", "tag", 3),
-        ("\x1b[31mred", "control", 1),
-        ("a <!-- b --> c <!--", "html", 2),
+        ("pass\u200bword", "character", 1),
+        ("a\u200cb", "character", 1),
+        ("a\u2060\u2061\u2062\u2063\u2064b", "character", 5),
+        ("a \u3164\uffa0 b", "character", 2),
+        ("a\xad\xad\xad\xadb", "character", 4),
+        ("A\ufe00\ufe01\ufe02\ufe03", "character", 4),
+        ("\U0001f600\U000e0100\U000e0151\U000e0162", "character", 3),
+        ("left\u200eright", "character", 1),
+        ("\u202egnp.exe", "character", 1),
+        ("a \u2066b\u2069 c", "character", 2),
+        ("hello\U000e0049\U000e0067\U000e006e", "character", 3),
+        ("\x1b[31mred", "character", 1),
+        ("a <!-- b --> c <!--", "comment", 2),
         ("a %%b%% c\n%%\nd\n%%\n", "comment", 2),
         ("`%% inline %%`", "comment", 1),
     ],
@@ -57,13 +57,13 @@ def test_what_writing_needs_is_not_counted(text: str) -> None:
 
 def test_the_first_of_each_kind_has_its_line() -> None:
     found = {each.kind: each for each in find_unseen("a\nb\u200b\nc\u200b\n<!-- d -->\n", first_line=5)}
-    assert (found["invisible"].count, found["invisible"].line) == (2, 6)
-    assert found["html"].line == 8
-    assert found["invisible"].said() == "2 invisible characters"
-    assert found["html"].said().startswith("1 HTML comment,")
+    assert (found["character"].count, found["character"].line) == (2, 6)
+    assert found["comment"].line == 8
+    assert found["character"].said() == "2 characters that readers do not see"
+    assert found["comment"].said() == "1 comment that readers do not see"
 
 
 def test_a_text_of_nothing_else_is_read_to_its_end() -> None:
-    assert kinds("\u200b" * 1_000_000) == {"invisible": 1_000_000}
-    assert kinds("a\u200d" * 500_000) == {"invisible": 500_000}
+    assert kinds("\u200b" * 1_000_000) == {"character": 1_000_000}
+    assert kinds("a\u200d" * 500_000) == {"character": 500_000}
     assert kinds("%%\n" * 300_000) == {"comment": 150_000}
