@@ -51,13 +51,6 @@ def test_a_block_knows_the_heading_it_stands_under() -> None:
     assert found == [("above", -1, 1), ("# A", 0, 3), ("in a", 0, 5), ("## B", 1, 7), ("in b", 1, 9)]
 
 
-def test_code_that_nobody_closes_runs_to_the_end_of_what_holds_it() -> None:
-    text = "- item\n  ```\n  [[hidden]]\n\nafter [[seen]]\n\n```\n# hidden\n"
-    body = body_of(text)
-    assert [link.target for link in body.links] == ["seen"]
-    assert body.headings == ()
-
-
 def test_block_ids_stand_at_the_end_of_a_block_or_alone_after_it() -> None:
     text = "para ^one\n\n- item ^two-2\n\n| a |\n|---|\n| b |\n\n^three\n\nnot ^this one\n\n```\ncode ^no\n```\n"
     assert body_of(text).block_ids == (("one", 1), ("two-2", 3), ("three", 9))

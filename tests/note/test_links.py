@@ -98,12 +98,6 @@ def test_every_part_of_a_link_can_be_spliced() -> None:
     ]
 
 
-def test_offsets_and_lines_are_of_the_whole_file() -> None:
-    text = "---\r\na: é\r\n---\r\n\r\n- x\r\n  [[Ünï]] 🚀 [[b]]"
-    found = read_body(text, read_header(text).body_start).links
-    assert [(text[link.start : link.end], link.line) for link in found] == [("[[Ünï]]", 6), ("[[b]]", 6)]
-
-
 def test_links_inside_links_and_brackets() -> None:
     assert targets("[[outer [[Target]] text]] [[[Note]]] ![[![[In]]") == ["Target", "Note", "In"]
     assert targets("[![alt](image.png)](Target.md) [x [[In]] y](Out.md)") == ["Target.md", "image.png", "Out.md", "In"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 from simplemem.note.body import read_body
 from simplemem.note.passages import MOST_TOKENS, OVERLAP_TOKENS, Passage, cut_passages
 from simplemem.note.words import count_tokens
@@ -83,13 +81,3 @@ def test_lines_of_later_passages_are_those_of_the_file() -> None:
     assert len(cut(text, len(header))) > 3
     for passage in cut(text, len(header)):
         assert text[passage.start :].startswith(f"line {passage.line - 4} ")
-
-
-def test_a_long_sentence_is_cut_at_the_same_words_whatever_its_letters() -> None:
-    """Plain letters are cut in a way of their own, which is the quicker one."""
-    chance = random.Random(7)
-    for _ in range(60):
-        words = ["e" * chance.choice((1, 2, 4, 7, 10, 11, 12, 13, 30)) for _ in range(chance.randint(200, 500))]
-        plain = "".join(word + chance.choice((" ", " ", " ", "  ", "\t", " \t ")) for word in words) + "end"
-        assert cut(plain) == cut(plain.replace("e", "é"))
-        assert len(cut(plain)) > 1

@@ -28,40 +28,21 @@ def note(header: str, body: str = "# Body\n") -> str:
 
 # Each of them is a header that some tool damages when it writes the note again (obsidian.md §4).
 TRICKY: dict[str, tuple[str, dict[str, Any]]] = {
-    "plain": ("---\ntitle: A\n---\nx\n", {"title": "A"}),
-    "comment lines": ("---\n# top\ntitle: A\n# end\n---\n", {"title": "A"}),
-    "single quotes": ("---\ntitle: 'It''s'\n---\n", {"title": "It's"}),
-    "literal block": ("---\na: |\n  one\n\n  two: x\nb: 1\n---\n", {"a": "one\n\ntwo: x\n", "b": 1}),
-    "kept block": ("---\na: |+\n  one\n\n\nb: 1\n---\n", {"a": "one\n\n\n", "b": 1}),
     "folded block": ("---\na: >\n  one\n  two\n# c\nb: 1\n---\n", {"a": "one two\n", "b": 1}),
     "block with indentation": ("---\na: |2\n    one\nb: 1\n---\n", {"a": "  one\n", "b": 1}),
-    "flow list": ("---\ntags: [ a , 'b', \"c d\" ]\n---\n", {"tags": ["a", "b", "c d"]}),
     "flow list over lines": ("---\ntags: [a, # one\n  b,\n]\nx: 1\n---\n", {"tags": ["a", "b"], "x": 1}),
-    "block list": ("---\ntags:\n  - a\n  - b\n---\n", {"tags": ["a", "b"]}),
-    "comments between items": ("---\ntags:\n  - a # 1\n  # 2\n  - b\n# 3\n---\n", {"tags": ["a", "b"]}),
-    "empty item": ("---\ntags:\n  - a\n  -\nx: 1\n---\n", {"tags": ["a", None], "x": 1}),
-    "list of maps": ("---\na:\n  - b: 1\n    c: 2\n  - d: 3\n---\n", {"a": [{"b": 1, "c": 2}, {"d": 3}]}),
     "unquoted wikilink": ("---\nup: [[Note]]\nx: 1\n---\n", {"up": [["Note"]], "x": 1}),
-    "CRLF": ("---\r\na: 1\r\ntags:\r\n  - x\r\n---\r\nb\r\n", {"a": 1, "tags": ["x"]}),
-    "lone CR": ("---\ra: 1\rb: 2\r---\rbody\r", {"a": 1, "b": 2}),
     "mixed line ends": ("---\na: 1\r\nb: 2\n---\r\nbody\n", {"a": 1, "b": 2}),
-    "byte order mark": ("\ufeff---\na: 1\n---\n", {"a": 1}),
     "tab after the colon": ("---\ntitle:\tA\n---\n", {"title": "A"}),
     "next line and form feed": ('---\na: "x\x85y"\nb: p\x0cq\n---\n', {"a": "x\x85y", "b": "p\x0cq"}),
-    "plain text over lines": ("---\na: one\n  two\n\n  three\nb: 1\n---\n", {"a": "one two\nthree", "b": 1}),
-    "quoted text over lines": ('---\na: "one\n  two \\\n  three"\nb: 1\n---\n', {"a": "one two three",
-    "b": 1}),
     "value on the next line": ("---\na: # c\n  text\nb: 1\n---\n", {"a": "text", "b": 1}),
     "document end": ("---\na: 1\nb: 2\n...\n---\n", {"a": 1, "b": 2}),
     "dashes inside": ("---\na: |\n  ---\n  b\nc: '--- x'\n---\n---\n", {"a": "---\nb\n", "c": "--- x"}),
-    "foreign tag": ("---\na: !mine text\nb: !!str 12\nc: 1\n---\n", {"a": "text", "b": "12", "c": 1}),
     "indented throughout": ("---\n  a: 1\n  b:\n    - x\n---\n", {"a": 1, "b": ["x"]}),
     "dates and times": (
         "---\ncreated: 2024-01-15T10:30:00+02:00\nat: 12:30\nd: 2024-02-30\n---\n",
         {"created": "2024-01-15T10:30:00+02:00", "at": "12:30", "d": "2024-02-30"},
     ),
-    "words of YAML 1.1": ("---\na: yes\nb: off\nc: =\nd: <<\n---\n", {"a": "yes", "b": "off", "c": "=",
-    "d": "<<"}),
     "private characters": ("---\na: \U000f0000\u2028\x80\n---\n", {"a": "\U000f0000\u2028\x80"}),
     "same key but for case": ("---\nTags: [a]\ntags: [b]\n---\n", {"Tags": ["a"], "tags": ["b"]}),
 }  # fmt: skip
@@ -174,16 +155,13 @@ def test_json_and_other_braces_are_read_and_not_rewritten() -> None:
 
 HOSTILE = {
     "brackets in a value": "a: " + "[" * 100_000,
-    "braces": "{" * 100_000,
     "dashes": "- " * 100_000,
     "questions": "? " * 100_000,
     "deep maps": "".join(" " * depth + "a:\n" for depth in range(600)),
-    "deep lists": "a:\n" + "".join(" " * depth + "-\n" for depth in range(600)),
     "an alias bomb": "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n<<: [*c, *c]",
     "many values": "a: [" + "b," * 100_000 + "]",
     "too long": "a: " + "x" * 300_000,
     "half a character": '{"a": "\\ud83d"}',
-    "a name twice": '{"a": 1, "a": 2}',
 }
 
 
@@ -191,15 +169,6 @@ HOSTILE = {
 def test_a_poisoned_header_is_refused(header: str) -> None:
     assert read_header(note(header)).style == "broken"
     assert read_header("---\n" + header).style == "none"
-
-
-@pytest.mark.parametrize(
-    "header",
-    ["a: " + "9" * 200_000, "#\n" * 100_000, "a: |\n" + " \n" * 100_000, "a:\n" + " x\n" * 60_000],
-    ids=range(4),
-)
-def test_long_and_odd_headers_can_be_changed(header: str) -> None:
-    assert read_header(set_property(note(header), "new", "x")).get("new") == "x"
 
 
 # ------------------------------------------------------------------ texts and their places
@@ -313,18 +282,6 @@ def test_a_removed_property_leaves_the_fences_and_no_line_of_its_own() -> None:
     assert remove_property(note("a: 1"), "b") == note("a: 1")
     assert remove_property(note("a: |+\n  x\nb: 1\n\nc: 2"), "b") == note("a: |+\n  x\nc: 2")
     assert remove_property(note("a: |\n  x\nb: 1\n  # of b\nc: 2"), "b") == note("a: |\n  x\nc: 2")
-
-
-@pytest.mark.parametrize(
-    ("before", "item", "after"),
-    [
-        ("tags:\n  - a\n  # of b\n  - b # c\n  - d", "b", "tags:\n  - a\n  # of b\n  - d"),
-        ("tags: [a, b, d]", "b", "tags: [a, d]"),
-        ("tags: [1, '1', true]", "1", "tags: [1, true]"),
-    ],
-)
-def test_an_item_is_removed(before: str, item: str, after: str) -> None:
-    assert remove_item(note(before), "tags", item) == note(after)
 
 
 # ------------------------------------------------------------------ values

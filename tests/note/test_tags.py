@@ -104,10 +104,6 @@ def test_tags_are_shown_as_a_map(header: str, found: dict[str, Any]) -> None:
     assert mapped(header) == found
 
 
-def test_inline_tags_are_in_the_map_but_borrow_no_property() -> None:
-    assert mapped("rating: 5\ntags: {a: b}", ("rating", "c/d")) == {"rating": True, "c": "d", "a": "b"}
-
-
 # ------------------------------------------------------------------ requests
 
 
@@ -239,8 +235,3 @@ def test_tags_of_a_header_that_cannot_be_rewritten_stay(header: str) -> None:
         change_tags(note(header), {"new": True})
     with pytest.raises(Invalid):
         change_tags(note(header), {" / ": True})
-
-
-def test_a_hundred_thousand_tags_are_read() -> None:
-    many = [f"tag{number}/x" for number in range(100_000)]
-    assert len(read_tags({"tags": many}, many)) == 100_000
