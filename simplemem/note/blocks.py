@@ -58,16 +58,6 @@ _STARTERS = frozenset("#>-+*_`~<=|:$[0123456789")
 _NOT_PLAIN = _STARTERS | {" ", "\t"}
 
 
-class _Container:
-    """An open list item, with the width of its indent, or an open quote, whose width is -1."""
-
-    __slots__ = ("fresh", "width")
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self.fresh = width >= 0  # an item that is still empty
-
-
 class _Scan:
     """The open containers and the open leaf while the lines go by (CommonMark, appendix A)."""
 
@@ -75,7 +65,8 @@ class _Scan:
         self.lines = lines
         self.sure = True
         self.leaves: list[Leaf] = []
-        self.stack: list[_Container] = []
+        self.stack: list[int] = []  # how far each open list item is indented; a quote is -1
+        self.fresh = False  # the innermost of them is an item that is still empty
         self.open = self.kind = self.fence = ""  # an open paragraph is one, whatever kind of leaf it will be
         self.skip_to = self.first = self.last = 0
         self.html_end: re.Pattern[str] | None = None
@@ -93,23 +84,19 @@ class _Scan:
     def begin(self, kind: str, number: int) -> None:
         self.open, self.kind = kind, "code" if kind == "fence" else kind
         self.first = self.last = number
-        if self.stack:
-            top = self.stack[-1]
-            if kind == "paragraph":
-                self.kind = "quote" if top.width < 0 else "item" if top.fresh else "paragraph"
-            top.fresh = False
+        if kind == "paragraph" and self.stack:
+            self.kind = "quote" if self.stack[-1] < 0 else "item" if self.fresh else "paragraph"
+        self.fresh = False
 
     def emit(self, kind: str, number: int, level: int = 0) -> None:
         self.leaves.append(Leaf(kind, number, number + 1, level))
-        if self.stack:
-            self.stack[-1].fresh = False
+        self.fresh = False
 
     def enter(self, width: int, number: int, matched: int) -> int:
         """Open a container; how many are open then."""
         self._end(number, matched)
-        if self.stack:
-            self.stack[-1].fresh = False
-        self.stack.append(_Container(width))
+        self.stack.append(width)
+        self.fresh = width >= 0
         self.opened_at = number
         return len(self.stack)
 
@@ -134,8 +121,8 @@ class _Scan:
         at = _BLANK_START.match(line).end()  # type: ignore[union-attr]  # it matches everything
         indent = at if "\t" not in line[:at] else _columns(line[:at], 0)
         column, quoted, matched, blank = indent, False, 0, at == length
-        for item in self.stack:
-            if item.width < 0:
+        for width in self.stack:
+            if width < 0:
                 if blank or line[at] != ">":
                     break
                 if indent > 3:
@@ -144,9 +131,9 @@ class _Scan:
                 at, indent = self._after_quote(line, at)
                 quoted, blank = True, at == length
             elif not blank:
-                if indent < item.width:
+                if indent < width:
                     break
-                indent -= item.width
+                indent -= width
             matched += 1
         if blank:
             self._blank(number, matched)
@@ -159,8 +146,9 @@ class _Scan:
             return
         if self.open in ("paragraph", "table") or (self.open == "html" and self.html_end is None):
             self.close(number)
-        if self.stack and self.stack[-1].fresh:  # an item that begins with a blank line has no second one
+        if self.fresh:  # an item that begins with a blank line has no second one
             self.stack.pop()
+            self.fresh = False
 
     def _goes_on(self, number: int, line: str, at: int, indent: int, matched: int) -> bool:
         """Whether the line belongs to open code or HTML, where nothing else can begin."""
@@ -251,6 +239,7 @@ class _Scan:
     def _end(self, number: int, matched: int) -> None:
         """Something begins here: the open leaf and the containers that did not go on are over."""
         self.close(number)
+        self.fresh = self.fresh and matched == len(self.stack)
         del self.stack[matched:]
 
     def _after_quote(self, line: str, at: int) -> tuple[int, int]:
@@ -347,18 +336,17 @@ _ATTRIBUTE = rf"(?:\s++[a-zA-Z_:][a-zA-Z0-9:._-]*+(?:\s*+=\s*+{_VALUE})?+)"
 HTML_TAG = rf"(?:<[A-Za-z][A-Za-z0-9-]*+{_ATTRIBUTE}*+\s*+/?>|</[A-Za-z][A-Za-z0-9-]*+\s*+>)"
 
 # CommonMark 4.6: how an HTML block begins, what ends it (None: an empty line), may it end a paragraph.
-_HTML_KINDS: tuple[tuple[re.Pattern[str], re.Pattern[str] | None, bool], ...] = (
-    (
-        re.compile(r"<(?a:script|pre|style|textarea)(?=\s|>|$)", re.IGNORECASE),
-        re.compile(r"</(?a:script|pre|style|textarea)>", re.IGNORECASE),
-        True,
-    ),
-    (re.compile(r"<!--"), re.compile(r"-->"), True),
-    (re.compile(r"<\?"), re.compile(r"\?>"), True),
-    (re.compile(r"<![A-Za-z]"), re.compile(r">"), True),
-    (re.compile(r"<!\[CDATA\["), re.compile(r"\]\]>"), True),
-    (re.compile(rf"</?(?a:{_BLOCK_NAMES})(?=\s|/?>|$)", re.IGNORECASE), None, True),
-    (re.compile(HTML_TAG + r"\s*$"), None, False),
+_HTML_KINDS = tuple(
+    (re.compile(begin), re.compile(end) if end else None, may_interrupt)
+    for begin, end, may_interrupt in (
+        (r"<(?ai:script|pre|style|textarea)(?=\s|>|$)", r"</(?ai:script|pre|style|textarea)>", True),
+        (r"<!--", r"-->", True),
+        (r"<\?", r"\?>", True),
+        (r"<![A-Za-z]", r">", True),
+        (r"<!\[CDATA\[", r"\]\]>", True),
+        (rf"</?(?ai:{_BLOCK_NAMES})(?=\s|/?>|$)", None, True),
+        (HTML_TAG + r"\s*$", None, False),
+    )
 )
 
 _COLUMN = re.compile(r":?-+:?")

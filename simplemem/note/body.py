@@ -95,7 +95,6 @@ def read_body(text: str, start: int) -> Body:
     headings: list[Heading] = []
     blocks: list[Block] = []
     ids: list[tuple[str, int]] = []
-    has_ids = text.find("^", start) >= 0
     for leaf in scan_blocks(lines)[0]:
         kind, first, end, level = leaf
         if kind == "rule":
@@ -105,18 +104,19 @@ def read_body(text: str, start: int) -> Body:
         ends = starts[end - 1] + len(lines[end - 1].rstrip(" \t"))
         if kind == "heading":
             headings.append(Heading(level, _heading_text(lines, leaf), first + first_line, begins, ends))
-        if kind in _WITH_TEXT:
-            # In a heading on one line with nothing but its marks there is nothing.
-            if kind != "heading" or end - first > 1 or "[" in line or line.count("#") != level:
-                scanner.read(starts[first], ends)
+        if kind in _WITH_TEXT and (
+            end > first + 1 or "[" in line or line.count("#") != level
+        ):  # else it is marks alone
+            scanner.read(starts[first], ends)
         elif kind == "table":
             for row in range(first, end):
                 scanner.read_row(starts[row], starts[row] + len(lines[row]))
-        if has_ids and kind in _WITH_IDS and (found := _BLOCK_ID.search(lines[end - 1])) is not None:
+        if "^" in lines[end - 1] and kind in _WITH_IDS and (found := _BLOCK_ID.search(lines[end - 1])) is not None:
             ids.append((found[1], end - 1 + first_line))
         blocks.append(Block(kind, begins, ends, first + first_line, len(headings) - 1))
-    tags = tuple(name for _, name in scanner.tags)
-    return Body(tuple(headings), tuple(blocks), tuple(scanner.links), tags, tuple(ids), start)
+    links = sorted(scanner.links, key=lambda link: link.start)  # one inside another is complete before it
+    tags = tuple(name for _, name in sorted(scanner.tags))
+    return Body(tuple(headings), tuple(blocks), tuple(links), tags, tuple(ids), start)
 
 
 def _split(text: str, start: int) -> tuple[list[str], list[int]]:
@@ -257,10 +257,9 @@ class _InlineScanner:
         self.brackets: list[tuple[int, bool]] = []  # open "[" and "![": where, and whether it is an image
         self.dead_below = 0  # brackets below this level cannot become links: one inside them did
         self.ticks: dict[int, list[int]] | None = None
-        self.no_display_math = self.no_comment = False
+        self.missing: set[str] = set()
         self.no_math_until = -1
-        self.nested = False  # a link is complete at its end, one inside it before that
-        links, tags, at = len(self.links), len(self.tags), start
+        at = start
         while (found := _TOKEN.search(text, at, end)) is not None:
             at, token = found.end(), found[0]
             first = token[0]
@@ -279,9 +278,6 @@ class _InlineScanner:
                 at = self._html(at - 1)
             else:
                 at = self._open(found.start(), token)
-        if self.nested:
-            self.links[links:] = sorted(self.links[links:], key=lambda link: link.start)
-            self.tags[tags:] = sorted(self.tags[tags:])
 
     def _line_of(self, offset: int) -> int:
         return bisect_right(self.line_starts, offset) - 1 + self.first_line
@@ -289,6 +285,13 @@ class _InlineScanner:
     def _past(self, end: int) -> int:
         self.chunk = end
         return end
+
+    def _past_mark(self, mark: str, after: int, otherwise: int) -> int:
+        """Past the next of these marks, or to another place where there is none."""
+        close = -1 if mark in self.missing else self.text.find(mark, after, self.end)
+        if close < 0:
+            self.missing.add(mark)
+        return otherwise if close < 0 else self._past(close + len(mark))
 
     def _add_tag(self, at: int, name: str) -> int:
         name = name.rstrip("/")
@@ -327,9 +330,7 @@ class _InlineScanner:
         """Past `$math$` on one line or `$$math$$` over several. Prices ("$5 and $6") are none."""
         text = self.text
         if display:
-            close = -1 if self.no_display_math else text.find("$$", after, self.end)
-            self.no_display_math = close < 0
-            return after if close < 0 else self._past(close + 2)
+            return self._past_mark("$$", after, after)
         if after >= self.end or after < self.no_math_until or text[after] in _SPACE:
             return after
         line_end = _LINE_END.search(text, after, self.end)
@@ -345,9 +346,7 @@ class _InlineScanner:
         if text.startswith("<!--", at):
             if text.startswith((">", "->"), at + 4):
                 return self._past(text.index(">", at) + 1)
-            close = -1 if self.no_comment else text.find("-->", at + 4, self.end)
-            self.no_comment = close < 0
-            return at + 1 if close < 0 else self._past(close + 3)
+            return self._past_mark("-->", at + 4, at + 1)
         found = _TAG_OR_AUTOLINK.match(text, at, self.end)
         return self._past(found.end()) if found else at + 1
 
@@ -382,19 +381,13 @@ class _InlineScanner:
             self.dead_below = level
             if (tag := _TAG.match(self.text, shown, at)) is not None:  # the text of a link is a chunk of its own
                 self._add_tag(shown, tag[1])
-                self.nested = True
         angle = found[1] is not None
         begins, stop = found.span(1 if angle else 2)
         destination = self.text[begins:stop]
         if destination and not _SCHEME.match(destination):  # else it is external, or nothing
             path, mark, rest = destination.partition("#")
-            says = (
-                _looked_up(_decoded(path).strip()),
-                _decoded(mark + rest),
-                self.text[shown:at],
-                self._line_of(start),
-            )
+            target, subpath = _looked_up(_decoded(path).strip()), _decoded(mark + rest)
+            says = (target, subpath, self.text[shown:at], self._line_of(start))
             places = (start, found.end(), begins, begins + len(path), *((shown, at) if shown < at else (-1, -1)))
-            self.nested = self.nested or (bool(self.links) and self.links[-1].start > start)
             self.links.append(Link("markdown", image, None, *says, *places, angle, scalar=None))
         return self._past(found.end())
