@@ -22,7 +22,7 @@ import yaml
 HEADER_LIMIT: Final = 256 * 1024  # characters; real headers are under 2,000
 DEPTH_LIMIT: Final = 16
 VALUE_LIMIT: Final = 20_000  # scalars and collections
-DIGIT_LIMIT: Final = 3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
+_DIGIT_LIMIT: Final = 3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -164,9 +164,9 @@ _CORE_WORDS: Final[dict[str, Any]] = (
     | {f"{sign}{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")}
     | dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan)
 )
-_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
-_BASED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NUMBER: Final = re.compile(
+    r"([-+]?[0-9]+)|0o([0-7]+)|0x([0-9a-fA-F]+)|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+)
 
 
 def core_value(text: str) -> Any:
@@ -177,14 +177,10 @@ def core_value(text: str) -> Any:
         return text
     if text in _CORE_WORDS:
         return _CORE_WORDS[text]
-    if len(text) <= DIGIT_LIMIT:
-        if _INTEGER.fullmatch(text):
-            return int(text)
-        if _BASED.fullmatch(text):
-            return int(text[2:], 8 if text[1] == "o" else 16)
-        if _FLOAT.fullmatch(text):
-            return float(text)
-    return text
+    if len(text) > _DIGIT_LIMIT or not (number := _NUMBER.fullmatch(text)):
+        return text
+    kind = number.lastindex
+    return int(number[kind], (10, 8, 16)[kind - 1]) if kind else float(text)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -23,7 +23,6 @@ _OF_TIMES: Final = dict.fromkeys(("modified", "updated", "date modified", "last_
 )
 _ABSENT: Final = object()
 _CLASH: Final = object()  # both sides set a property to different things
-_MOST_ITEMS: Final = 1_000  # of lists that are merged as sets
 _LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
@@ -72,12 +71,10 @@ def _merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str
     settled = _settled(base, ours, theirs)
     if settled is not None:
         return Merged(settled, 0)
-    newlines = _newline_of(ours), _newline_of(theirs)
-    newline = _settled(base and _newline_of(base), *newlines) or min(newlines)
-    sides = [
-        lines if newline == there else [_LINE_END.sub(newline, line) for line in lines]
-        for lines, there in zip((_LINES.findall(ours), _LINES.findall(theirs)), newlines, strict=True)
-    ]
+    newline = _newline_of(ours)
+    sides = _LINES.findall(ours), _LINES.findall(theirs)
+    if _newline_of(theirs) != newline:
+        sides = sides[0], [_LINE_END.sub(newline, line) for line in sides[1]]
     parts: list[str] = []
     conflicts = 0
     for old, mine, yours in _chunks(None if base is None else _keys(_LINES.findall(base)), *sides):
@@ -122,20 +119,9 @@ def _chunks(
 
 
 def _marked(ours: list[str], theirs: list[str], names: tuple[str, str], newline: str) -> list[str]:
-    """Both sides between marks; what both begin and end with alike stands outside of them, once."""
-    mine, yours = _keys(ours), _keys(theirs)
-    shorter = min(len(ours), len(theirs))
-    head = next((at for at in range(shorter) if mine[at] != yours[at]), shorter)
-    tail = next((at for at in range(shorter - head) if mine[-1 - at] != yours[-1 - at]), shorter - head)
-    return [
-        *ours[:head],
-        f"<<<<<<< {names[0]}{newline}",
-        *(line + newline for line in mine[head : len(mine) - tail]),
-        f"======={newline}",
-        *(line + newline for line in yours[head : len(yours) - tail]),
-        f">>>>>>> {names[1]}{newline}",
-        *ours[len(ours) - tail :],
-    ]
+    """Both sides between marks."""
+    lines = [f"<<<<<<< {names[0]}", *_keys(ours), "=======", *_keys(theirs), f">>>>>>> {names[1]}"]
+    return [line + newline for line in lines]
 
 
 def _newline_of(text: str) -> str:
@@ -158,25 +144,12 @@ def _merge_headers(base: str | None, ours: str, theirs: str) -> tuple[str, _Disp
         return settled, {}
     was, mine, yours = (read_header(text or "").properties for text in (base, ours, theirs))
     wanted, disputed = _merge_properties(was, mine, yours)
-    # What both changed is brought to one value in all three first, so that the rest, with comments, can go line by line.
-    by_lines = _merge_lines(base and _agreeing(base, wanted), _agreeing(ours, wanted), _agreeing(theirs, wanted))
-    header = read_header(by_lines.text)
-    if by_lines.clean and header.problem is None and header.body_start == len(by_lines.text):
-        merged = header.properties
-        if merged.keys() == wanted.keys() and all(same(merged[key], wanted[key]) for key in merged):
-            return by_lines.text, disputed
-    for key in mine.keys() - wanted.keys():
-        ours = remove_property(ours, key)
+    head = theirs  # with its comments: what an agent writes has none
+    for key in yours.keys() - wanted.keys():
+        head = remove_property(head, key)
     for key, value in wanted.items():
-        ours = set_property(ours, key, value)
-    return ours, disputed
-
-
-def _agreeing(head: str, wanted: Mapping[str, Any]) -> str:
-    """A header with the values that are wanted, for the properties it has."""
-    for key in read_header(head).properties.keys() & wanted.keys():
-        head = set_property(head, key, wanted[key])
-    return head
+        head = set_property(head, key, value)
+    return head, disputed
 
 
 def _merge_properties(
@@ -203,7 +176,7 @@ def _merge_values(key: str, old: Any, mine: Any, yours: Any) -> Any:
     if same(mine, old):
         return yours
     was, ours, theirs = (_as_list(key, value) for value in (old, mine, yours))
-    if ours is not None and theirs is not None and len(ours) + len(theirs) <= _MOST_ITEMS:
+    if ours is not None and theirs is not None:
         return _merge_lists(was, ours, theirs)
     if isinstance(mine, Mapping) and isinstance(yours, Mapping):
         merged, disputed = _merge_properties(old if isinstance(old, Mapping) else {}, mine, yours)
@@ -223,14 +196,10 @@ def _as_list(key: str, value: Any) -> list[Any] | None:
 
 def _merge_lists(old: list[Any] | None, mine: list[Any], yours: list[Any]) -> list[Any]:
     """What neither took away, in the old order, and then what either added: sorted, whoever is called ours."""
-
-    def among(item: Any, items: Sequence[Any]) -> bool:
-        return any(same(item, other) for other in items)
-
-    kept = [item for item in old or () if among(item, mine) and among(item, yours)]
-    added = [item for item in (*mine, *yours) if not among(item, old or ())]
-    added = [item for at, item in enumerate(added) if not among(item, added[:at])]
-    return kept + (added if old is None else sorted(added, key=lambda item: (str(type(item)), str(item))))
+    before, ours, theirs = ({repr(item): item for item in items} for items in (old or [], mine, yours))
+    kept = [item for key, item in before.items() if key in ours and key in theirs]
+    added = {key: item for key, item in (ours | theirs).items() if key not in before}
+    return kept + [added[key] for key in (added if old is None else sorted(added))]
 
 
 def _moment(value: Any) -> datetime | None:

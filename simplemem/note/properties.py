@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from simplemem.errors import Invalid, TooLong, Unreadable
+from simplemem.errors import Invalid, Unreadable
 from simplemem.note.diff import changes, matches
 from simplemem.note.header import (
-    DIGIT_LIMIT,
     SURROGATE,
     Header,
     Node,
@@ -350,14 +349,10 @@ def _write_text(value: str, style: str = "", *, flow: bool = False) -> str:
 
 def _write_key(key: str) -> str:
     """A property's name. Names are one line, and short enough for every parser to see the colon."""
-    if len(key) > _KEY_LIMIT:
-        raise TooLong(
-            f"The property name {key[:40]!r}... is longer than {_KEY_LIMIT} characters.", hint="Use a shorter one."
-        )
-    if not key or key != key.strip() or _UNWRITABLE.search(key):
+    if not key or len(key) > _KEY_LIMIT or key != key.strip() or _UNWRITABLE.search(key):
         raise Invalid(
-            f"{key!r} cannot be the name of a property.",
-            hint="Use one line of text without control characters or spaces around it.",
+            f"{key[:40]!r} cannot be the name of a property.",
+            hint=f"Use one line of at most {_KEY_LIMIT} characters, without control characters or spaces around it.",
         )
     return _write_text(key, flow=":" in key or "," in key)
 
@@ -366,8 +361,6 @@ def _write_scalar(value: Any, style: str = "", *, flow: bool = False) -> str:
     """One plain value. None is written as `null`; a caller that may leave the place empty does so itself."""
     if isinstance(value, str):
         return _write_text(value, style, flow=flow)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10 ** (DIGIT_LIMIT - 1):
-        raise TooLong(f"A number has more than {DIGIT_LIMIT:,} digits.", hint="Write it as text.")
     if value is None or isinstance(value, (bool, int)):
         return json.dumps(value)
     if isinstance(value, float):

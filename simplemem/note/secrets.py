@@ -70,12 +70,8 @@ _VALUE = re.compile(
     rf"[\"'`*_]{{0,3}}[ \t]{{0,8}}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{{0,8}}[\"'`*_|]{{0,3}}{_TEXT}",
     re.IGNORECASE,
 )
-# `the password is ...`, `password for the router: ...`, `password (guests): ...`
 _IN_PROSE = re.compile(
-    r"[*_]{0,3}[ \t]{1,3}(?:(?:is|was|ist|war|lautet|est|es)[ \t]{0,3}[:：]?"
-    r"|(?:for|of|on|to|at|für|von|vom|zum)[ \t][^\n:=|：]{1,40}[:=：]|\([^\n()]{1,40}\)[ \t]{0,3}[:=：])"
-    rf"[*_]{{0,3}}{_TEXT}",
-    re.IGNORECASE,
+    rf"[*_]{{0,3}}[ \t]{{1,3}}(?:is|was|ist|war|lautet|est|es)[ \t]{{0,3}}[:：]?[*_]{{0,3}}{_TEXT}", re.IGNORECASE
 )
 
 _MADE_UP = re.compile(

@@ -32,11 +32,6 @@ def test_different_changes_of_one_line_stand_marked_as_git_marks_them() -> None:
     assert merged.text == BASE.replace("third\n", marked)
 
 
-def test_what_two_changes_have_in_common_stands_once_outside_of_the_marks() -> None:
-    merged = merge("a\nb\nz\n", "a\nsame\nours\nend\nz\n", "a\nsame\ntheirs\nend\nz\n")
-    assert merged.text == "a\nsame\n<<<<<<< ours\nours\n=======\ntheirs\n>>>>>>> theirs\nend\nz\n"
-
-
 def test_a_removed_line_stays_removed_and_a_removed_line_that_was_changed_is_a_conflict() -> None:
     without = BASE.replace("third\n", "")
     assert merge(BASE, without, BASE.replace("first", "FIRST")).text == without.replace("first", "FIRST")
