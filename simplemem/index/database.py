@@ -18,7 +18,7 @@ import apsw
 from simplemem.errors import Unavailable
 from simplemem.index import file
 from simplemem.index.file import Damaged, Replaced, errors_as_ours, what_lies_at
-from simplemem.index.legs import teach_bm25
+from simplemem.index.legs import scored
 
 WAL_LIMIT = 8 * 1024 * 1024
 WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024  # pages that are written again and again are folded in once
@@ -117,7 +117,7 @@ class Database:
             return held[1]
         with errors_as_ours():
             connection = file.connect(self.path)
-        teach_bm25(connection)
+        connection.register_fts5_function("scored", scored)
         with self._guard:
             for ident, (thread, old) in list(self._open.items()):
                 if thread is threading.current_thread() or not thread.is_alive():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import apsw
@@ -19,6 +20,7 @@ from simplemem.note.names import base_name, compare_key, date_in
 from simplemem.note.words import stretches
 
 _MOST_BLOCKS = 5_000
+_PLACES = ("passages", "blocks")
 _ORDER = {
     "modified": "n.modified DESC, n.path",
     "created": "n.created DESC, n.path",
@@ -31,15 +33,10 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
     """The WHERE of a filter, for `notes n`, and its values."""
     parts = [] if narrow.hidden else ["n.hidden IS NULL"]
     values: dict[str, Any] = {}
-
-    def add(part: str, **more: Any) -> None:
-        parts.append(part)
-        values.update(more)
-
     for name, wanted, require_all in (("t", narrow.tags, narrow.require_all), ("q", narrow.all_tags, True)):
         tags = []
         for k, (key, value) in enumerate(wanted.items()):
-            values[f"{name}k{k}"], values[f"{name}v{k}"] = compare_key(key), compare_key(value)
+            values |= {f"{name}k{k}": compare_key(key), f"{name}v{k}": compare_key(value)}
             tags.append(f"n.id IN (SELECT note_id FROM tag_pairs WHERE key = :{name}k{k} AND value = :{name}v{k})")
         if tags:
             parts.append("(" + (" AND " if require_all else " OR ").join(tags) + ")")
@@ -47,32 +44,32 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
         parts.append(f"""EXISTS (SELECT 1 FROM properties p WHERE p.note_id = n.id AND p.key = :p{k}
                                  AND p.value COLLATE NOCASE IN (:pt{k}, :pv{k}))""")
         values |= {f"p{k}": key, f"pt{k}": json.dumps(value, ensure_ascii=False), f"pv{k}": value}  # a text or a number
-    if narrow.type:
-        add("n.type_key = :type", type=compare_key(narrow.type))
     if narrow.prefix:
         prefix = compare_key(narrow.prefix)
-        within = "(n.path_key >= :prefix AND n.path_key < :beyond OR n.path_key = :folder)"
-        add(within, prefix=prefix, beyond=_beyond(prefix), folder=prefix.removesuffix("/"))
-    if narrow.since:
-        add("n.modified >= :since", since=narrow.since)
-    if narrow.until:
-        add("n.modified < :until", until=narrow.until)
-    if narrow.link_to:
-        add("n.id IN (SELECT note_id FROM links WHERE path = :link_to)", link_to=narrow.link_to)
-    if narrow.linked_by:
-        linked = "SELECT l.path FROM links l JOIN notes s ON s.id = l.note_id WHERE s.path = :linked_by"
-        add(f"n.path IN ({linked})", linked_by=narrow.linked_by)
-    if narrow.only:
-        add("n.path IN (SELECT value FROM json_each(:only))", only=json.dumps(list(narrow.only)))
+        values |= {"prefix": prefix, "beyond": _beyond(prefix), "folder": prefix.removesuffix("/")}
+        parts.append("(n.path_key >= :prefix AND n.path_key < :beyond OR n.path_key = :folder)")
+    linked = "SELECT l.path FROM links l JOIN notes s ON s.id = l.note_id WHERE s.path = :linked_by"
+    for name, value, part in (
+        ("type", compare_key(narrow.type), "n.type_key = :type"),
+        ("since", narrow.since, "n.modified >= :since"),
+        ("until", narrow.until, "n.modified < :until"),
+        ("link_to", narrow.link_to, "n.id IN (SELECT note_id FROM links WHERE path = :link_to)"),
+        ("linked_by", narrow.linked_by, f"n.path IN ({linked})"),
+        ("only", json.dumps(narrow.only) if narrow.only else "", "n.path IN (SELECT value FROM json_each(:only))"),
+    ):
+        if value:
+            parts.append(part)
+            values[name] = value
     if narrow.author:
         by, more = written_by(narrow.author)
-        add(by, **more)
-    for k, phrase in enumerate(narrow.phrases):
-        parts.append(f"n.id IN (SELECT rowid FROM note_text WHERE note_text MATCH :phrase{k})")
-        values[f"phrase{k}"] = _exactly(phrase)
-    for k, word in enumerate((*narrow.without, *narrow.without_forms)):
-        parts.append(f"n.id NOT IN (SELECT rowid FROM note_text WHERE note_text MATCH :without{k})")
-        values[f"without{k}"] = _exactly(word)
+        parts.append(by)
+        values |= more
+    without = (*narrow.without, *narrow.without_forms)
+    for name, phrases, part in (("phrase", narrow.phrases, "IN"), ("without", without, "NOT IN")):
+        for k, phrase in enumerate(phrases):
+            parts.append(f"n.id {part} (SELECT rowid FROM note_text WHERE note_text MATCH :{name}{k})")
+            # word for word
+            values[f"{name}{k}"] = " AND ".join(quoted(stretch) for stretch in stretches(phrase)) or quoted(())
     return " AND ".join(parts) or "1", values
 
 
@@ -82,11 +79,6 @@ def _beyond(prefix: str) -> str:
     if following > 0x10FFFF:
         return prefix + prefix[-1]
     return prefix[:-1] + chr(0xE000 if 0xD800 <= following <= 0xDFFF else following)
-
-
-def _exactly(phrase: str) -> str:
-    """A phrase for FTS5, word for word."""
-    return " AND ".join(quoted(stretch) for stretch in stretches(phrase)) or quoted(())
 
 
 def ids(db: apsw.Connection, narrow: Narrow) -> array[int]:
@@ -133,7 +125,7 @@ def shown(
     found = {note: place for note, place in wanted.items() if place}
     if vector is not None and (others := [note for note in rows if note not in found and not blocks_of[note]]):
         found |= nearest.nearest_places(db, vector, others)
-    places = _positions(db, {*found.values(), *(place for some in blocks_of.values() for place in some)})
+    places = _positions(db, [*found.values(), *(place for some in blocks_of.values() for place in some)])
     return {
         note: Shown(
             row,
@@ -166,13 +158,10 @@ def _beside(db: apsw.Connection, row: Row) -> Iterator[Beside]:
 
 def _positions(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Position]:
     """Where passages and blocks stand, by their ids."""
-    wanted = json.dumps(list(ids))
-    found: dict[int, Position] = {}
-    for table in ("passages", "blocks"):
-        sql = f"SELECT id, start, stop, line, headings FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
-        for id_, start, stop, line, headings in db.execute(sql, (wanted,)):
-            found[id_] = Position(start, stop, line, tuple(json.loads(headings)))
-    return found
+    columns = "p.id, p.start, p.stop, p.line, p.headings"
+    sql = " UNION ALL ".join(f"SELECT {columns} FROM {IDS} n JOIN {table} p ON p.id = n.value" for table in _PLACES)
+    rows = db.execute(sql, {"ids": bound(ids)})
+    return {id_: Position(start, stop, line, tuple(json.loads(above))) for id_, start, stop, line, above in rows}
 
 
 def _passages_of(db: apsw.Connection, some: Iterable[int]) -> dict[int, list[Position]]:
@@ -180,11 +169,9 @@ def _passages_of(db: apsw.Connection, some: Iterable[int]) -> dict[int, list[Pos
     sql = f"""SELECT n.value, p.start, p.stop, p.line, p.headings FROM {IDS} n
               CROSS JOIN passages p WHERE p.id >= (n.value << {SHIFT}) AND p.id < ((n.value + 1) << {SHIFT})"""
     found: dict[int, list[Position]] = {}
-    headings_of: dict[str, tuple[str, ...]] = {}  # passages of a section share theirs
+    parsed = cache(lambda headings: tuple(json.loads(headings)))  # passages of a section share theirs
     for note, start, stop, line, headings in db.execute(sql, {"ids": bound(some)}):
-        if headings not in headings_of:
-            headings_of[headings] = tuple(json.loads(headings))
-        found.setdefault(note, []).append(Position(start, stop, line, headings_of[headings]))
+        found.setdefault(note, []).append(Position(start, stop, line, parsed(headings)))
     return found
 
 

@@ -113,40 +113,31 @@ def leg(
     `most_scored` entries of words are scored before the best notes are chosen."""
     if ids is not None and not ids:
         return []
-    terms = fts_terms(asked)
-    if counts is None or _holds_at_most(db, most_scored // 3):
-        return _all_scored(db, name, " OR ".join(terms), limit, ids)
-    few = ids if ids is not None and len(ids) <= _FEW else None
-    if name == "note" and few is not None and all(len(term.words) > 1 for term in asked):
+    table, terms = LEGS[name], fts_terms(asked)
+    any_of = " OR ".join(terms)
+    if counts is None or counts.notes(db) <= most_scored // 3:
+        return _best(db, name, any_of, limit, ids)
+    few = ids is not None and len(ids) <= _FEW and name == "note"
+    if few and all(len(term.words) > 1 for term in asked):
         # To find where words stand side by side is most of the work: once, for the count and for the notes that hold them.
-        holders: set[int] = set()
-        for term in terms:
-            holders.update(counts.with_rows(db, LEGS["note"], term, few))
-        return _scored_by_counts(db, terms, limit, sorted(holders), counts) if holders else []
-    found = {term: counts.of(db, LEGS[name], term) for term in terms}
+        holders = sorted(set().union(*(counts.with_rows(db, table, term, ids or ()) for term in terms)))
+        return _best(db, name, any_of, limit, holders, counts.of_each(db, table, terms)) if holders else []
+    found = {term: counts.of(db, table, term) for term in terms}
     entries = sum(found.values())
-    if entries > most_scored and name == "note":
-        if few is not None:
-            return _scored_by_counts(db, terms, limit, few, counts)
-        return _chosen_scored(db, found, limit, ids, counts, most_scored)
-    if entries > most_scored and ids is not None and len(ids) * len(terms) * _A_SEEK < entries:
-        return _blocks_sought(db, terms, limit, ids, counts)
-    return _all_scored(db, name, " OR ".join(terms), limit, ids)
+    if entries <= most_scored:
+        return _best(db, name, any_of, limit, ids)
+    if few:  # to count the words anew takes longer than to score a few notes
+        return _best(db, name, any_of, limit, ids, counts.of_each(db, table, terms))
+    if name == "note":
+        return _chosen(db, found, limit, ids, counts.notes(db), most_scored)
+    if ids is not None and len(ids) * len(terms) * _A_SEEK < entries:
+        # Of frequent words in a very large vault a walk passes a thousand others for each that is asked for.
+        return _best(db, name, any_of, limit, sorted(ids), counts.of_each(db, table, terms), sought=True)
+    return _best(db, name, any_of, limit, ids)
 
 
-def _holds_at_most(db: apsw.Connection, notes: int) -> bool:
-    """Whether the vault is so small that words need not be counted. Its notes are, as far as it takes: the highest id
-    would also tell of notes that are gone, and an answer must not depend on them."""
-    return int(db.execute("SELECT count(*) FROM (SELECT 1 FROM notes LIMIT ?)", (notes + 1,)).get) <= notes
-
-
-def _chosen_scored(
-    db: apsw.Connection,
-    found: dict[str, int],
-    limit: int,
-    ids: Sequence[int] | None,
-    counts: Counts,
-    most_scored: int,
+def _chosen(
+    db: apsw.Connection, found: dict[str, int], limit: int, ids: Sequence[int] | None, notes: int, most_scored: int
 ) -> list[Match]:
     """The best of very many notes: those that hold a rare word, scored by all words. Where none is rare and there are more
     than _MOST_NOTES, those that hold a word of each of some groups, into which the words are dealt by their rarity."""
@@ -159,66 +150,46 @@ def _chosen_scored(
         entries += found[term]
         rare.append(term)
     others = by_rarity[len(rare) :]
-    if others and _WORTH * entries < min(sum(found.values()), counts.notes(db), _MOST_NOTES):
+    if others and _WORTH * entries < min(sum(found.values()), notes, _MOST_NOTES):
         # A note with one of the others too is in the second list with a part of its score, if at all.
         any_rare, any_other = " OR ".join(rare), " OR ".join(others)
-        with_others = _all_scored(db, "note", f"({any_rare}) AND ({any_other})", limit, ids)
-        best = {match.note: match for match in _all_scored(db, "note", any_rare, limit, ids)}
-        best.update((match.note, match) for match in with_others)
+        with_others = _best(db, "note", f"({any_rare}) AND ({any_other})", limit, ids)
+        best = {match.note: match for match in _best(db, "note", any_rare, limit, ids) + with_others}
         return sorted(best.values(), key=lambda match: -match.score)[:limit]
-    if counts.notes(db) > _MOST_NOTES:
-        groups = 2 if counts.notes(db) <= _IN_PAIRS else 3
+    if notes > _MOST_NOTES:
+        groups = 2 if notes <= _IN_PAIRS else 3
         dealt = [by_rarity[k::groups] for k in range(min(groups, len(by_rarity)))]
-        each = " AND ".join(f"({' OR '.join(group)})" for group in dealt)
-        holders = _all_scored(db, "note", each, limit, ids)
+        holders = _best(db, "note", " AND ".join(f"({' OR '.join(group)})" for group in dealt), limit, ids)
         if len(holders) >= min(limit, _CHOSEN):
             return holders
-    return _all_scored(db, "note", " OR ".join(found), limit, ids)
+    return _best(db, "note", " OR ".join(found), limit, ids)
 
 
-def _all_scored(db: apsw.Connection, name: str, expression: str, limit: int, ids: Sequence[int] | None) -> list[Match]:
-    """`ORDER BY bm25()` with a limit keeps only the best rows; `ORDER BY rank` would sort all of them (limits.md C.2)."""
-    score = f"-bm25({LEGS[name]}, {TITLE_WEIGHT}, {BODY_WEIGHT})"
-    return _best(db, name, score, {"expression": expression, "limit": limit}, ids)
-
-
-def _scored_by_counts(
-    db: apsw.Connection, terms: Sequence[str], limit: int, ids: Sequence[int], counts: Counts
+def _best(
+    db: apsw.Connection,
+    name: str,
+    expression: str,
+    limit: int,
+    ids: Sequence[int] | None,
+    counts: str | None = None,
+    *,
+    sought: bool = False,
 ) -> list[Match]:
-    """With counts that are kept: to count the words anew takes longer than to score a few notes."""
-    values = {"expression": " OR ".join(terms), "limit": limit, "counts": counts.of_each(db, LEGS["note"], terms)}
-    return _best(db, "note", f"scored({LEGS['note']}, :counts)", values, ids)
-
-
-def _best(db: apsw.Connection, name: str, score: str, values: dict[str, Any], ids: Sequence[int] | None) -> list[Match]:
-    table = LEGS[name]
-    row = "(rowid >> 0)" if name == "note" else f"(rowid >> {SHIFT})"
-    if name == "note" and ids is not None and len(ids) <= _SOUGHT:
-        row = "rowid"  # as it stands, SQLite asks FTS5 for each of the ids by itself
-    narrowed = "" if ids is None else f"AND {row} IN (SELECT value FROM {IDS})"
-    placed = "rowid, 0" if name == "note" else f"rowid >> {SHIFT}, rowid"
-    sql = f"""SELECT {placed}, {score} AS score FROM {table}
+    """The best rows that match, scored by SQLite, or by counts that are kept; `sought` note by note.
+    `ORDER BY bm25()` with a limit keeps only the best rows; `ORDER BY rank` would sort all of them (limits.md C.2)."""
+    table = source = LEGS[name]
+    note, place = ("rowid", "0") if name == "note" else (f"({table}.rowid >> {SHIFT})", f"{table}.rowid")
+    score = f"-bm25({table}, {TITLE_WEIGHT}, {BODY_WEIGHT})" if counts is None else f"scored({table}, :counts)"
+    narrowed = ""
+    if sought:
+        source = f"{IDS} AS asked CROSS JOIN {table}"
+        narrowed = f"AND {place} >= (asked.value << {SHIFT}) AND {place} < ((asked.value + 1) << {SHIFT})"
+    elif ids is not None:  # by the bare rowid, SQLite asks FTS5 for each of the ids by itself
+        row = "(rowid >> 0)" if name == "note" and len(ids) > _SOUGHT else note
+        narrowed = f"AND {row} IN (SELECT value FROM {IDS})"
+    sql = f"""SELECT {note}, {place}, {score} AS score FROM {source}
               WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""
-    if ids is not None:
-        values["ids"] = bound(ids)
-    return list(map(Match._make, db.execute(sql, values)))
-
-
-def _blocks_sought(
-    db: apsw.Connection, terms: Sequence[str], limit: int, ids: Sequence[int], counts: Counts
-) -> list[Match]:
-    """The best blocks of notes, sought note by note: of frequent words in a very large vault a walk passes a thousand others
-    for each that is asked for."""
-    values = {
-        "expression": " OR ".join(terms),
-        "limit": limit,
-        "counts": counts.of_each(db, LEGS["block"], terms),
-        "ids": bound(sorted(ids)),
-    }
-    sql = f"""SELECT asked.value, block_text.rowid, scored(block_text, :counts) AS score
-              FROM {IDS} AS asked CROSS JOIN block_text
-              WHERE block_text MATCH :expression AND block_text.rowid >= (asked.value << {SHIFT})
-                    AND block_text.rowid < ((asked.value + 1) << {SHIFT}) ORDER BY score DESC LIMIT :limit"""
+    values = {"expression": expression, "limit": limit, "counts": counts, "ids": None if ids is None else bound(ids)}
     return list(map(Match._make, db.execute(sql, values)))
 
 
@@ -229,13 +200,9 @@ def _blocks_sought(
 # the rows that are asked for are scored; the scores are the same.
 
 
-def teach_bm25(db: apsw.Connection) -> None:
-    """Let a connection answer `scored(table, counts)`: the score of a row, given how many rows hold each term of the MATCH.
-    How many rows there are FTS5 has written down; to count them takes longer than all else in a large vault."""
-    db.register_fts5_function("scored", _scored)
-
-
-def _scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
+def scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
+    """`scored(table, counts)`: the score of a row, given how many rows hold each term of the MATCH. How many rows there are
+    FTS5 has written down; to count them takes longer than all else in a large vault."""
     told: tuple[list[float], float] | None = row.aux_data
     if told is None:  # the first row of a question
         rows, counts = row.row_count, json.loads(str(given[0]))
@@ -268,11 +235,12 @@ class Counts:
         return self._notes
 
     def of(self, db: apsw.Connection, table: str, term: str) -> int:
-        count = self._of.get((table, term))
-        if count is None:
+        if (table, term) not in self._of:
             count = int(db.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (term,)).get)
-            self._keep(table, term, count)
-        return count
+            if len(self._of) >= _MOST_TERMS:
+                self._of.clear()
+            self._of[table, term] = count
+        return self._of[table, term]
 
     def of_each(self, db: apsw.Connection, table: str, terms: Sequence[str]) -> str:
         """What `scored` is given for a MATCH of these terms."""
@@ -280,11 +248,5 @@ class Counts:
 
     def with_rows(self, db: apsw.Connection, table: str, term: str, ids: Sequence[int]) -> set[int]:
         """Count the rows that hold a term, and return those among `ids`."""
-        count, rows = _count_and_rows(db, table, term, ids)
-        self._keep(table, term, count)
+        self._of[table, term], rows = _count_and_rows(db, table, term, ids)
         return rows
-
-    def _keep(self, table: str, term: str, count: int) -> None:
-        if len(self._of) >= _MOST_TERMS:
-            self._of.clear()
-        self._of[(table, term)] = count
