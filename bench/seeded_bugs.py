@@ -125,7 +125,7 @@ FAULTS = (
         "index", "a text of the same length is taken for the same text",
         "simplemem.index.door",
         [("if size != self.size or mtime_ns != self.mtime_ns or ctime_ns != self.ctime_ns:", "if size != self.size:"),
-         ("return mtime_ns > long_ago or ctime_ns > long_ago", "return False")],
+         ("return max(mtime_ns, ctime_ns) > self.checked_ns - RACY_NS", "return False")],
     ),
     Fault(
         "index", "a bare link is not looked up again when a note of its name comes",

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from heapq import merge
+from itertools import groupby, zip_longest
+from operator import itemgetter
 from typing import Any
 
 import apsw
@@ -18,33 +21,28 @@ Difference = tuple[Row | None, Row | None]
 """A row of the first index and the one in its place in the second, None where one has none."""
 
 
+_COUNTS = {
+    "notes": "count(*) FROM notes",
+    "files": "count(*) FROM files",
+    "words": "coalesce(sum(words), 0) FROM notes",
+    "passages": "count(*) FROM passages",
+    "blocks": "count(*) FROM blocks",
+    "vectors": "count(*) FROM vectors",
+    "tags": "count(DISTINCT lower(tag)) FROM tags",
+    "links": "count(*) FROM links",
+    "unresolved_links": "count(*) FROM links WHERE path IS NULL",
+}
+
+
 def counts(db: apsw.Connection) -> dict[str, Any]:
-    """Numbers for `stats`."""
-
-    def count(sql: str) -> int:
-        return int(db.execute(sql).get)
-
+    """Numbers for `stats`; which notes are left out of recall, by reason, and which must not be rewritten."""
+    hidden = "SELECT hidden, count(*) FROM notes WHERE hidden IS NOT NULL GROUP BY 1 ORDER BY 1"
+    problems = db.execute("SELECT path, problem FROM notes WHERE problem IS NOT NULL ORDER BY path")
     return {
-        "notes": count("SELECT count(*) FROM notes"),
-        "files": count("SELECT count(*) FROM files"),
-        "words": count("SELECT coalesce(sum(words), 0) FROM notes"),
-        "passages": count("SELECT count(*) FROM passages"),
-        "blocks": count("SELECT count(*) FROM blocks"),
-        "vectors": count("SELECT count(*) FROM vectors"),
-        "tags": count("SELECT count(DISTINCT lower(tag)) FROM tags"),
-        "links": count("SELECT count(*) FROM links"),
-        "unresolved_links": count("SELECT count(*) FROM links WHERE path IS NULL"),
-        "hidden": hidden_notes(db),
-        "problems": [
-            {"path": path, "problem": problem}
-            for path, problem in db.execute("SELECT path, problem FROM notes WHERE problem IS NOT NULL ORDER BY path")
-        ],
+        **{name: int(db.execute(f"SELECT {count}").get) for name, count in _COUNTS.items()},
+        "hidden": dict(db.execute(hidden)),
+        "problems": [{"path": path, "problem": problem} for path, problem in problems],
     }
-
-
-def hidden_notes(db: apsw.Connection) -> dict[str, int]:
-    """How many notes are left out of recall, by reason."""
-    return dict(db.execute("SELECT hidden, count(*) FROM notes WHERE hidden IS NOT NULL GROUP BY 1 ORDER BY 1"))
 
 
 def tags(db: apsw.Connection) -> dict[str, int]:
@@ -55,30 +53,18 @@ def tags(db: apsw.Connection) -> dict[str, int]:
 
 
 def inspection(db: apsw.Connection) -> dict[str, dict[str, Any]]:
-    """Everything read from every note, by path: what links lead where, tags, aliases."""
+    """Everything that was read from every note, by path: what links lead where, tags, aliases."""
     notes: dict[str, dict[str, Any]] = {}
     for path, title, problem, hidden in db.execute("SELECT path, title, problem, hidden FROM notes ORDER BY path"):
-        notes[path] = {
-            "title": title,
-            "links": [],
-            "link_counts": {},
-            "self_links": 0,
-            "attachments": [],
-            "unresolved": [],
-            "ambiguous": {},
-            "backlinks": [],
-            "tags": [],
-            "legacy_tags": [],
-            "aliases": [],
-            "problem": problem,
-            "hidden": hidden,
-        }
-    tagged = "SELECT n.path, t.tag, t.source FROM tags t JOIN notes n ON n.id = t.note_id ORDER BY n.path, t.seq"
-    for path, tag, source in db.execute(tagged):
-        notes[path]["legacy_tags" if source == "legacy" else "tags"].append(tag)
-    called = "SELECT n.path, a.alias FROM aliases a JOIN notes n ON n.id = a.note_id ORDER BY n.path, a.seq"
-    for path, alias in db.execute(called):
-        notes[path]["aliases"].append(alias)
+        lists = ("links", "attachments", "unresolved", "backlinks", "tags", "legacy_tags", "aliases")
+        notes[path] = {"title": title, "problem": problem, "hidden": hidden, "self_links": 0}
+        notes[path] |= {"link_counts": {}, "ambiguous": {}, **{name: [] for name in lists}}
+    own = """SELECT note_id, seq, iif(source = 'legacy', 'legacy_tags', 'tags') AS kind, tag AS said FROM tags
+             UNION ALL SELECT note_id, seq, 'aliases', alias FROM aliases"""
+    for path, kind, said in db.execute(
+        f"SELECT path, kind, said FROM ({own}) JOIN notes n ON n.id = note_id ORDER BY seq"
+    ):
+        notes[path][kind].append(said)
     linked = """SELECT n.path, l.target, l.path, l.ambiguous FROM links l JOIN notes n ON n.id = l.note_id
                 ORDER BY n.path, l.seq"""
     for source, target, path, ambiguous in db.execute(linked):
@@ -159,20 +145,15 @@ def dump(db: apsw.Connection, *, vectors: bool = True) -> Iterator[Row]:
 
 def differences(ours: apsw.Connection, theirs: apsw.Connection, *, vectors: bool) -> Iterator[Difference]:
     """The rows, both in order of their places, that only one index has, or that say another thing at the same place."""
-    one, other = dump(ours, vectors=vectors), dump(theirs, vectors=vectors)
-    here, there = next(one, None), next(other, None)
-    while here is not None or there is not None:
-        if here == there:
-            here, there = next(one, None), next(other, None)
-        elif there is None or (here is not None and _place(here) < _place(there)):
-            yield here, None
-            here = next(one, None)
-        elif here is None or _place(there) < _place(here):
-            yield None, there
-            there = next(other, None)
-        else:
-            yield here, there
-            here, there = next(one, None), next(other, None)
+
+    def placed(side: int, db: apsw.Connection) -> Iterator[tuple[tuple[int, str, str], int, Row]]:
+        return ((_place(row), side, row) for row in dump(db, vectors=vectors))
+
+    for _, rows in groupby(merge(placed(0, ours), placed(1, theirs), key=itemgetter(0)), key=itemgetter(0)):
+        sides: tuple[list[Row], list[Row]] = [], []
+        for _, side, row in rows:
+            sides[side].append(row)
+        yield from ((here, there) for here, there in zip_longest(*sides) if here != there)
 
 
 def _place(row: Row) -> tuple[int, str, str]:

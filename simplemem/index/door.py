@@ -1,14 +1,12 @@
-"""The door to the index: all that store and search ask of it, in values. No SQL and no engine's syntax crosses it.
-
-Who offers `Index` answers each call from one state of its notes. Ids of notes and places mean nothing to who asks, and are
-good until the next change. The sidecar is the one implementation; notes come in through `sync.Sync`.
+"""The door to the index: the values in which store and search ask, which `sidecar.Sidecar` answers. No SQL and no engine's
+syntax crosses it. Ids of notes and places mean nothing to who asks, and are good until the next change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from simplemem.note.names import is_copy_reason
 
@@ -58,8 +56,7 @@ class Known(NamedTuple):
         """Whether the file must be read again: another size or time, or a time too near to the last reading."""
         if size != self.size or mtime_ns != self.mtime_ns or ctime_ns != self.ctime_ns:
             return True
-        long_ago = self.checked_ns - RACY_NS
-        return mtime_ns > long_ago or ctime_ns > long_ago
+        return max(mtime_ns, ctime_ns) > self.checked_ns - RACY_NS
 
 
 class Row(NamedTuple):
@@ -123,8 +120,7 @@ class StoredLink(NamedTuple):
     ambiguous: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(NamedTuple):
     """What is shown of a note that is read: its tags with their sources, and the links in it."""
 
     row: Row
@@ -260,8 +256,7 @@ class Shown:
     beside: Sequence[Beside] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NotePage:
+class NotePage(NamedTuple):
     """A page of the notes that pass a filter, with their tags, and how many there are in all."""
 
     rows: Sequence[Row]
@@ -315,83 +310,3 @@ class Estimate:
     texts: int
     tokens: int
     kept: int
-
-
-class Index(Protocol):
-    """What is asked of the index. A search is three calls, however many hits: `vocabulary`, `ask`, `shown`."""
-
-    def vocabulary(self, asked: Sequence[Sequence[AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]:
-        """How many notes hold something of each of some groups of words, counted to `most`; and how far the index is."""
-
-    def ask(self, question: Question) -> Matches:
-        """The notes that the words or the vector of a question lead to."""
-
-    def shown(
-        self,
-        some: Mapping[NoteId, PlaceId],
-        question: Question,
-        *,
-        blocks: bool = False,
-        beside: Sequence[NoteId] = (),
-        among: Collection[NoteId] = (),
-    ) -> Mapping[NoteId, Shown]:
-        """What is shown of notes, each with the place in it that was found, 0 where none was. With `blocks` also those that
-        have a word of the question. Of the notes that stand `beside` some of them, those `among` others are shown as well.
-        Notes that are gone are absent."""
-
-    def holding(self, groups: Sequence[AnyOf], some: Sequence[NoteId]) -> Sequence[tuple[int, set[NoteId]]]:
-        """For each group of words how many notes hold one of them, and which of `some` do."""
-
-    def page(self, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
-        """Notes that pass a filter, behind so many others."""
-
-    def known(self, paths: Iterable[str] | None = None) -> dict[str, Known]:
-        """What is known of those of these notes that are there, without reading them; of every note without paths."""
-
-    def outline(self, path: str) -> Outline | None:
-        """What is shown of a note that is read; None when there is no such note."""
-
-    def since(self, mark: Mark | None) -> Changes:
-        """What was put since a mark, by any process; everything without one."""
-
-    def called(self, key: str) -> Called:
-        """Notes by a name, a path, a title or an alias, as names are compared."""
-
-    def near_names(self, prefix: str, limit: int) -> list[str]:
-        """Paths of visible notes whose path or name begins so."""
-
-    def files(self) -> set[str]:
-        """Every file that a link can mean."""
-
-    def files_named(self, key: str) -> Sequence[str]:
-        """The files of a name, as links compare them."""
-
-    def links(self, to: str | None = None) -> list[StoredLink]:
-        """The links of other notes that mean this file; without it every link there is."""
-
-    def sources_that_could_mean(self, files: Iterable[str]) -> list[str]:
-        """The notes with a link that is looked up by the name of one of these files."""
-
-    def conflict_copies(self) -> list[tuple[str, str]]:
-        """Every conflict copy of a note that is there, with that note."""
-
-    def standing(self) -> Standing:
-        """How far the index is."""
-
-    def embedded(self, embedder: str, remote: bool) -> Embedded:
-        """How far an embedder is."""
-
-    def estimate(self, embedder: str, remote: bool, *, anew: bool = False, known: MadeBefore | None = None) -> Estimate:
-        """What waits for an embedder. `anew` counts as if no note had its vectors yet."""
-
-    def vectors_of(self, note_id: NoteId) -> list[bytes]:
-        """The vectors of a note's passages."""
-
-    def counts(self) -> dict[str, Any]:
-        """Numbers for `stats`."""
-
-    def tag_counts(self) -> dict[str, int]:
-        """Every tag of visible notes with how many notes have it, most used first."""
-
-    def inspection(self) -> dict[str, dict[str, Any]]:
-        """Everything that was read from every note, by path: what links lead where, tags, aliases."""

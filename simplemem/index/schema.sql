@@ -18,27 +18,13 @@ CREATE INDEX files_by_original ON files (copy_of) WHERE copy_of IS NOT NULL;
 -- of the note, 2 when the embedder refused some of its text; `embedded_next` is the same of the generation being made.
 CREATE TABLE notes (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    path TEXT NOT NULL UNIQUE,
-    path_key TEXT NOT NULL,
-    name_key TEXT NOT NULL,
-    title_key TEXT NOT NULL,
+    path TEXT NOT NULL UNIQUE, path_key TEXT NOT NULL, name_key TEXT NOT NULL, title_key TEXT NOT NULL,
     sha256 TEXT NOT NULL,
-    size INTEGER NOT NULL,
-    mtime_ns INTEGER NOT NULL,
-    ctime_ns INTEGER NOT NULL,
-    checked_ns INTEGER NOT NULL,
-    title TEXT NOT NULL,
-    description TEXT NOT NULL,
-    type TEXT NOT NULL,
-    type_key TEXT NOT NULL,
-    created TEXT NOT NULL,
-    modified TEXT NOT NULL,
-    words INTEGER NOT NULL,
-    hidden TEXT,
-    problem TEXT,
-    private TEXT,
-    embedded INTEGER NOT NULL,
-    embedded_next INTEGER NOT NULL DEFAULT 0,
+    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL, checked_ns INTEGER NOT NULL,
+    title TEXT NOT NULL, description TEXT NOT NULL, type TEXT NOT NULL, type_key TEXT NOT NULL,
+    created TEXT NOT NULL, modified TEXT NOT NULL, words INTEGER NOT NULL,
+    hidden TEXT, problem TEXT, private TEXT,
+    embedded INTEGER NOT NULL, embedded_next INTEGER NOT NULL,
     rev INTEGER NOT NULL
 );
 CREATE INDEX notes_by_path_key ON notes (path_key);
@@ -73,21 +59,11 @@ CREATE TABLE properties (
 -- `author` who made it: 'human', or the name of a program, compared without case.
 CREATE TABLE changes (
     seq INTEGER PRIMARY KEY,
-    version INTEGER NOT NULL,
-    step INTEGER NOT NULL,
-    path TEXT NOT NULL,
-    new_path TEXT,
-    at TEXT NOT NULL,
-    op TEXT NOT NULL,
-    who TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    before TEXT,
-    after TEXT,
-    trash TEXT,
-    kind TEXT NOT NULL,
-    lineage INTEGER NOT NULL,
-    author TEXT NOT NULL
+    version INTEGER NOT NULL, step INTEGER NOT NULL,
+    path TEXT NOT NULL, new_path TEXT,
+    at TEXT NOT NULL, op TEXT NOT NULL, who TEXT NOT NULL, tool TEXT NOT NULL, reason TEXT NOT NULL,
+    before TEXT, after TEXT, trash TEXT,
+    kind TEXT NOT NULL, lineage INTEGER NOT NULL, author TEXT NOT NULL
 );
 CREATE INDEX changes_by_version ON changes (version);
 CREATE INDEX changes_by_path ON changes (path);
@@ -102,17 +78,9 @@ CREATE UNIQUE INDEX lineages_by_path ON lineages (path) WHERE holds;
 -- Links as they stand and what they mean now. `key` is what they are looked up by, so that a file that comes, goes or
 -- moves touches only the links that could mean it.
 CREATE TABLE links (
-    note_id INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
-    form TEXT NOT NULL,
-    target TEXT NOT NULL,
-    subpath TEXT NOT NULL,
-    display TEXT NOT NULL,
-    line INTEGER NOT NULL,
-    key TEXT NOT NULL,
-    path TEXT,
-    via TEXT NOT NULL,
-    ambiguous TEXT NOT NULL,
+    note_id INTEGER NOT NULL, seq INTEGER NOT NULL,
+    form TEXT NOT NULL, target TEXT NOT NULL, subpath TEXT NOT NULL, display TEXT NOT NULL, line INTEGER NOT NULL,
+    key TEXT NOT NULL, path TEXT, via TEXT NOT NULL, ambiguous TEXT NOT NULL,
     PRIMARY KEY (note_id, seq)
 ) WITHOUT ROWID;
 CREATE INDEX links_by_key ON links (key);

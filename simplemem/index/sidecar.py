@@ -1,7 +1,7 @@
-"""The sidecar: what store and search ask of the index (door.Index), and what becomes of it when it is damaged.
+"""The sidecar: all that store and search ask of the index, each question answered from one state of its notes.
 
-It is disposable, so whoever asks never sees that: a file that was replaced or turns out to be damaged is made anew and
-the question asked again.
+It is disposable, and whoever asks never sees that: a file that was replaced or turns out to be damaged is made anew and
+the question asked again. A search is three questions, however many hits: `vocabulary`, `ask`, `shown`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import apsw
 from simplemem.errors import Unavailable
 from simplemem.index import audit, door, file, filters, legs, links, nearest, notes, vectors
 from simplemem.index.database import Database, open_database, state_of
-from simplemem.index.door import Index, Matches, Narrow, NoteId, Question, Standing
+from simplemem.index.door import Matches, Narrow, NoteId, Question, Standing
 from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import Counts
 from simplemem.index.nearest import VectorsInMemory
@@ -42,7 +42,7 @@ def _asks(question: Callable[Concatenate[apsw.Connection, P], T]) -> Callable[Co
     return asked
 
 
-class Sidecar(Index):
+class Sidecar:
     """One vault's sidecar. Thread-safe: every thread has its own connection. `lock` is the vault's; `begin_anew` is called
     when another file lies where the index was, which may be empty."""
 
@@ -143,9 +143,12 @@ class Sidecar(Index):
     # -- a search
 
     def vocabulary(self, asked: Sequence[Sequence[door.AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]:
+        """How many notes hold something of each of some groups of words, counted to `most`; and how far the index is."""
         return self._read(lambda db: (legs.vocabulary(db, asked, most) if asked else (), self._kept(db).standing))
 
     def ask(self, question: Question) -> Matches:
+        """The notes that the words or the vector of a question lead to."""
+
         def read(db: apsw.Connection) -> Matches:
             ids = None if question.narrow.is_open() else self._kept(db).ids(db, question.narrow)
             found, blocks, pairs = legs.legs(db, question, ids, self._counts_of(db))
@@ -188,6 +191,10 @@ class Sidecar(Index):
         beside: Sequence[NoteId] = (),
         among: Collection[NoteId] = (),
     ) -> Mapping[NoteId, door.Shown]:
+        """What is shown of notes, each with the place in it that was found, 0 where none was. With `blocks` also those that
+        have a word of the question. Of the notes that stand `beside` some of them, those `among` others are shown as well.
+        Notes that are gone are absent."""
+
         def read(db: apsw.Connection) -> Mapping[NoteId, door.Shown]:
             vector, counts = self._vector(db, question), self._counts_of(db)
             return filters.shown(db, some, question, vector, counts, blocks=blocks, beside=beside, among=among)
@@ -228,9 +235,12 @@ class Sidecar(Index):
     links = _asks(links.stored)
 
     def standing(self) -> Standing:
+        """How far the index is."""
         return self._read(lambda db: self._kept(db).standing)
 
     def since(self, mark: door.Mark | None) -> door.Changes:
+        """What was put since a mark, by any process; everything without one."""
+
         def read(db: apsw.Connection) -> door.Changes:
             now = door.Mark(self.database.generation, notes.newest_rev(db))
             if now == mark:

@@ -29,7 +29,7 @@ _SQL = re.compile(
     r"\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|FROM|WHERE|ORDER BY|MATCH|JOIN|VALUES|EXISTS)\b"
 )
 OURS = {
-    "index/audit.py": "leg name note rest shift",
+    "index/audit.py": "count leg name note own rest shift",
     "index/changes.py": "condition order table",
     "index/file.py": "name setting",
     "index/filters.py": "columns k name part table where",
