@@ -140,7 +140,7 @@ class VectorsInMemory:
     def __init__(self, most_held: int = MOST_HELD) -> None:
         self._most_held = most_held
         self._lock = threading.Lock()
-        self._seen = (-1, -1)  # the index's generation and its newest rev
+        self._seen: tuple[object, int] = (None, -1)  # whose they are, and the newest rev
         self._passages = _Rows(())
         self._blocks: _Rows | None = None  # whoever asks once is read those it needs
         self._asked = False
@@ -148,15 +148,16 @@ class VectorsInMemory:
     def nearest(
         self,
         db: apsw.Connection,
-        generation: int,
+        whose: object,
         query: bytes,
         ids: Sequence[int] | None,
         limit: int,
         also: Collection[int],
     ) -> dict[int, Nearness]:
-        """The notes with the nearest passages, among `ids` when given; and the notes in `also`, near or not."""
+        """The notes with the nearest passages, among `ids` when given; and the notes in `also`, near or not. `whose` says of
+        which embedder and index the vectors are: those of another are let go."""
         with self._lock:
-            self._follow(db, generation)
+            self._follow(db, whose)
             while True:
                 passages = self._passages.best(query, ids, limit)
                 passages |= self._passages.best(query, also)
@@ -169,15 +170,15 @@ class VectorsInMemory:
             blocks = (self._blocks or _Rows(stored(db, wanted, blocks=True))).best(query, wanted)
         return {note: Nearness(passages[note], max(passages[note], blocks.get(note, 0.0))) for note in wanted}
 
-    def _follow(self, db: apsw.Connection, generation: int) -> None:
-        seen, many_left = (generation, notes.newest_rev(db)), _LEFT + len(self._passages.owners) // 4
-        if seen != self._seen and generation == self._seen[0] and self._passages.left < many_left:
-            changed = [row[0] for row in db.execute("SELECT id FROM notes WHERE rev > ?", (self._seen[1],))]
+    def _follow(self, db: apsw.Connection, whose: object) -> None:
+        seen, (before, rev) = (whose, notes.newest_rev(db)), self._seen
+        if whose != before or self._passages.left > _LEFT + len(self._passages.owners) // 4:
+            self._passages, self._blocks, self._asked = _Rows(stored(db, None)), None, self._asked and whose == before
+        elif seen != self._seen:
+            changed = [row[0] for row in db.execute("SELECT id FROM notes WHERE rev > ?", (rev,))]
             for rows in filter(None, (self._passages, self._blocks)):
                 rows.forget(changed)
                 rows.add(stored(db, changed, blocks=rows is self._blocks))
-        elif seen != self._seen:
-            self._passages, self._blocks = _Rows(stored(db, None)), None
         if self._asked and self._blocks is None and len(self._passages.vectors) <= self._most_held:
             self._blocks = _Rows(stored(db, None, blocks=True))
         self._seen, self._asked = seen, True

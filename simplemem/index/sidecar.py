@@ -56,9 +56,8 @@ class Sidecar:
         self._begin_anew = begin_anew
         self.database: Database = open_database(path, lock)
         self.taken_up = self.generation  # that of the file as it was when it was last asked
-        self._vectors: tuple[object, VectorsInMemory] | None = None  # and whose they are
+        self._vectors = VectorsInMemory()
         self._counts = Counts((-1, -1))
-        self._guard = threading.Lock()
         self._local = threading.local()
 
     @property
@@ -148,20 +147,18 @@ class Sidecar:
 
     def ask(self, question: Question) -> Matches:
         """The notes that the words or the vector of a question lead to."""
+        return self._read(lambda db: self._answer(db, question))
 
-        def read(db: apsw.Connection) -> Matches:
-            ids = None if question.narrow.is_open() else self._kept(db).ids(db, question.narrow)
-            found, blocks, pairs = legs.legs(db, question, ids, self._counts_of(db))
-            vector, near = self._vector(db, question), None
-            if vector is not None:
-                also = {match.note for match in found}
-                held, generation = self._vectors_for(db, vector), self.database.generation
-                near = held.nearest(db, generation, vector, ids, question.nearest, also)
-            every = {match.note for match in found}.union(near or ())
-            passed = None if ids is None else len(ids)
-            return Matches(found, blocks, pairs, near, notes.paths_of(db, every), passed, vector)
-
-        return self._read(read)
+    def _answer(self, db: apsw.Connection, question: Question) -> Matches:
+        ids = None if question.narrow.is_open() else self._kept(db).ids(db, question.narrow)
+        found, blocks, pairs = legs.legs(db, question, ids, self._counts_of(db))
+        by_words = {match.note for match in found}
+        vector, near = self._vector(db, question), None
+        if vector is not None:
+            whose = self.database.generation, in_use(db), len(vector)
+            near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words)
+        paths = notes.paths_of(db, by_words.union(near or ()))
+        return Matches(found, blocks, pairs, near, paths, None if ids is None else len(ids), vector)
 
     def _vector(self, db: apsw.Connection, question: Question) -> bytes | None:
         """The vector of a question, if it can be compared with those in use: another embedder's never are."""
@@ -172,15 +169,6 @@ class Sidecar:
         if vector is None or found is None or found.dimension not in (0, len(vector)):
             return None
         return vector if getattr(vector, "embedder", found.embedder) == found.embedder else None
-
-    def _vectors_for(self, db: apsw.Connection, vector: bytes) -> VectorsInMemory:
-        """The vectors in memory; those of another embedder are let go."""
-        found = in_use(db)
-        wanted = found.embedder if found is not None else "", len(vector)
-        with self._guard:
-            if self._vectors is None or self._vectors[0] != wanted:
-                self._vectors = wanted, VectorsInMemory()
-            return self._vectors[1]
 
     def shown(
         self,
