@@ -6,7 +6,8 @@ machine: the note is read again right before its text is sent, whatever the inde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
@@ -36,53 +37,6 @@ def adopt(database: Database, embedder: Embedder) -> None:
             vectors.begin(db, embedder.name, remote=embedder.remote)
 
 
-def fill(
-    vault: Vault,
-    database: Database,
-    embedder: Embedder,
-    progress: Progress | None = None,
-    stopped: Callable[[], bool] = lambda: False,
-    ready: Waiting | None = None,
-    *,
-    private: Sequence[str] = (),
-) -> int:
-    """Embed what is missing and return how many notes got their vectors; put the generation in use when it is complete.
-
-    `ready` holds texts that need no reading, `private` are the rules by which notes are kept private. An embedder that
-    fails ends it with `Unavailable`; what was made until then is kept.
-    """
-    adopt(database, embedder)
-    work = _Fill(vault, database, embedder, stopped, None if embedder.remote else ready, private)
-    passed: set[int] = set()
-    done, total = 0, -1
-    while not stopped():
-        with database.reading() as db:
-            found = vectors.generation_of(db, embedder.name)
-            if found is None:
-                return done
-            total = notes.waiting(db, found) if total < 0 else total
-            waiting = vectors.missing(db, _NOTES_AT_ONCE + len(passed), shelf_of(found))
-        waiting = [row for row in waiting if row[0] not in passed][:_NOTES_AT_ONCE]
-        if not waiting:
-            if not found.in_use:
-                with database.writing() as db:
-                    vectors.switch_if_complete(db, embedder.name, work.unreadable)
-                database.checkpoint()
-            return done
-        for batch in work.batches(waiting, found):
-            stored = work.embed(batch)
-            if stored is None:
-                return done
-            done += stored
-            passed |= {note.id for note in batch}
-            database.checkpoint(WAL_LIMIT_AMID_MUCH)
-            if progress is not None:
-                progress("vectors", min(len(passed), total), max(total, len(passed)))
-            if stopped():
-                return done
-    return done
-
-
 class _ToEmbed(NamedTuple):
     """What of a note is to be embedded, and the hash the note had. Without a hash it could not be read just now."""
 
@@ -91,58 +45,76 @@ class _ToEmbed(NamedTuple):
     rows: list[tuple[int, str]]
 
 
-class _Fill:
-    """Reads the texts of the notes that wait, and asks for their vectors."""
+@dataclass(slots=True)
+class Filling:
+    """Embeds what is missing. `ready` holds texts that need no reading, `private` are the rules by which notes are kept
+    private. An embedder that fails ends it with `Unavailable`; what was made until then is kept."""
 
-    def __init__(
-        self,
-        vault: Vault,
-        database: Database,
-        embedder: Embedder,
-        stopped: Callable[[], bool],
-        ready: Waiting | None,
-        private: Sequence[str],
-    ) -> None:
-        self._vault, self._database, self._embedder, self._stopped = vault, database, embedder, stopped
-        self._ready, self._private = ready, private
-        self._took_any = False  # whether the embedder has taken a text yet
-        self.unreadable: set[int] = set()  # just now; one such note does not hold up all others
+    vault: Vault
+    database: Database
+    embedder: Embedder
+    progress: Progress | None = None
+    stopped: Callable[[], bool] = lambda: False
+    ready: Waiting | None = None
+    private: Sequence[str] = ()
+    _took_any: bool = False  # whether the embedder has taken a text yet
+    _unreadable: set[int] = field(default_factory=set)  # just now; one such note does not hold up all others
 
-    def batches(self, waiting: Sequence[tuple[int, str]], generation: Generation) -> Iterator[list[_ToEmbed]]:
-        """As many notes at once as the embedder takes texts, one at least."""
-        batch: list[_ToEmbed] = []
-        for note_id, path in waiting:
-            batch.append(self._texts(note_id, path, generation))
-            if sum(len(note.rows) for note in batch) >= self._embedder.batch:
-                yield batch
-                batch = []
-        if batch:
-            yield batch
+    def run(self) -> int:
+        """Returns how many notes got their vectors, and puts the generation in use when it is complete."""
+        adopt(self.database, self.embedder)
+        passed: set[int] = set()
+        done, total = 0, -1
+        while not self.stopped():
+            with self.database.reading() as db:
+                found = vectors.generation_of(db, self.embedder.name)
+                if found is None:
+                    break
+                total = notes.waiting(db, found) if total < 0 else total
+                waiting = vectors.missing(db, _NOTES_AT_ONCE + len(passed) - done, shelf_of(found))
+            batch: list[_ToEmbed] = []
+            for note_id, path in waiting:  # as many notes at once as the embedder takes texts, one at least
+                if note_id not in passed and sum(len(note.rows) for note in batch) < self.embedder.batch:
+                    batch.append(self._texts(note_id, path, found))
+            if not batch:
+                if not found.in_use:
+                    with self.database.writing() as db:
+                        vectors.switch_if_complete(db, self.embedder.name, self._unreadable)
+                    self.database.checkpoint()
+                break
+            if (stored := self._embed(batch)) is None:
+                break
+            done += stored
+            passed |= {note.id for note in batch}
+            self.database.checkpoint(WAL_LIMIT_AMID_MUCH)
+            if self.progress is not None:
+                self.progress("vectors", min(len(passed), total), max(total, len(passed)))
+        return done
 
     def _texts(self, note_id: int, path: str, generation: Generation) -> _ToEmbed:
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             wanted = vectors.hashes_of(db, note_id, without=shelf_of(generation))
-        kept = self._ready.take(note_id) if self._ready is not None else None
+        kept = self.ready.take(note_id) if self.ready is not None and not self.embedder.remote else None
         if kept is not None and {place: text_hash(words) for place, words in kept[1]} == wanted:
             return _ToEmbed(note_id, *kept)  # else another process has changed it since
         try:
-            file = self._vault.read(path)
+            file = self.vault.read(path)
         except (SimplememError, OSError):
-            self.unreadable.add(note_id)
+            self._unreadable.add(note_id)
             return _ToEmbed(note_id, "", [])
         note = read_note(file.data)
-        if self._embedder.remote and private_reason(path, note, self._private) is not None:
+        if self.embedder.remote and private_reason(path, note, self.private) is not None:
             return _ToEmbed(note_id, file.sha256, [])
-        every = units(note_id, understood(path, note, stat_of(file.entry)).facts)
+        every = units(note_id, understood(path, note, stat_of(file.entry)))
         rows = [(place, words) for place, _, words in every if words and wanted.get(place) == text_hash(words)]
         return _ToEmbed(note_id, file.sha256, rows)
 
-    def embed(self, batch: Sequence[_ToEmbed]) -> int | None:
+    def _embed(self, batch: Sequence[_ToEmbed]) -> int | None:
         """Embed some notes in one batch; a text that is both a passage and a block only once. A note that has changed
         meanwhile is left for later. None when another process makes vectors of another embedder now."""
-        name = self._embedder.name
+        name = self.embedder.name
         made, refused = self._asked(list(dict.fromkeys(words for note in batch for _, words in note.rows)))
-        with self._database.writing() as db:
+        with self.database.writing() as db:
             found = vectors.generation_of(db, name)
             if found is None:
                 return None
@@ -168,18 +140,17 @@ class _Fill:
         halves are asked until the text is found that it refuses."""
         if not texts:
             return {}, {}
-        given = texts if self._embedder.reads_sentences else [without_stop_words(words) for words in texts]
+        given = texts if self.embedder.reads_sentences else [without_stop_words(words) for words in texts]
         try:
-            made = dict(zip(texts, self._embedder.documents(given, stopped=self._stopped), strict=True))
+            made = dict(zip(texts, self.embedder.documents(given, stopped=self.stopped), strict=True))
+            self._took_any = True
+            return made, {}
         except Refused as error:
             if not self._took_any:  # does it refuse this text, or every text?
-                self._embedder.documents(["memory"], stopped=self._stopped)
+                self.embedder.documents(["memory"], stopped=self.stopped)
                 self._took_any = True
             if len(texts) == 1:
                 return {}, {texts[0]: error.message}
-        else:
-            self._took_any = True
-            return made, {}
         half = len(texts) // 2
         (first, refused), (second, refused_too) = self._asked(texts[:half]), self._asked(texts[half:])
         return first | second, refused | refused_too

@@ -78,14 +78,14 @@ def put(
     """Write the note's own row, and keep what belongs to it (not its links and text) in `rows`. `note_id` is
     the note that the index has at the path, None for none. Returns the note's id, which it keeps for life. `hidden` says
     why it is left out of recall, and no vector is wanted of it; `private` why its text stays here."""
-    path, note, stat, facts = read
-    new, head, title_key = note_id is None, facts.head, compare_key(facts.head.title)
+    path, note, stat, head, *_ = read
+    new, title_key = note_id is None, compare_key(head.title)
     if rows.rev is None:
         rows.rev = next_rev(db)
     values = (
         note.sha256, *stat, time.time_ns(), head.title, head.description, head.type, compare_key(head.type or "memory"),
-        head.created, head.modified, facts.words, hidden, note.problem, private, hidden is not None, hidden is not None,
-        rows.rev,
+        head.created, head.modified, len(note.content.split()), hidden, note.problem, private,
+        hidden is not None, hidden is not None, rows.rev,
     )  # fmt: skip
     if note_id is None:
         db.execute(_INSERT, (*values, title_key, path, *_name_keys(path))).fetchall()

@@ -212,7 +212,7 @@ class Reconciling:
             assert known is not None
             notes.refresh(db, known.id, read)
         elif known is not None and known.sha256 == read.note.sha256 and not self._sync.is_judged_otherwise(known):
-            notes.refresh(db, known.id, read.stat, read.facts.head.modified)
+            notes.refresh(db, known.id, read.stat, read.head.modified)
         else:
             origin = self._origin(db, read.note.sha256) if known is None else None
             if origin is not None:

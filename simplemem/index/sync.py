@@ -167,7 +167,7 @@ class Sync:
         private = private_reason(read.path, read.note, self.private)
         note_id = notes.put(db, None if known is None else known.id, read, hidden, private, rows)
         if hidden is None:
-            missing = text.put(db, note_id, read.path, read.facts, rows, new=new, private=private is not None)
+            missing = text.put(db, note_id, read, rows, new=new, private=private is not None)
             if self.waiting is not None:
                 self.waiting.keep(note_id, read.note.sha256, missing)
         else:

@@ -1,7 +1,6 @@
 """What the index takes in of a note's text: its facts, made in one place, and their rows, whole and block by block.
 
-Both the first indexing and every later one go through `facts_of`, so that an index after any sequence of changes equals
-one built afresh. Vectors whose text is unchanged stay; those that are missing are made elsewhere.
+First indexing and every later one go through `understood`, so that an index after any changes equals one built afresh.
 """
 
 from __future__ import annotations
@@ -46,29 +45,21 @@ class Head(NamedTuple):
     modified: str
 
 
-class Facts(NamedTuple):
-    """One note as rows."""
-
-    head: Head
-    words: int
-    summary: str  # what is searched with the whole note but stands in no passage: description and aliases
-    passages: tuple[Unit, ...]
-    blocks: tuple[Unit, ...]
-    language: str  # of its stems; "" for English and what cannot be told
-
-
 class Understood(NamedTuple):
     """A note file that was read and understood, ready to be put."""
 
     path: str
     note: Note
     stat: Stat
-    facts: Facts
+    head: Head
+    passages: tuple[Unit, ...]
+    blocks: tuple[Unit, ...]
+    language: str  # of its stems; "" for English and what cannot be told
 
 
 def understood(path: str, note: Note, stat: Stat) -> Understood:
     """The facts of the note at `path`. A header that cannot be read is part of the text (DESIGN §1.2)."""
-    head, text, content = head_of(path, note, stat.mtime_ns), note.text, note.content
+    head, text = head_of(path, note, stat.mtime_ns), note.text
     paths = heading_paths(note.body)
     passages = tuple(
         Unit(start, end, line, "passage", headings, text[start:end])
@@ -81,9 +72,8 @@ def understood(path: str, note: Note, stat: Stat) -> Understood:
     if note.header.style == "broken" and note.header.body_start:
         header = Unit(0, note.header.body_start, 1, "header", (), text[: note.header.body_start])
         passages, blocks = (header, *passages), (header, *blocks)
-    summary = "\n".join([head.description, *note.aliases]).strip()
-    language = language_of(f"{head.title}\n{content}", note.string("lang") or note.string("language"))
-    return Understood(path, note, stat, Facts(head, len(content.split()), summary, passages, blocks, language))
+    language = language_of(f"{head.title}\n{note.content}", note.string("lang") or note.string("language"))
+    return Understood(path, note, stat, head, passages[: BLOCK - 1], blocks[: BLOCK - 1], language)
 
 
 def head_of(path: str, note: Note, mtime_ns: int) -> Head:
@@ -119,22 +109,18 @@ def instant(text: str | None) -> str | None:
     return found.isoformat(timespec="seconds") if found.year >= 1000 else None
 
 
-def units(note_id: int, facts: Facts) -> list[tuple[int, Unit, str]]:
+def units(note_id: int, read: Understood) -> list[tuple[int, Unit, str]]:
     """Every passage and block of a note under its id, in the order they are stored, with the text its vector is made of:
     where it stands (its own heading, else the title), then its words. It is empty for headings, and for blocks that are a
     whole passage (they would say it twice; docs/search.md)."""
-    first, found = note_id << SHIFT, []
-    whole = {(passage.start, passage.stop) for passage in facts.passages}
-    for k, unit in enumerate(facts.passages[: BLOCK - 1]):
-        found.append((first | k, unit, _to_embed(unit, facts)))
-    for k, unit in enumerate(facts.blocks[: BLOCK - 1]):
-        says_more = unit.kind != "heading" and (unit.start, unit.stop) not in whole
-        found.append((first | BLOCK | k, unit, _to_embed(unit, facts) if says_more else ""))
-    return found
-
-
-def _to_embed(unit: Unit, facts: Facts) -> str:
-    return (unit.headings[-1] if unit.headings else facts.head.title) + "\n" + unit.text
+    first, whole = note_id << SHIFT, {(passage.start, passage.stop) for passage in read.passages}
+    placed = [(first | k, unit, True) for k, unit in enumerate(read.passages)]
+    for k, unit in enumerate(read.blocks):
+        placed.append((first | BLOCK | k, unit, unit.kind != "heading" and (unit.start, unit.stop) not in whole))
+    return [
+        (place, unit, (unit.headings[-1] if unit.headings else read.head.title) + "\n" + unit.text if wanted else "")
+        for place, unit, wanted in placed
+    ]
 
 
 # -- rows
@@ -150,7 +136,7 @@ _PAGES_AT_ONCE = 1000
 
 
 def put(
-    db: apsw.Connection, note_id: int, path: str, facts: Facts, rows: Rows, *, new: bool, private: bool = False
+    db: apsw.Connection, note_id: int, read: Understood, rows: Rows, *, new: bool, private: bool = False
 ) -> list[tuple[int, str]]:
     """Keep a note's text rows in `rows`. Vectors whose text is unchanged stay; returns the places that need one, with
     their text. A generation of a remote embedder keeps nothing of a private note and asks for nothing."""
@@ -162,21 +148,21 @@ def put(
             sql = f"SELECT hash, vector FROM {shelf.table} WHERE id >= ? AND id < ?"
             kept[shelf] = dict(db.execute(sql, span(note_id)))
         remove(db, note_id)
-    name, title = base_name(path), facts.head.title
-    title = _as_indexed(title if title == name else f"{title}\n{name}", facts.language)
-    whole = "\n".join([*filter(None, [facts.summary]), *(unit.text for unit in facts.blocks)])
+    name, title, language = base_name(read.path), read.head.title, read.language
+    title = _as_indexed(title if title == name else f"{title}\n{name}", language)
+    summary = "\n".join([read.head.description, *read.note.aliases]).strip()  # what stands in no passage
+    whole = "\n".join([*filter(None, [summary]), *(unit.text for unit in read.blocks)])
     names = may_hold_names(whole)
-    in_index = _as_indexed(whole, facts.language, names=names) + MARKS.get(facts.language, "")
-    rows.add(_PUT_NOTE_TEXT, [(note_id, title, in_index)])
-    every = units(note_id, facts)
+    rows.add(_PUT_NOTE_TEXT, [(note_id, title, _as_indexed(whole, language, names=names) + MARKS.get(language, ""))])
+    every = units(note_id, read)
     texts = [(place, text, text_hash(text)) for place, _, text in every if text]
     hashes = {place: hash_ for place, _, hash_ in texts}
     above = {headings: _as_json(headings) for headings in dict.fromkeys([unit.headings for _, unit, _ in every])}
     placed = [(place, u.start, u.stop, u.line, above[u.headings], hashes.get(place)) for place, u, _ in every]
-    count = min(len(facts.passages), BLOCK - 1)
+    count = len(read.passages)
     rows.add(_PUT_PASSAGE, placed[:count])
     rows.add(_PUT_BLOCK, [(*row, unit.kind) for row, (_, unit, _) in zip(placed[count:], every[count:], strict=True)])
-    in_blocks = [(place, title, _as_indexed(u.text, facts.language, names=names)) for place, u, _ in every[count:]]
+    in_blocks = [(place, title, _as_indexed(u.text, language, names=names)) for place, u, _ in every[count:]]
     rows.add(_PUT_BLOCK_TEXT, in_blocks)
     missing: list[tuple[int, str]] = []
     for each in rows.generations:  # the one that is being made comes last: its texts are the ones that wait

@@ -17,9 +17,9 @@ from typing import Any
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index import fill
 from simplemem.index.database import Database
 from simplemem.index.door import Estimate, Generation, QueryVector, Standing
+from simplemem.index.fill import Filling
 from simplemem.index.reconcile import Progress
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Waiting
@@ -226,7 +226,7 @@ class Embedding:
         self._begun = True
         database, private = into or self._index.database, self._settings.embed.private
         try:
-            done = fill.fill(self._vault, database, embedder, progress, stopped, ready, private=private)
+            done = Filling(self._vault, database, embedder, progress, stopped, ready, private).run()
         except Unavailable as error:
             if not stopped():
                 self._failure = _said(embedder.name, error)

@@ -70,7 +70,7 @@ class Kept:
 
     def fill(self, embedder: WordLlama) -> int:
         self.rows.scan()
-        return fill.fill(self.vault, self.database, embedder)
+        return fill.Filling(self.vault, self.database, embedder).run()
 
     def lengths(self, table: str) -> set[int]:
         return {row[0] for row in self.database.rows(f"SELECT DISTINCT length(vector) FROM {table}")}
@@ -141,10 +141,10 @@ def test_what_changes_while_vectors_are_made_is_as_if_it_had_always_been_so(
 def test_a_note_that_nobody_can_read_does_not_hold_up_the_others(kept: Kept, half: Half, vault: Path) -> None:
     kept.fill(WHOLE)
     (vault / "n2.md").rename(vault / "n2.away")  # and the index has not heard of it
-    assert fill.fill(kept.vault, kept.database, half) == 5
+    assert fill.Filling(kept.vault, kept.database, half).run() == 5
     assert kept.in_use() == "half" and len(kept.nearest(half, "honey bees")) == 5
     (vault / "n2.away").rename(vault / "n2.md")
-    assert fill.fill(kept.vault, kept.database, half) == 1
+    assert fill.Filling(kept.vault, kept.database, half).run() == 1
     assert len(kept.nearest(half, "honey bees")) == 6
 
 

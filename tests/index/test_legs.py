@@ -36,7 +36,7 @@ def put(db: apsw.Connection, name: str, body: str) -> int:
     known = notes.known(db, read.path)
     rows = Rows()
     note_id = notes.put(db, None if known is None else known.id, read, None, None, rows)
-    text.put(db, note_id, read.path, read.facts, rows, new=known is None)
+    text.put(db, note_id, read, rows, new=known is None)
     rows.write(db)
     return note_id
 

@@ -48,9 +48,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 def put(db: apsw.Connection, note_id: int, body: str, path: str = "Note.md") -> list[tuple[int, str]]:
     new = db.execute("SELECT 1 FROM note_text WHERE rowid = ?", (note_id,)).fetchone() is None
     rows = Rows()
-    missing = text.put(
-        db, note_id, path, text.understood(path, read_note(body.encode()), Stat(0, 0, 0)).facts, rows, new=new
-    )
+    missing = text.put(db, note_id, text.understood(path, read_note(body.encode()), Stat(0, 0, 0)), rows, new=new)
     rows.write(db)
     return missing
 

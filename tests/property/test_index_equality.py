@@ -497,7 +497,7 @@ class AVaultWithVectors(AVault):
         step = self.stores[who]._core
         fill.adopt(step.index.database, _HALF)
         if finish:
-            fill.fill(step.vault, step.index.database, _HALF)
+            fill.Filling(step.vault, step.index.database, _HALF).run()
         self.embedded = False
 
     @rule(who=st.integers(0, 1))
