@@ -107,11 +107,8 @@ class Rules:
     is_reference: bool = False
     hints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def observations(self, said: Addition | EntityIn) -> list[Observation]:
-        texts = said.contents if isinstance(said, Addition) else said.observations
-        once = texts if self.is_reference else dict.fromkeys(texts)
-        attributes = said.attributes() if isinstance(said, Addition) else {}
-        return [Observation(text, attributes) for text in once]
+    def once(self, texts: Sequence[str]) -> Sequence[str]:
+        return texts if self.is_reference else _once(texts)
 
 
 def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
@@ -139,7 +136,8 @@ def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
 
 def create_entities(graph: KnowledgeGraph, caller: Caller, rules: Rules, entities: List[EntityIn]) -> Reply[Made]:
     """Add entities to the knowledge graph, each with a name, a type and what is known of it."""
-    wanted = [Entity(each.name, each.entityType, tuple(rules.observations(each))) for each in entities]
+    said = [(each, tuple(map(Observation, rules.once(each.observations)))) for each in entities]
+    wanted = [Entity(each.name, each.entityType, observations) for each, observations in said]
     made = graph.create_entities(wanted, **caller)
     new = {each.name for each in made}
     there = [each for each in wanted if each.name not in new]
@@ -170,7 +168,10 @@ def add_observations(
     graph: KnowledgeGraph, caller: Caller, rules: Rules, observations: List[Addition]
 ) -> Reply[Learnt]:
     """Add what is known of entities, one fact a sentence. What is known already is not added again."""
-    additions = [(each.entityName, rules.observations(each)) for each in observations]
+    additions = [
+        (each.entityName, [Observation(text, each.attributes()) for text in rules.once(each.contents)])
+        for each in observations
+    ]
     learned = graph.add_observations(additions, missing="refuse" if rules.is_reference else "skip", **caller)
     known = {name for name, _ in learned}
     absent = _once(name for name, _ in additions if name not in known)

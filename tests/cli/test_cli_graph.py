@@ -87,17 +87,6 @@ def test_each_format_is_written_to_a_file_or_to_standard_output_alike(
     assert export(run, "--format", form, "--json").json["error"]["code"] == "invalid"
 
 
-def test_texts_can_be_left_out_and_those_of_private_notes_are(run: Run, vault: Path, entities: None) -> None:
-    assert "Ada flies balloons" in export(run, "--format", "html").out
-    assert "Ada flies balloons" not in export(run, "--format", "html", "--no-texts").out
-    page = vault / "graph" / "Tracker.md"
-    page.write_text(page.read_text().replace("---\n", "---\nprivate: true\n", 1) + "- at my home\n")
-    for form in ("html", "json"):
-        shown = export(run, "--format", form)
-        assert "at my home" not in shown.out and "Tracker" in shown.out and "(--private puts it in)" in shown.err
-        assert "at my home" in export(run, "--format", form, "--private").out
-
-
 def test_a_picture_is_never_written_over_a_note(run: Run, vault: Path, entities: None, tmp_path: Path) -> None:
     before = notes_of(vault)
     refused = export(run, "--format", "json", "--output", str(vault / "people/Ada.md"))

@@ -35,13 +35,6 @@ def test_what_is_created_is_answered_and_read_as_it_was_said(contract: Contract)
     assert json.loads(graph.text) == graph.data
 
 
-def test_an_entity_that_is_there_is_left_as_it_is_and_left_out(contract: Contract) -> None:
-    ask = contract()
-    ask("create_entities", entities=[entity("A", "t", "1")])
-    assert ask.json("create_entities", entities=[entity("A", "u", "2"), entity("B"), entity("B", "x")]) == [entity("B")]
-    assert ask.json("read_graph")["entities"] == [entity("A", "t", "1"), entity("B")]
-
-
 def test_observations_are_added_once_and_one_missing_entity_refuses_all(contract: Contract) -> None:
     ask = contract()
     ask("create_entities", entities=[entity("A", "t", "1")])
@@ -56,21 +49,6 @@ def test_observations_are_added_once_and_one_missing_entity_refuses_all(contract
     )
     assert (refused.failed, refused.text, refused.data) == (True, "Entity with name new\nline not found", None)
     assert ask.json("open_nodes", names=["A"])["entities"][0]["observations"] == ["1", "2", "2", "3"]
-
-
-def test_relations_lead_to_what_is_not_there_and_go_with_either_end(contract: Contract) -> None:
-    ask = contract()
-    ask("create_entities", entities=[entity("A"), entity("B")])
-    all_three = [relation("A", "ghost"), relation("ghost", "B"), relation("A", "B", "Knows")]
-    assert ask.json("create_relations", relations=[*all_three, all_three[0]]) == all_three
-    assert ask.json("create_relations", relations=all_three) == []
-    assert ask.json("open_nodes", names=["ghost"]) == {"entities": [], "relations": []}
-    of_b = ask.json("open_nodes", names=["B", "B", "nobody"])
-    assert of_b["entities"] == [entity("B")]
-    assert sorted(map(str, of_b["relations"])) == sorted(map(str, all_three[1:]))
-    assert names(ask.json("read_graph")) == ["A", "B"]
-    ask("delete_entities", entityNames=["ghost"])
-    assert ask.json("read_graph")["relations"] == [all_three[2]]
 
 
 def test_whatever_is_deleted_or_not_there_the_answer_is_the_same(contract: Contract) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simplemem.kinds.graph import page as pages
-from simplemem.kinds.graph.page import Bond, GraphPage, read_page
+from simplemem.kinds.graph.page import GraphPage, read_page
 from simplemem.kinds.graph.values import Entity, Observation
 
 BY_HAND = """---
@@ -82,24 +82,6 @@ def test_in_another_note_relations_count_above_its_headings_where_nothing_follow
     assert (page.is_own, said(page), related(page)) == (False, [], [("grown_in", "Fujian")])
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "n\nx", "\ud800", '"q"', "true", "123", "~", "null", " x ", "a: b #c"])
-def test_a_name_and_a_type_come_back_whatever_they_are(name: str) -> None:
-    page = read(new(name, name, order=3))
-    assert (page.name, page.type, page.order, page.is_own, page.is_stub) == (name, name, 3, True, False)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "a\nb", "a\n\nb", "- x", "[[A]]", "works_at [[A]]", "%%", 'x "y"', "## Relations"]
-)
-def test_observations_types_and_names_come_back_beside_each_other(text: str) -> None:
-    kept = [Observation(text, {"confidence": 0.5}), Observation("last")]
-    bonds = [pages.bond_line(text, "[[Target]]", {"strength": 1}), pages.bond_line(text, '"a name"', {})]
-    made = new("x", "t", *kept)
-    page = read(pages.with_lines(made, read(made), "relations", bonds))
-    assert list(page.observations) == kept
-    assert list(page.bonds) == [Bond(text, "Target", "", {"strength": 1}), Bond(text, "", "a name", {})]
-
-
 def test_adding_touches_nothing_but_the_end_of_the_section() -> None:
     page = read(BY_HAND)
     changed = pages.with_lines(BY_HAND, page, "observations", ["- new"])
@@ -114,23 +96,6 @@ def test_observations_come_before_relations_when_the_section_is_made() -> None:
     assert changed == "Some prose.\n\n## Observations\n- one\n\n## Relations\n- knows [[Ada]]"
     changed = pages.with_lines(changed, read(changed), "relations", ["- knows [[Eve]]"])
     assert changed.endswith("- knows [[Ada]]\n- knows [[Eve]]\n")
-
-
-def test_taking_out_removes_whole_items_and_no_more() -> None:
-    page = read(BY_HAND)
-    gone = [bullet for bullet in page.bullets if bullet.says in page.observations[2:3]]
-    expected = BY_HAND.replace("- Rejects unsigned webhooks\n  since the incident in October\n", "")
-    assert pages.without(BY_HAND, gone) == expected
-
-
-def test_a_stub_is_one_until_somebody_says_something() -> None:
-    text = new("ghost", "", stub=True)
-    text = pages.with_lines(text, read(text), "relations", ["- knows [[Ada]]"])
-    assert read(text, "graph/ghost.md").is_stub
-    assert not read(pages.with_lines(text, read(text), "observations", ["- is there"])).is_stub
-    made = pages.made_entity(text, "person", 9)
-    assert "stub" not in made
-    assert (read(made).type, read(made).order) == ("person", 9)
 
 
 def test_what_is_added_comes_between_no_item_and_its_own_words() -> None:

@@ -151,14 +151,6 @@ def test_subscribers_hear_of_what_a_person_and_another_server_change(vault: Path
         assert names(first) == ["Bob", "Eve"]
 
 
-def test_half_a_surrogate_pair_arrives_as_a_mark_and_the_rest_as_it_is(shared: tuple[Bare, dict[str, Any]]) -> None:
-    server, _ = shared
-    half, odd = entity("half \ud800", "\udfff", "nul \x00"), entity("half \ufffd", "\ufffd", "nul \x00")
-    made = server.call("create_entities", entities=[half, entity("🧠\u2028", "\x7f\u0085")])
-    assert made["structuredContent"]["entities"] == [odd, entity("🧠\u2028", "\x7f\u0085")]
-    assert server.call("open_nodes", names=["half \ud800"])["structuredContent"]["entities"] == [odd]
-
-
 def test_calls_that_are_sent_all_at_once_are_all_kept(shared: tuple[Bare, dict[str, Any]]) -> None:
     server, _ = shared
     asked = [

@@ -228,7 +228,9 @@ class GraphEdit(ChangeSet):
             target = next((each for each, to in zip(spellings, meant, strict=True) if to == page.path), page.path)
         if set(target) & set("[]|#"):  # the name of a person's file, which no link can say
             return literal(name)
-        return f"[[{target}|{name}]]" if name != target and _can_be_shown(name) else f"[[{target}]]"
+        is_short = 0 < len(name) <= 120 and name.isprintable() and name == name.strip()
+        can_be_shown = is_short and "%%" not in name and not set(name) & set("[]|#^")
+        return f"[[{target}|{name}]]" if name != target and can_be_shown else f"[[{target}]]"
 
 
 def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False) -> str:
@@ -251,9 +253,3 @@ def _carries(name: str) -> bool:
         return check_name(name) == name
     except SimplememError:
         return False
-
-
-def _can_be_shown(name: str) -> bool:
-    """Whether a link can show this name."""
-    is_short = 0 < len(name) <= 120 and name.isprintable() and name == name.strip()
-    return is_short and "%%" not in name and not set(name) & set("[]|#^")

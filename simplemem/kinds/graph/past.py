@@ -98,9 +98,7 @@ def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[GraphPage | None, 
     for entry in reversed(entries):
         if entry.op == "recovered":
             continue
-        when = datetime.fromisoformat(entry.when).astimezone(
-            UTC
-        )  # times of git and of notes without an offset are local
+        when = _utc(entry.when)
         if entry.before and last is not None and entry.before != last:  # somebody wrote in between
             yield page(entry.name, entry.version if entry.source == "git" else entry.before, entry.before), when, ""
         last = entry.sha256 or ""
@@ -108,8 +106,11 @@ def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[GraphPage | None, 
     now = graph_of(store).entity(name)
     if now is not None and now.sha256 != last:
         memory = store.read(name_of(now.path))
-        when = datetime.fromisoformat(memory.modified).astimezone(UTC)
-        yield read_page(now.path, memory.text, memory.sha256), when, ""
+        yield read_page(now.path, memory.text, memory.sha256), _utc(memory.modified), ""
+
+
+def _utc(said: str) -> datetime:
+    return datetime.fromisoformat(said).astimezone(UTC)  # git's times, and those without an offset, are local
 
 
 def graph_at(store: EnhancedStore, when: datetime) -> Graph:
