@@ -1,10 +1,6 @@
 """The face of the original simplemem: its eight tools, its replacing updates, its Markdown answers, five hits, its
-settings file.
-
-An agent that was set up for the original finds what it knows; the vault below is the same, with everything it promises.
-What the original got wrong is not copied: a name stays inside the vault, one long memory gives one hit, a failure is an
-answer.
-"""
+settings file. What it got wrong is not copied: a name stays inside the vault, one long memory gives one hit, a failure is
+an answer."""
 
 from __future__ import annotations
 
@@ -27,9 +23,9 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _HITS = 5
-_DEFAULT_LENGTH = 2500
-_SET_BY_US = ("created", "modified")
+_SET_BY_US = {"created", "modified"}
 _DEMANDED: dict[str, Any] = {"title": str, "description": str, "tags": (dict, list, str)}
+_SHOWN = _SET_BY_US | _DEMANDED.keys() | {"links"}
 _PARSED = 100_000
 """Characters beyond which a text is not taken apart: it is too long for any limit that is meant."""
 
@@ -59,15 +55,14 @@ def update_memory(
     memory = store.read(to_change(store, name))
     # What is not given again is taken away by the merge: keys and tags.
     keys, tags = ({each.casefold() for each in some} for some in (kept, kept["tags"]))
-    gone = {key: None for key in memory.frontmatter if key.casefold() not in keys | set(_SET_BY_US)}
+    gone = {key: None for key in memory.frontmatter if key.casefold() not in keys | _SET_BY_US}
     untagged = {tag: None for tag in memory.tag_map if tag.casefold() not in tags}
     whole = gone | kept | {"tags": untagged | kept["tags"]}
     return _written(store.update(memory.name, content=content, metadata=whole, **caller), "updated")
 
 
 def _checked(store: EnhancedStore, metadata: dict[str, Any], content: str) -> dict[str, Any]:
-    """The metadata with what the original demands of it; its dates are ours to set. SM-16: what counts of a text is what
-    a reader reads, without marks, code and HTML."""
+    """The metadata with what the original demands of it, its dates left to us; and a text that is not too long (SM-16)."""
     given = {key.lower() if key.lower() in _DEMANDED else key: value for key, value in metadata.items()}
     if lacking := [key for key, kinds in _DEMANDED.items() if not isinstance(given.get(key), kinds)]:
         hint = 'E.g. {"title": "…", "description": "…", "tags": {"todo": true}}.'
@@ -82,7 +77,7 @@ def _checked(store: EnhancedStore, metadata: dict[str, Any], content: str) -> di
 
 def _longest(store: EnhancedStore) -> int:
     most = store.settings.max_memory_length
-    return _DEFAULT_LENGTH if most is None else most
+    return 2500 if most is None else most
 
 
 def _written(saved: Saved, what: str) -> Reply[None]:
@@ -123,19 +118,20 @@ def change_tag(
 def read_memory(store: EnhancedStore, name: Name) -> Reply[None]:
     """Read a memory with its metadata and links."""
     memory = store.read(resolved(store, name))
-    lines = [memory.text if memory.text.endswith("\n") else memory.text + "\n", "---", "", *_metadata_lines(memory)]
-    lines += ["", "**Links:**"] if memory.links else []
+    end = "" if memory.text.endswith("\n") else "\n"
+    lines = [memory.text + end, "---", "", *_facts(memory, 1000), *(["", "**Links:**"] if memory.links else [])]
     for link in memory.links[:200]:
-        kind = "markdown" if link.kind == "markdown" else "wiki"
         text = f"{line(link.display)}: " if link.display else ""
-        lines.append(f"- {text}{line(link.target)} ({kind})" + ("" if link.resolved else ", not there yet"))
+        kind = "(markdown)" if link.kind == "markdown" else "(wiki)"
+        lines.append(f"- {text}{line(link.target)} {kind}{'' if link.resolved else ', not there yet'}")
     return Reply("\n".join(lines) + "\n")
 
 
-def _metadata_lines(memory: Memory, *, length: str = "", most: int = 1000) -> list[str]:
+def _facts(memory: Memory, most: int, *more: str) -> list[str]:
+    """What stands in a memory's header, a line each; `more` after the title."""
     return [
         f"**Title:** {line(memory.title)}",
-        *([length] if length else []),
+        *more,
         f"**Description:** {line(memory.description, most)}",
         f"**Tags:** {_tags(memory.tag_map)}",
         f"**Created:** {(memory.created or '')[:19].replace('T', ' ')}",
@@ -151,15 +147,15 @@ def list_memories(
     page = store.list(sort="name", limit=limit, cursor=cursor)
     if not page.items:
         return Reply("There are no memories.\n")
-    most = _longest(store)
-    known = {"title", "description", "tags", "created", "modified", "links"}
-    said = [f"# Memories ({page.total})\n"]
+    most, said = _longest(store), [f"# Memories ({page.total})\n"]
     for item in page.items:
         memory = store.read(item.name)
         length = plain_length(memory.content)
         over = f" (over the limit of {most})" if 0 < most < length else ""
-        said += [f"## {name_of(memory.name)}", *_metadata_lines(memory, length=f"**Length:** {length}{over}", most=400)]
-        said += [f"{line(key)}: {_value(each)}" for key, each in memory.frontmatter.items() if key.lower() not in known]
+        said += [f"## {name_of(memory.name)}", *_facts(memory, 400, f"**Length:** {length}{over}")]
+        said += [
+            f"{line(key)}: {_value(each)}" for key, each in memory.frontmatter.items() if key.lower() not in _SHOWN
+        ]
         said.append("")
     more = f'\nMore: list_memories(cursor="{page.next_cursor}")\n' if page.next_cursor else ""
     return Reply("\n".join(said) + more)
@@ -177,19 +173,19 @@ def search_memories(
         raise Invalid("Give a query, or tags, or both.")
     chosen = Narrowing(tags=tags, require_all=require_all).filter()
     found = store.search(query, filter=chosen, limit=_HITS)
-    asked = f'for "{line(found.query, 200)}"' if found.query.strip() else ""
+    asked = [f'for "{line(found.query, 200)}"'] if found.query.strip() else []
     if chosen.tags:
-        tagged = ", ".join(f"{line(key)}: {line(value)}" if value else line(key) for key, value in chosen.tags.items())
-        asked += f"{' ' if asked else ''}with {'all of' if require_all else 'any of'} the tags {tagged}"
+        tagged = _tags({key: value or True for key, value in chosen.tags.items()})
+        asked.append(f"with {'all of' if require_all else 'any of'} the tags {tagged}")
     state = index_line(found.index, found.degraded)
     if not found.hits:
-        return Reply(f"No memories were found {asked}. {state}".strip() + "\n")
-    lines = [f"# Memories found {asked}", ""]
+        return Reply(f"No memories were found {' '.join(asked)}. {state}".strip() + "\n")
+    lines = [f"# Memories found {' '.join(asked)}", ""]
     for number, hit in enumerate(found.hits, 1):
         where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"
+        facts = f"**Where:** {where}\n**Similarity:** {hit.score:.3f}"
         pairs = {tag.partition("/")[0]: tag.partition("/")[2] or True for tag in hit.tags}
-        facts = (f"**Where:** {where}", f"**Similarity:** {hit.score:.3f}")
-        lines += _entry(number, hit, hit.description, *facts, tags=_tags(pairs))
+        lines += _entry(number, hit, facts, hit.description, _tags(pairs))
     return Reply("\n".join(lines + ([state, ""] if state else [])))
 
 
@@ -208,17 +204,17 @@ def get_backlinks(
     for number, item in enumerate(items, 1):
         kind = "explicit" if item.kind == "link" else "semantic"
         facts = f"**Link Type:** {kind} | **Relevance:** {item.score:.3f}"
-        lines += _entry(number, item, store.read(item.name).description, facts)
+        lines += _entry(number, item, facts, store.read(item.name).description)
     return Reply("\n".join(lines) + state)
 
 
-def _entry(number: int, item: Any, description: str, *facts: str, tags: str = "") -> list[str]:
+def _entry(number: int, item: Any, facts: str, description: str, tags: str = "") -> list[str]:
     """One of several memories: a hit, or one that is related."""
     rows = [
         f"## {number}. {name_of(item.name)}",
         f"**Title:** {brief(item.title, 30)}" if item.title not in ("", item.name) else "",
         f"**Snippet:** {line(item.snippet, 300)}" if item.snippet else "",
-        *facts,
+        facts,
         f"**Description:** {brief(description, 60)}" if description else "",
         f"**Tags:** {tags}" if tags else "",
     ]
@@ -244,12 +240,8 @@ def plain_length(text: str) -> int:
 
     parsed = MarkdownIt("commonmark", {"maxNesting": 40}).parse(text)
     blocks = [token.children or [] for token in parsed if token.type == "inline"]
-    read = "".join(
-        " " if each.type.endswith("break") else each.content if each.type in ("text", "code_inline") else ""
-        for block in blocks
-        for each in block
-    )
-    return len(read) + max(0, len(blocks) - 1)
+    nodes = [each for block in blocks for each in block if each.type in ("text", "code_inline") or "break" in each.type]
+    return sum(1 if "break" in each.type else len(each.content) for each in nodes) + max(0, len(blocks) - 1)
 
 
 TOOLS = (
@@ -259,11 +251,9 @@ TOOLS = (
 
 
 def original_settings(folder: Path, env: Mapping[str, str], named: Path | None = None) -> dict[str, Any]:
-    """What the original's `config.toml` says, as dotted names; what the environment sets as well is left to that.
-
-    SM-17: the first that is found of ./, ./.config/simplemem/, the user's and the system's configuration folders, or the
-    one that is named. Of a file that may have come with a folder only what is listed here is taken, and none of it runs
-    or opens anything."""
+    """What the original's `config.toml` says, as dotted names; what the environment sets as well is left to that. SM-17: the
+    first that is found of ./, ./.config/simplemem/, the user's and the system's configuration folders, or the one that is
+    named. Of a file that may have come with a folder only what is listed here is taken, and none of it runs anything."""
     import tomllib
 
     own = env.get("XDG_CONFIG_HOME") or Path.home() / ".config"
@@ -279,7 +269,7 @@ def original_settings(folder: Path, env: Mapping[str, str], named: Path | None =
     except ValueError as error:  # of TOML, or of UTF-8
         raise Invalid(f"{path} is not valid TOML: {error}") from error
     voyage = table["voyage_ai"] if isinstance(table.get("voyage_ai"), dict) else {}
-    said = {"max_memory_length": table.get("max_memory_length")}
-    said |= {f"voyage_ai.{key}": voyage.get(key) for key in ("api_key", "model", "rerank_model")}
+    said = {f"voyage_ai.{key}": voyage.get(key) for key in ("api_key", "model", "rerank_model")}
+    said["max_memory_length"] = table.get("max_memory_length")
     by_env = {key for key in said if env.get(f"SIMPLEMEM_{key}".replace(".", "_").upper())}
     return {key: value for key, value in said.items() if value is not None and key not in by_env}

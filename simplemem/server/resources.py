@@ -24,7 +24,6 @@ from simplemem.server.door import Door
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.memory import Listed
     from simplemem.store import EnhancedStore
 
 Context = ServerRequestContext[Any, Any]
@@ -33,39 +32,24 @@ SCHEME = "memory://"
 CHANGES = SCHEME + "changes"
 GRAPH: Final = SCHEME + "knowledge-graph"
 _MARKDOWN, _JSON = "text/markdown", "application/json"
-_PAGE, _FEED = 100, 50
+_MOST, _LATEST = 100, 50
 _THE_LIST = ""
 """Stands for the list itself, which shows titles and sizes, newest first: every change changes it."""
 
-_TEMPLATE = types.ResourceTemplate(
-    name="memory",
-    title="A memory",
-    uri_template=SCHEME + "{+name}",
-    description="A note of the vault by its name, whole, with its properties.",
-    mime_type=_MARKDOWN,
+
+def _resource(uri: str, name: str, title: str, about: str, size: int | None = None) -> types.Resource:
+    kind = _JSON if uri == GRAPH else _MARKDOWN
+    return types.Resource(uri=uri, name=name, title=title, description=about or None, mime_type=kind, size=size)
+
+
+_HEAR = "The memories that changed last. Subscribe to hear of every change."
+_FEED = _resource(CHANGES, "changes", "Latest changes", _HEAR)
+_ALL = "All entities and relations of the knowledge graph"
+_THE_GRAPH = _resource(GRAPH, "knowledge-graph", "Knowledge Graph", _ALL)
+_ABOUT = "A note of the vault by its name, whole, with its properties."
+_NOTE = types.ResourceTemplate(
+    name="memory", title="A memory", uri_template=SCHEME + "{+name}", description=_ABOUT, mime_type=_MARKDOWN
 )
-
-
-def _resource(uri: str, name: str, title: str, about: str | None, kind: str, size: int | None = None) -> types.Resource:
-    return types.Resource(uri=uri, name=name, title=title, description=about, mime_type=kind, size=size)
-
-
-_FEED_RESOURCE = _resource(
-    CHANGES,
-    "changes",
-    "Latest changes",
-    "The memories that changed last. Subscribe to hear of every change.",
-    _MARKDOWN,
-)
-_GRAPH_RESOURCE = _resource(
-    GRAPH, "knowledge-graph", "Knowledge Graph", "All entities and relations of the knowledge graph", _JSON
-)
-
-
-def _resource_of(item: Listed) -> types.Resource:
-    return _resource(
-        uri_of(item.name), item.name, line(item.title), line(item.description) or None, _MARKDOWN, item.size
-    )
 
 
 def uri_of(name: str) -> str:
@@ -85,8 +69,8 @@ def name_in(uri: str) -> str:
 
 class Resources:
     """Answers `resources/*`, for memories or for the graph alone. A subscriber is told of each URI once, however often it
-    changes before the client has read; who has none pays nothing for it. Of the graph word comes with each change made here,
-    before its answer (memento.md §2), and when a person or another process changed it."""
+    changes before the client has read. Of the graph word comes with each change made here, before its answer (memento.md
+    §2), and when a person or another process changed it."""
 
     def __init__(self, door: Door, *, is_graph: bool = False) -> None:
         self._door = door
@@ -101,20 +85,25 @@ class Resources:
         self._told = 0  # of the graph: how often others had changed it when word was given last
 
     async def templates(self, _ctx: Context, _params: Any) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=[] if self._is_graph else [_TEMPLATE])
+        return types.ListResourceTemplatesResult(resource_templates=[] if self._is_graph else [_NOTE])
 
     async def shown(self, _ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         if self._is_graph:
-            return types.ListResourcesResult(resources=[_GRAPH_RESOURCE])
+            return types.ListResourcesResult(resources=[_THE_GRAPH])
         cursor = params.cursor if params else None
-        page = await self._door.read(lambda: self._door.store().list(sort="modified", limit=_PAGE, cursor=cursor))
-        resources = [*([] if cursor else [_FEED_RESOURCE]), *map(_resource_of, page.items)]
+        page = await self._door.read(lambda: self._door.store().list(sort="modified", limit=_MOST, cursor=cursor))
+        resources = [] if cursor else [_FEED]
+        for item in page.items:
+            about = line(item.description)
+            resources.append(_resource(uri_of(item.name), item.name, line(item.title), about, item.size))
         return types.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
 
     async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        text, kind = await self._door.read(lambda: self._text(params.uri)), _JSON if self._is_graph else _MARKDOWN
-        contents = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
-        return types.ReadResourceResult(contents=[contents])
+        kind = _JSON if self._is_graph else _MARKDOWN
+        text = await self._door.read(lambda: self._text(params.uri))
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)]
+        )
 
     def _text(self, uri: str) -> str:
         if not self._is_graph:
@@ -199,7 +188,7 @@ class Resources:
 
 def _latest_changes(store: EnhancedStore) -> str:
     """The feed: the memories that changed last, whoever changed them, newest first."""
-    page = store.list(sort="modified", limit=_FEED)
+    page = store.list(sort="modified", limit=_LATEST)
     lines = [
         f"- {line(each.modified, 19)} [{line(each.name)}]({uri_of(each.name)}) {each.sha256[:12]}"
         for each in page.items

@@ -15,7 +15,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import SimplememError
@@ -31,8 +30,6 @@ log = logging.getLogger("simplemem.server")
 
 _WRITING_END = 3.9
 _CLOSING = 0.7
-_SWEEPING = 1.0
-"""Seconds that a client waits at most for what a dead server left to be cleared."""
 _AFTER_THE_LIST = 0.05
 """Seconds between the answer to `tools/list` and the heavy work: the client has its list first."""
 
@@ -65,20 +62,17 @@ def take_over(face: Face, store: EnhancedStore, env: Mapping[str, str]) -> None:
     from simplemem.kinds.graph.jsonl import import_file
 
     try:
-        done = import_file(store, file, who=face.file_env, once=True)
+        if (done := import_file(store, file, who=face.file_env, once=True)) is not None:
+            log.warning("%s was imported: %d entities, %d relations", file, done.entities, done.relations)
+            for broken in done.broken:
+                log.warning("line %d of it was passed over: %s", broken.line, broken.why)
     except (SimplememError, OSError) as error:
         log.error("%s could not be imported: %s; the next start tries again", face.file_env, error)
-        return
-    if done is not None:
-        log.warning("%s was imported: %d entities, %d relations", file, done.entities, done.relations)
-        for broken in done.broken:
-            log.warning("line %d of it was passed over: %s", broken.line, broken.why)
 
 
 def serve_stdio(
     face: Face,
     tools: tuple[Tool, ...],
-    root: Path,
     opening: Callable[[], EnhancedStore],
     wire: tuple[int, int],
     *,
@@ -91,8 +85,7 @@ def serve_stdio(
     from simplemem.server.logs import log_to_stderr
 
     last_words = log_to_stderr(log_level)
-    door = Door(root, opening)
-    door.sweep(_SWEEPING)
+    door = Door(opening)
     server = assemble(face, tools, door)
     gc.collect(0)
     gc.freeze()

@@ -36,7 +36,7 @@ class Asking:
     def __init__(self, vault: Path, profile: str = "default", *toolsets: str, **settings: Any) -> None:
         self.vault = vault
         self._tools = {tool.name: tool for tool in choose(PROFILES[profile], toolsets)}
-        self._door = Door(vault, lambda: EnhancedStore(vault, Settings.model_validate(settings)))
+        self._door = Door(lambda: EnhancedStore(vault, Settings.model_validate(settings)))
 
     @property
     def store(self) -> EnhancedStore:

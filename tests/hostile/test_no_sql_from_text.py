@@ -143,7 +143,7 @@ def fitting(shape: dict[str, Any], text: str) -> Any:
 def test_a_mark_in_every_argument_of_every_tool_is_in_no_statement(vault: Path, statements: set[str]) -> None:
     settings = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
     store = EnhancedStore(vault, settings)
-    door = Door(vault, lambda: store)
+    door = Door(lambda: store)
     for k in range(3):
         store.create(f"{MARK}{k}", f"A plum {MARK} see [[{MARK}0]] #{MARK}", {"tags": [MARK], "type": MARK})
     worked = set()

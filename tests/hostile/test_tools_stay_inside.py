@@ -42,7 +42,7 @@ TOOLS = [
 
 @contextmanager
 def door_of(room: Room) -> Iterator[Door]:
-    door = Door(room.vault, lambda: EnhancedStore(room.vault, PLAIN))
+    door = Door(lambda: EnhancedStore(room.vault, PLAIN))
     yield door
     door.close(writing=1, closing=5)
 

@@ -33,7 +33,7 @@ from simplemem.faces.profiles import PROFILES
 {code}
 root = Path(sys.argv[1])
 tools = (tool("A tool")({name}),)
-serve_stdio(PROFILES["default"], tools, root, lambda: open_store(root), take_standard_streams())
+serve_stdio(PROFILES["default"], tools, lambda: open_store(root), take_standard_streams())
 """
 
 
@@ -196,7 +196,7 @@ class Inside(Bare):
         face = PROFILES[profile]
         asked = {name.replace("__", "."): value for name, value in settings.items()}
         own = load_settings({"embed.provider": "none", "no_delete": no_delete} | asked, vault=vault)
-        door = Door(vault, lambda: open_store(vault, settings=own, read_only=own.read_only))
+        door = Door(lambda: open_store(vault, settings=own, read_only=own.read_only))
         tools = tuple(tool for tool in choose(face) if not (no_delete and tool.deletes))
 
         def run() -> None:

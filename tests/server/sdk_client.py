@@ -30,7 +30,7 @@ async def connected(
 ) -> AsyncIterator[Client]:
     """The client on a server in this process: what `serve` puts together, without the wire."""
     face = PROFILES[profile]
-    door = Door(vault, lambda: open_store(vault, read_only=read_only))
+    door = Door(lambda: open_store(vault, read_only=read_only))
     about = types.Implementation(name="protocol-test", version="1.2")
     try:
         async with Client(assemble(face, choose(face), door), mode=mode, client_info=about, **more) as client:

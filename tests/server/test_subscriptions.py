@@ -30,7 +30,7 @@ class Deaf:
 
 def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(vault: Path) -> None:
     async def body() -> None:
-        door = Door(vault, lambda: EnhancedStore(vault))
+        door = Door(lambda: EnhancedStore(vault))
         resources, client = Resources(door), Deaf()
         for uri in ("memory://a", "memory://b", CHANGES):
             await resources.subscribe(cast("Any", client), SubscribeRequestParams(uri=uri))
