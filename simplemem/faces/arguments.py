@@ -14,16 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import unquote
 
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, ValidationError, WithJsonSchema
 
 from simplemem.errors import Invalid
 
@@ -37,7 +28,7 @@ _SHA = re.compile(r"[0-9a-f]{12,64}(\+[0-9a-f]{12,64})?")
 class Arguments(BaseModel):
     """The base of the arguments of a tool, and of what stands in lists among them."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
+    model_config = {"extra": "ignore", "frozen": True, "coerce_numbers_to_str": True}
 
 
 def read_arguments(
@@ -162,7 +153,7 @@ Sort = Annotated[Literal["modified", "created", "name", "title"], one_of("modifi
 class EditIn(Arguments):
     """Exact text to find once in a note, and what to put in its place."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = {"extra": "forbid", "frozen": True}
 
     old: Annotated[str, also("old", "old_str", "old_text", "oldText", "old_string")]
     new: Annotated[str, also("new", "new_str", "new_text", "newText", "new_string")]

@@ -72,11 +72,11 @@ class Door:
     def close(self, *, writing: float, closing: float) -> None:
         """Begin nothing more; let a write that has begun finish, within `writing` seconds, and the store close."""
         self._readers.shutdown(wait=False, cancel_futures=True)
-        if _within(writing, partial(self._writer.shutdown, cancel_futures=True)) and self._store is not None:
-            _within(closing, self._store.close)
+        if within(writing, partial(self._writer.shutdown, cancel_futures=True)) and self._store is not None:
+            within(closing, self._store.close)
 
 
-def _within(seconds: float, work: Callable[[], object]) -> bool:
+def within(seconds: float, work: Callable[[], object]) -> bool:
     """Whether the work is done within so many seconds; beyond them nobody waits for it."""
     thread = threading.Thread(target=work, daemon=True)
     thread.start()

@@ -1,5 +1,6 @@
 """One server process: a face put together for the SDK, served over standard input and output from its first message to
-its end. The end is prompt: two seconds when idle, five when a note is being written.
+its end. The end is prompt: two seconds when idle, five when a note is being written. Its log tells a failure by its kind and
+the places in the code it passed, never by its message, which may quote a note.
 
 The garbage collector rests while the SDK is imported (a twentieth of the start), and what it would find is put aside for
 good.
@@ -10,26 +11,30 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import logging.handlers
 import os
+import queue
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import SimplememError
+from simplemem.server.door import Door, within
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from simplemem.faces.face import Face, Tool
-    from simplemem.server.door import Door
     from simplemem.store import EnhancedStore
 
 log = logging.getLogger("simplemem.server")
 
-_WRITING_END = 3.9
-_CLOSING = 0.7
+_WAITING = 1000
+"""Lines kept for a reader that is slow. More are dropped."""
 _AFTER_THE_LIST = 0.05
 """Seconds between the answer to `tools/list` and the heavy work: the client has its list first."""
 
@@ -70,6 +75,43 @@ def take_over(face: Face, store: EnhancedStore, env: Mapping[str, str]) -> None:
         log.error("%s could not be imported: %s; the next start tries again", face.file_env, error)
 
 
+class _Line(logging.Formatter):
+    """One record, one line; control characters are shown, not obeyed."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = self.formatTime(record, "%Y-%m-%dT%H:%M:%S")
+        line = f"{when} {record.levelname.lower()} {record.name}: {record.getMessage()}"
+        if record.exc_info and (error := record.exc_info[1]) is not None:
+            places = reversed(traceback.extract_tb(error.__traceback__)[-8:])  # nearest first
+            path = " < ".join(f"{os.path.basename(each.filename)}:{each.lineno} {each.name}" for each in places)
+            line += f" [{type(error).__name__}{' at ' if path else ''}{path}]"
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+
+
+def log_to_stderr(level: str) -> Callable[[], object]:
+    """Send every log of this process to stderr, and what nobody catches, which Python would print with its message. The
+    SDK speaks only of warnings: below that it quotes messages. What is returned gives the log a moment to be read before
+    the process ends."""
+    lines: queue.Queue[Any] = queue.Queue(_WAITING)
+    handler = logging.handlers.QueueHandler(lines)
+    handler.setFormatter(_Line())
+    logging.raiseExceptions = False  # else a full queue would be told on the stderr that nobody reads
+    writer = logging.handlers.QueueListener(lines, logging.StreamHandler(sys.stderr))
+    writer.start()
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for noisy in ("mcp", "asyncio", "watchfiles"):
+        logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    logging.captureWarnings(True)
+    threading.excepthook = lambda args: log.error(
+        "the thread %s failed", args.thread and args.thread.name, exc_info=args.exc_value
+    )
+    sys.unraisablehook = lambda args: log.error("clearing up failed", exc_info=args.exc_value)
+    sys.excepthook = lambda _kind, error, _trace: log.error("the server failed", exc_info=error)
+    return partial(within, 0.2, writer.stop)
+
+
 def serve_stdio(
     face: Face,
     tools: tuple[Tool, ...],
@@ -80,9 +122,6 @@ def serve_stdio(
 ) -> int:
     """Serve until the input ends or a signal says so. Does not return: the process ends here, with the exit code 0."""
     import anyio
-
-    from simplemem.server.door import Door
-    from simplemem.server.logs import log_to_stderr
 
     last_words = log_to_stderr(log_level)
     door = Door(opening)
@@ -96,7 +135,7 @@ def serve_stdio(
     except BaseException:
         log.exception("the server ended")
         code = 1
-    door.close(writing=_WRITING_END, closing=_CLOSING)
+    door.close(writing=3.9, closing=0.7)
     last_words()
     os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
 
@@ -156,11 +195,11 @@ async def converse(server: Server[Any], face: Face, wire: tuple[int, int]) -> No
     promise word of changed lists."""
     from mcp.server.lowlevel.server import NotificationOptions
 
-    from simplemem.server.logs import log_lost_task
     from simplemem.server.wire import stdio_wire
 
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(log_lost_task)
+    # By itself the loop would print a task that failed unheard, with its exception.
+    loop.set_exception_handler(lambda _, what: log.error("a task failed", exc_info=what.get("exception")))
     is_graph = face.known_as is not None
     changes = NotificationOptions(tools_changed=is_graph, resources_changed=is_graph)
     async with stdio_wire(*wire) as (messages, answers, close):
