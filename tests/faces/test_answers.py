@@ -179,14 +179,6 @@ def test_a_name_that_leads_nowhere_any_more_says_where_its_memory_went(ask) -> N
     assert not ask("read_memory", name="roadmap").failed
 
 
-def test_a_move_says_which_links_could_not_follow(ask, write: Write) -> None:
-    ask("create_memory", name="people/Ada", content="Ada.")
-    write("broken.md", "---\ntitle: [unclosed\n---\nSee [[people/Ada]].")
-    ask.in_step()
-    moved = ask("move_memory", name="people/Ada", new_name="people/Ada Lovelace")
-    assert "broken" in " ".join(moved.data["warnings"]) and "broken" in moved.text
-
-
 def test_every_kind_of_failure_has_its_code_its_sentence_and_a_way_out(ask, asking_with, write: Write) -> None:
     for name in ("projects/apollo", "a/same", "b/same"):
         ask("create_memory", name=name, content="x")
@@ -239,17 +231,3 @@ def test_an_explanation_says_what_counted_in_text_and_in_data(ask, write: Write)
     assert "lacks quetzal" in told.text and "note #1" in told.text
     assert told.data["explain"]["filters"][0]["removed"] == 1
     assert json.dumps(told.data["explain"], ensure_ascii=False) in told.text
-
-
-def test_a_pack_says_how_it_was_counted_and_what_was_left_out(ask, asking_with, write: Write) -> None:
-    for k in range(30):
-        write(f"n{k}.md", f"# Day {k}\n\n" + f"The lantern of day {k} was lit by keeper number {k * k} at dusk. " * 4)
-    write("copy.md", "The lantern of day 3 was lit by keeper number 9 at dusk.")
-    ask.in_step()
-    pack = ask("build_context", query="lantern lit dusk day 3 keeper 9", budget_tokens=400)
-    assert pack.data["tokens"] <= 400 and f"{pack.data['tokens']} tokens" in pack.text
-    assert pack.data["left_out"] > 0 and pack.data["duplicates"] > 0 and "omitted" not in pack.data
-    assert f"{pack.data['left_out']} more passages left out for room" in pack.text
-    plain = asking_with(embed={"provider": "none"})
-    plain.in_step()
-    assert "About " in plain("build_context", query="lantern").text

@@ -78,13 +78,8 @@ def hostile_names(room: Path) -> list[str]:
         "/dev/full",
         "//etc/passwd",
     ]
-    beside = [
-        f"{room}/vault-evil/canary",
-        f"{room}/vault/../canary",
-        "../vault/../canary",
-        "../vault/n",
-        "../vault-evil/canary",
-    ]
+    evil = [f"{room}/vault-evil/canary", f"{room}/vault/../canary", "../vault-evil/canary"]
+    beside = [*evil, "../vault/../canary", "../vault/n"]
     climbing = [start + target for start, target in itertools.product(_CLIMBS, _TARGETS[:3])]
     encoded = [start + "canary.md" for start in (*_ENCODED, *_LOOKALIKES)]
     groups = (climbing, encoded, absolute, system, beside, _DEVICES, _WINDOWS, _HIDDEN, _EXPANDED, _DRESSED)

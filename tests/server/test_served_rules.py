@@ -75,19 +75,6 @@ def test_an_agent_is_told_nothing_of_what_is_hidden(house: Path, write: Callable
         assert bare.call("search_memories", query=CANARY)["structuredContent"]["index"]["notes"] == 2
 
 
-def test_what_is_read_only_is_not_changed_by_an_agent(house: Path) -> None:
-    with Inside(house, access__read_only=["Archive/", "Templates/"]) as bare:
-        offered(bare)
-        assert bare.call("read_memory", name="Archive/old")["isError"] is False
-        calls = [(tool, {"name": "Archive/old"} | more) for tool, more in CHANGES.items() if tool != "create_memory"]
-        calls += [("create_memory", {"name": "Archive/new", "content": "x"})]
-        for tool, arguments in [*calls, ("move_memory", {"name": "tea", "new_name": "Templates/tea"})]:
-            answer = bare.call(tool, **arguments)
-            assert answer["structuredContent"]["error"]["code"] == "read_only", tool
-            assert "Choose another place" in answer["content"][0]["text"]
-    assert (house / "Archive" / "old.md").read_text() == "Old leaves.\n"
-
-
 @pytest.mark.parametrize("profile", ["default", "simplemem"])
 def test_a_server_that_may_not_delete_offers_no_tool_for_it(house: Path, profile: str) -> None:
     with Inside(house, profile, no_delete=True) as bare:

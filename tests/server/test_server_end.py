@@ -135,16 +135,6 @@ def test_a_cancelled_write_that_had_not_its_turn_never_happens(bare: Bare, tmp_p
     assert (tmp_path / "a.md").read_text() == "one\nfirst\nthird\n"
 
 
-def test_a_write_cancelled_in_its_turn_is_finished_without_an_answer(bare: Bare, tmp_path: Path) -> None:
-    with held_lock(tmp_path):
-        begun = append(bare, "two")
-        bare.notify("notifications/cancelled", {"requestId": begun})
-        bare.request("ping")
-    bare.call("update_memory", name="a", append="three")
-    assert begun not in bare.answered()
-    assert (tmp_path / "a.md").read_text() == "one\ntwo\nthree\n"
-
-
 def test_cancelling_at_any_moment_leaves_a_note_whole(bare: Bare, tmp_path: Path) -> None:
     body = "line\n" * 500
     for k in range(40):
@@ -172,6 +162,22 @@ def test_what_a_killed_server_left_is_gone_when_the_next_has_answered(tmp_path: 
             bare.initialize()
             bare.request("tools/list")
             assert eventually(lambda: [path.name for path in tmp_path.iterdir() if path.is_file()] == ["n.md"])
+
+
+def test_a_server_commits_what_its_client_changed_under_the_clients_name(git: Any, vault: Path) -> None:
+    git.commit("Begin")
+    with Bare(vault, env={"SIMPLEMEM_GIT_COMMIT": "each"}) as bare:
+        bare.initialize()
+        bare.call("create_memory", name="tea", content="Oolong.")
+        bare.call("update_memory", name="tea", append="Green.")
+        assert eventually(lambda: git("rev-list", "--count", "HEAD").strip() == "3")
+        told = bare.call("memory_history", name="tea")["structuredContent"]["versions"]
+        bare.end_input()
+        assert bare.process.wait(3) == 0
+    assert [version["what"].partition(" (")[0] for version in told] == ["update tea", "create tea"]
+    actor = git("log", "-1", "--format=%(trailers:key=Simplemem-Actor,valueonly)").strip()
+    assert actor == told[0]["who"] and "bare" in actor
+    assert git("status", "--porcelain") == ""
 
 
 def test_no_process_is_left_when_the_client_is_killed(tmp_path: Path) -> None:

@@ -117,24 +117,6 @@ def test_memories_are_resources(vault: Path, write: Callable[..., Path], mode: s
     run(body)
 
 
-def test_resources_are_listed_in_pages(vault: Path, write: Callable[..., Path]) -> None:
-    for k in range(230):
-        write(f"n{k}.md", f"note {k}")
-
-    async def body() -> None:
-        async with connected(vault, MODERN) as client:
-            await until(lambda: indexed(client, "229"))
-            found, cursor, pages = [], None, 0
-            while pages == 0 or cursor:
-                page = await client.list_resources(cursor=cursor)
-                found += [resource.uri for resource in page.resources]
-                cursor, pages = page.next_cursor, pages + 1
-            assert pages == 3
-            assert len(found) == len(set(found)) == 231
-
-    run(body)
-
-
 def test_an_edit_by_hand_reaches_a_listener_of_2026(vault: Path, write: Callable[..., Path]) -> None:
     write("Ada Lovelace.md", "one")
 

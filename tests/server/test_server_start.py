@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
-import time
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from bare_client import Bare
+
+from simplemem.cli.serve import _vault
+from simplemem.faces.profiles import PROFILES
 
 META = {"title": "t", "description": "", "tags": {}}
 ORIGINAL = ["create_memory", "read_memory", "update_memory", "delete_memory", "list_memories", "search_memories"]
@@ -51,6 +54,36 @@ def test_the_profile_of_the_original_works_as_that_did(here: Path) -> None:
         assert "## a\n" in listed and "## b\n" in listed
 
 
+def test_the_profile_of_what_is_learned_keeps_it_where_the_original_was_told_to(here: Path) -> None:
+    env = {"SIMPLEMEM_EMBED_PROVIDER": "none", "MEMORY_STORAGE_PATH": "learned/here"}
+    with Bare(here, env=env, command=serving("--profile", "self-improving"), cwd=here) as bare:
+        assert bare.initialize()["instructions"].startswith("This is what you have learned")
+        assert len(bare.request("tools/list")["result"]["tools"]) == 25
+        bare.call("save_knowledge", type="error", content="It broke", confidence=0.9, tags=[])
+        refused = bare.call("link_knowledge", sourceId="a", targetId="b")
+        assert refused["isError"] and refused["content"][0]["text"].startswith("Error: Knowledge entry not found: a")
+        assert refused["structuredContent"]["error"]["code"] == "not_found"
+    assert (here / "learned" / "here" / "knowledge" / "error" / "it-broke.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("env", "named", "where"),
+    [
+        ({}, None, ".claude-memory"),
+        ({"MEMORY_STORAGE_PATH": "learned"}, None, "learned"),
+        ({"MEMORY_STORAGE_PATH": "learned", "SIMPLEMEM_VAULT": "own"}, None, "own"),
+        ({"MEMORY_STORAGE_PATH": "learned", "SIMPLEMEM_VAULT": "own"}, "named", "named"),
+    ],
+)
+def test_which_vault_a_profile_with_a_place_of_its_own_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], named: str | None, where: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert _vault(Namespace(vault=named), PROFILES["self-improving"]) == tmp_path / where
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -65,24 +98,6 @@ def test_a_wrong_choice_is_told_before_anything_begins(here: Path, options: list
     assert said in ended.stderr
     assert ended.stdout == ""
     assert os.listdir(here) == []
-
-
-def test_searches_are_answered_while_the_vault_is_read_for_the_first_time(
-    vault: Path, write: Callable[..., Path]
-) -> None:
-    for k in range(2000):
-        write(
-            f"n{k}.md", f"---\ntags: [x]\n---\n# Note {k}\n\nThe lantern {k}, see [[n{k + 1}]].\n\n## More\n\nHarbour."
-        )
-    with Bare(vault) as bare:
-        bare.initialize()
-        bare.request("tools/list")
-        time.sleep(0.3)  # the reading has begun
-        answers = [bare.call("search_memories", query="lantern 7 harbour") for _ in range(5)]
-    for answer in answers:
-        assert answer["isError"] is False, answer["content"]
-    assert answers[0]["structuredContent"]["index"]["state"] == "indexing"
-    assert "still being built" in answers[0]["content"][0]["text"]
 
 
 def test_the_log_says_what_happened_and_never_what_a_note_says(vault: Path, write: Callable[..., Path]) -> None:
