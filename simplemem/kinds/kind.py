@@ -155,9 +155,7 @@ class Shelf(Generic[T]):
 
         self.bench.catch_up()
         with self.lock:
-            carried = self.bench.change(
-                attempt, who=by.get("who", ""), tool=by.get("tool", ""), reason=by.get("reason", "")
-            )
+            carried = self.bench.change(attempt, **by)
             shas = {each.path: each.sha256 or "" for each in carried.written}
             written = [Read(path, text, shas[path], "") for path, text in carried.texts.items()]
             gone = [each.path for each in drafts if each.text is None]

@@ -6,21 +6,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from math import hypot
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from simplemem.errors import Conflict, SimplememError
-from simplemem.index.door import Changes, Mark, Narrow, Question
+from simplemem.index.door import Narrow, Question
 from simplemem.index.links import named_in_memory
+from simplemem.memory import By
 from simplemem.note.names import check_name, name_of, private_by_rule
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.words import well_formed
 from simplemem.search.query import read_query
-from simplemem.store.core import Core
+from simplemem.store.core import Core, change_by
 from simplemem.store.embedding import cache_path
 from simplemem.store.history import notes_at
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
@@ -46,8 +45,7 @@ class Read(NamedTuple):
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class Likeness:
+class Likeness(NamedTuple):
     """By path: the cosine of a note's best passage or block, and its score by words divided by the best one's.
     `missing` says why there is no meaning in it, and is empty when there is."""
 
@@ -56,8 +54,7 @@ class Likeness:
     missing: str
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """What a note shall be: its whole text, or None to have it in the trash. `before` is the text that it is made of,
     None for a note that is new."""
 
@@ -81,6 +78,14 @@ class Bench:
         self._core = core
         self._begun = False
         self.made: dict[Any, Any] = {}  # what a room above has one of for each store
+        self.max_note_bytes = core.settings.max_note_bytes  # a larger note is not indexed
+        self.must_be_writable = core.must_be_writable
+        self.since = core.index.since
+        self.embedding = core.embedding.facts
+        self.last_version = core.changes.newest  # the number of the last change, 0 when there is none
+        self.recover = core.vault.recover
+        self.is_taken = core.vault.is_taken
+        self.folder = core.vault.sidecar
 
     @property
     def read_only(self) -> bool:
@@ -94,10 +99,9 @@ class Bench:
             self._core.sync(embed=False)
             self._begun = True
 
-    def since(self, mark: Mark | None) -> Changes:
-        """What changed in the index since a mark, everything without one. Any process's changes, and a person's as soon
-        as they are indexed."""
-        return self._core.index.since(mark)
+    def look_at(self, paths: Iterable[str]) -> None:
+        """Index what is at these paths now."""
+        self._core.look_at(set(paths))
 
     def indexed(self) -> frozenset[str]:
         """The paths of all notes in the index."""
@@ -111,13 +115,11 @@ class Bench:
                     file = reading(path)
                 except (SimplememError, OSError):
                     continue
-                problem = ""
                 try:
-                    text = file.data.decode("utf-8")
+                    yield Read(path, file.data.decode("utf-8"), file.sha256, "")
                 except UnicodeDecodeError as error:
                     problem = f"byte {error.start} is not UTF-8 text"
-                    text = file.data.decode("utf-8", "replace")
-                yield Read(path, text, file.sha256, problem)
+                    yield Read(path, file.data.decode("utf-8", "replace"), file.sha256, problem)
 
     def meant(self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None) -> list[str | None]:
         """The paths of the files that links lead to, each a target and the note it stands in; as if only the files `among`
@@ -135,19 +137,16 @@ class Bench:
     def private(self, paths: Iterable[str]) -> set[str]:
         """Those of these notes that are private now, and in doubt those that cannot be read. The index knows it of most;
         what has changed since it read it is read again, since its text is about to go out."""
-        rules = self._core.settings.embed.private
-        wanted = list(paths)
-        known, private = self._core.index.known(wanted), set(wanted)
-        with self._core.vault.reading() as reading:
-            for path in wanted:
-                with suppress(SimplememError, OSError):
-                    file, there = reading(path), known.get(path)
-                    if there is not None and there.sha256 == file.sha256:
-                        is_private = there.private is not None or private_by_rule(path, rules)
-                    else:
-                        is_private = private_reason(path, read_note(file.data, file.sha256), rules) is not None
-                    if not is_private:
-                        private.discard(path)
+        rules, private = self._core.settings.embed.private, set(paths)
+        known = self._core.index.known(private)
+        for read in self.read(list(private)):
+            there = known.get(read.path)
+            if there is not None and there.sha256 == read.sha256:
+                is_private = there.private is not None or private_by_rule(read.path, rules)
+            else:
+                is_private = private_reason(read.path, read_note(read.text.encode()), rules) is not None
+            if not is_private:
+                private.discard(read.path)
         return private
 
     # -- meaning
@@ -166,8 +165,8 @@ class Bench:
         vector, missing = self._core.embedding.question(query.text)
         if not paths:
             return Likeness({}, {}, missing)
-        narrow, count = Narrow(only=tuple(paths), hidden=True), len(paths)
-        asked = Question(query.terms(), (), vector, narrow=narrow, notes=count, nearest=count, closer=0)
+        narrow, most = Narrow(only=tuple(paths), hidden=True), len(paths)
+        asked = Question(query.terms(), (), vector, narrow=narrow, notes=most, nearest=most, closer=0)
         answer = self._core.index.ask(asked)
         best = max((match.score for match in answer.notes), default=0.0) or 1.0
         meaning = {answer.paths[note]: near.block for note, near in (answer.near or {}).items()}
@@ -185,10 +184,6 @@ class Bench:
         length = hypot(*sums) or 1.0
         return [round(value / length, 6) for value in sums], self.embedder
 
-    def embedding(self) -> dict[str, Any]:
-        """Who makes vectors, how many notes have them, and why others have none."""
-        return self._core.embedding.facts()
-
     def vector_cache(self) -> VectorCache:
         """Vectors that were paid for, kept outside the index."""
         from simplemem.index.vector_cache import VectorCache
@@ -201,54 +196,29 @@ class Bench:
 
     # -- writing
 
-    @property
-    def max_note_bytes(self) -> int:
-        """The size from which on a note is not indexed."""
-        return self._core.settings.max_note_bytes
-
-    def must_be_writable(self) -> None:
-        """ReadOnly when nothing may be changed here."""
-        self._core.must_be_writable()
-
     def side(self, name: str) -> SideFile:
         """A file under `.simplemem/` that is neither a note nor the index's."""
         return SideFile(str(self._core.root), name)
-
-    def folder(self) -> Path:
-        """The folder of simplemem's own files in the vault, made if it is not there."""
-        return self._core.vault.sidecar()
-
-    def recover(self) -> None:
-        """Finish or take back what a process began that died."""
-        self._core.vault.recover()
-
-    def last_version(self) -> int:
-        """The number of the last change in the history, 0 when there is none."""
-        return self._core.changes.newest()
-
-    def is_taken(self, path: str) -> bool:
-        """Whether anything lies at a path."""
-        return self._core.vault.is_taken(path)
 
     def may_go(self, path: str) -> bool:
         """Whether the rules let a note be deleted."""
         rules = self._core.vault.access
         return not rules.no_delete and not rules.hides(path) and rules.may_change(path)
 
-    def change(self, draft: Callable[[], Sequence[Draft]], *, who: str, tool: str, reason: str) -> Carried:
+    def change(self, draft: Callable[[], Sequence[Draft]], **by: Unpack[By]) -> Carried:
         """Draft on what is there and write it as one step, holding the vault: all of it or nothing, one entry of the
         history, one undo. Again when somebody saved one of the notes meanwhile, or the drafting says so by a Conflict."""
-        change = Change(tool, who, reason)
+        change = change_by(by, "")
         with self._core.vault.lock():
-            for tries_left in range(_TRIES, -1, -1):
+            for tries in count():
                 drafts: Sequence[Draft] = ()
                 try:
                     drafts = draft()
                     return self._carry_out(drafts, change)
                 except Conflict:
-                    if not tries_left:
+                    if tries == _TRIES:
                         raise
-                    self._core.look_at({each.path for each in drafts})
+                    self.look_at(each.path for each in drafts)
         raise AssertionError("unreachable")
 
     def _carry_out(self, drafts: Sequence[Draft], change: Change) -> Carried:
@@ -257,24 +227,20 @@ class Bench:
         core.must_be_writable()
         wishes: list[Wish] = []
         warnings: list[str] = []
-        for draft in drafts:
-            name = name_of(draft.path)
-            before = None if draft.before is None else sha256(encoded(draft.before))
-            if draft.before is None:
+        for path, text, before in drafts:
+            name, sha = name_of(path), "" if before is None else sha256(encoded(before))
+            if before is None:
                 check_name(name)
                 warnings += judge(core.settings, "", "", name)
-            if draft.text is None:
-                wishes.append(Wish("delete", draft.path, before=before, gone=True))
+            if text is None:
+                wishes.append(Wish("delete", path, before=sha, gone=True))
                 continue
-            warnings += judge(core.settings, name, draft.before or "", draft.text)
-            if draft.before is None:
-                wishes.append(Wish("create", draft.path, data=encoded(draft.text)))
+            warnings += judge(core.settings, name, before or "", text)
+            if before is None:
+                wishes.append(Wish("create", path, data=encoded(text)))
             else:
-                text = stamp_modified(draft.text, now()) if draft.text != draft.before else draft.text
-                wishes.append(Wish("update", draft.path, before=before, data=encoded(text)))
-        if not wishes:
-            return Carried((), {}, ())
-        written = core.vault.carry_out(wishes, change)
+                wishes.append(Wish.update(path, sha, encoded(stamp_modified(text, now()) if text != before else text)))
+        written = core.vault.carry_out(wishes, change) if wishes else []
         texts = {wish.path: wish.data for wish in wishes if wish.data is not None}
         warnings += indexed(core, texts, written, gone=[wish.path for wish in wishes if wish.gone])
         return Carried(tuple(written), {path: data.decode() for path, data in texts.items()}, tuple(warnings))
@@ -294,7 +260,3 @@ class Bench:
         """Whether a person gave a note this text: with a command, or where nobody told us."""
         last = next(iter(self._core.changes.of(path, 1)), None)
         return last is None or last.after != sha256 or last.is_by_person
-
-    def look_at(self, paths: Iterable[str]) -> None:
-        """Index what is at these paths now."""
-        self._core.look_at(set(paths))

@@ -13,7 +13,7 @@ from simplemem.index.text import Head, head_of
 from simplemem.memory import LinkOut, Memory
 from simplemem.note.header import Header, content_start, read_header
 from simplemem.note.names import name_of
-from simplemem.note.note import Note, read_note
+from simplemem.note.note import read_note
 from simplemem.note.passages import find_section
 from simplemem.note.tags import Tag, tag_map, tag_names
 from simplemem.note.words import count_tokens
@@ -48,26 +48,39 @@ def _read_now(core: Core, path: str, section: str | None) -> Memory:
     core.remember(file)
     known = core.fresh(lambda: core.index.outline(path), lambda found: () if found is None else (found.row,))
     if section or known is None or known.row.sha256 != file.sha256:
-        note = read_note(file.data, file.sha256)
-        return _memory(core, path, note.text, _facts(core, path, note, file.entry.mtime_ns), section, None)
-    row, text = known.row, file.data.decode("utf-8", "replace")
+        return memory_of(core, path, file.data, section, None, file.entry.mtime_ns)
+    text, row = file.data.decode("utf-8", "replace"), known.row
     tags = tuple(Tag(name, source) for name, source in known.tags)
     links = tuple(
         _link(link.target, link.path, link.ambiguous, link.form, link.line, link.display) for link in known.links
     )
+    start = content_start(text, header := read_header(text))
     head = Head(row.title, row.description, row.type, row.created, row.modified)
-    facts = _Facts(head, file.sha256, read_header(text), tags, known.aliases, links, row.problem, None)
-    return _memory(core, path, text, facts, None, None)
+    facts = _Facts(head, row.sha256, header, tags, known.aliases, links, row.problem)
+    return _memory(core, path, text, facts, (start, len(text)), None)
 
 
-def memory_of(core: Core, path: str, data: bytes, section: str | None, version: str) -> Memory:
-    """A memory made of a text that is not what stands in the vault now."""
-    note = read_note(data)
-    return _memory(core, path, note.text, _facts(core, path, note, 0), section, version)
+def memory_of(
+    core: Core, path: str, data: bytes, section: str | None, version: str | None, mtime_ns: int = 0
+) -> Memory:
+    """A memory made of a text, which need not be what stands in the vault now."""
+    note, named, links = read_note(data), core.index.files_named, []
+    for link in note.links:
+        meant = resolve(link.target, path, named)
+        kind = "property" if link.property is not None else "embed" if link.embed else link.form
+        links.append(_link(link.target, meant.path, meant.ambiguous, kind, link.line, link.display))
+    span = find_section(note.text, note.body, section) if section else (note.content_start, len(note.text))
+    if span is None:
+        headings = [heading.text for heading in note.body.headings][:50]
+        hint = "" if headings else "It has no headings. Read it without a section."
+        raise NotFound(f"{name_of(path)} has no section {section!r}", hint=hint, candidates=headings)
+    head = head_of(path, note, mtime_ns)
+    facts = _Facts(head, note.sha256, note.header, note.tags, note.aliases, tuple(links), note.problem)
+    return _memory(core, path, note.text, facts, span, version)
 
 
 class _Facts(NamedTuple):
-    """What a memory says beside its text. Without a `note`, the index said it."""
+    """What a memory says beside its text."""
 
     head: Head
     sha256: str
@@ -76,17 +89,6 @@ class _Facts(NamedTuple):
     aliases: tuple[str, ...]
     links: tuple[LinkOut, ...]
     problem: str | None
-    note: Note | None
-
-
-def _facts(core: Core, path: str, note: Note, mtime_ns: int) -> _Facts:
-    named, links = core.index.files_named, []
-    for link in note.links:
-        meant = resolve(link.target, path, named)
-        kind = "property" if link.property is not None else "embed" if link.embed else link.form
-        links.append(_link(link.target, meant.path, meant.ambiguous, kind, link.line, link.display))
-    head = head_of(path, note, mtime_ns)
-    return _Facts(head, note.sha256, note.header, note.tags, note.aliases, tuple(links), note.problem, note)
 
 
 def _link(target: str, path: str | None, others: tuple[str, ...], kind: str, line: int, display: str) -> LinkOut:
@@ -94,11 +96,8 @@ def _link(target: str, path: str | None, others: tuple[str, ...], kind: str, lin
     return LinkOut(shown, path is not None, kind, line, display, tuple(name_of(other) for other in others))
 
 
-def _memory(core: Core, path: str, text: str, facts: _Facts, section: str | None, version: str | None) -> Memory:
-    start, stop = content_start(text, facts.header), len(text)
-    if section and facts.note is not None:
-        start, stop = _span(path, facts.note, section)
-    content, properties = text[start:stop], facts.header.properties
+def _memory(core: Core, path: str, text: str, facts: _Facts, span: tuple[int, int], version: str | None) -> Memory:
+    content, properties = text[slice(*span)], facts.header.properties
     return Memory(
         name=name_of(path),
         path=path,
@@ -119,14 +118,5 @@ def _memory(core: Core, path: str, text: str, facts: _Facts, section: str | None
         tokens=count_tokens(content),
         problem=facts.problem,
         version=version,
-        content_line=text.count("\n", 0, start) + 1,
+        content_line=text.count("\n", 0, span[0]) + 1,
     )
-
-
-def _span(path: str, note: Note, section: str) -> tuple[int, int]:
-    span = find_section(note.text, note.body, section)
-    if span is None:
-        headings = [heading.text for heading in note.body.headings][:50]
-        hint = "" if headings else "It has no headings. Read it without a section."
-        raise NotFound(f"{name_of(path)} has no section {section!r}", hint=hint, candidates=headings)
-    return span
