@@ -7,40 +7,39 @@ only one of them has is kept. The merge writes the note and puts the copy into t
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
+from typing import Literal, Unpack
 
 from simplemem.errors import Conflict, NotFound, SimplememError, Unreadable
-from simplemem.index.sidecar import Sidecar
-from simplemem.memory import ConflictCopy, ConflictMerge, ConflictMerged
+from simplemem.memory import By, ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.diff import LONG_DIFF, unified_diff
 from simplemem.note.merge import merge
 from simplemem.note.names import are_akin, clean_reference, conflict_name, name_of
 from simplemem.note.note import read_note
-from simplemem.store.core import Core
+from simplemem.store.core import Core, change_by
 from simplemem.store.history import commits_of
 from simplemem.store.undo import carry_out
 from simplemem.store.write import judge
 from simplemem.vault.disk import sha256
-from simplemem.vault.vault import Change, File, Wish
+from simplemem.vault.vault import File, Wish
 
 Keep = Literal["merge", "note", "copy", "marked"]
 _MOST_VERSIONS = 200
 _AKIN = 0.4  # a base that has less in common with either than this would explain nothing
 
 
-def conflict_copies(index: Sidecar) -> tuple[ConflictCopy, ...]:
-    """Every conflict copy whose note is there, by path."""
+def conflict_copies(core: Core) -> tuple[ConflictCopy, ...]:
+    """The files that synchronisers and git left beside notes that were changed in two places."""
     return tuple(
         ConflictCopy(name_of(path), path, name_of(original), original, name.maker)
-        for path, original in index.conflict_copies()
+        for path, original in core.index.conflict_copies()
         if (name := conflict_name(path)) is not None
     )
 
 
-def conflict_merges(core: Core, name: str | None) -> tuple[ConflictMerge, ...]:
+def conflict_merges(core: Core, name: str | None = None) -> tuple[ConflictMerge, ...]:
     """What a merge would make of the copy that has this name, or all those of the note that has it; without one, of all
-    there are. One that cannot be read says so."""
-    copies = found = conflict_copies(core.index)
+    there are. One that cannot be read says so. Writes nothing."""
+    copies = found = conflict_copies(core)
     if name is not None:
         wanted = clean_reference(name).removesuffix(".md")
         by_name = tuple(copy for copy in copies if wanted in (copy.name, copy.name.rsplit("/", 1)[-1]))
@@ -106,29 +105,30 @@ def _distance(one: str, other: str) -> int:
     return sum((len(line) + 1) * count for line, count in ((ours - theirs) + (theirs - ours)).items())
 
 
-def merge_conflict(core: Core, found: ConflictMerge, keep: Keep, change: Change) -> ConflictMerged:
-    """Write what was previewed, and put the copy into the trash: one change. Conflict when either has changed since."""
+def merge_conflict(core: Core, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]) -> ConflictMerged:
+    """Write what `conflict_merges` has shown, and put the copy into the trash, as one change: a Conflict when either has
+    changed since. `keep` may be "note" or "copy" to have only the one, or "marked" to have both where they differ."""
     core.must_be_writable()
-    copy, told, data = found.copy, list[str](), None
+    copy, told, data = merge.copy, list[str](), None
     if keep == "copy":
         data = core.vault.read(copy.path).data
     elif keep != "note":
-        if found.text is None:
+        if merge.text is None:
             hint = "Keep one of the two with --keep note or --keep copy, or mend it in an editor first."
-            raise Unreadable(f"{copy.name} cannot be merged: {found.problem}", hint=hint)
-        if keep == "merge" and not found.clean:
+            raise Unreadable(f"{copy.name} cannot be merged: {merge.problem}", hint=hint)
+        if keep == "merge" and not merge.clean:
             hint = "Keep one of the two with --keep note or --keep copy, or both, marked in the note, with --keep both."
-            message = f"{copy.of} and its copy say different things in {found.conflicts} places"
-            raise Conflict(message, current_sha256=found.note_sha256, diff=found.diff, hint=hint)
-        data = found.text.encode("utf-8", "surrogatepass")
+            message = f"{copy.of} and its copy say different things in {merge.conflicts} places"
+            raise Conflict(message, current_sha256=merge.note_sha256, diff=merge.diff, hint=hint)
+        data = merge.text.encode("utf-8", "surrogatepass")
     if data is not None:
         told = judge(core.settings, copy.of, _decoded(core.vault.read(copy.original).data), _decoded(data))
     with core.vault.lock():
-        wishes = [Wish("delete", copy.path, before=found.copy_sha256, gone=True)]
-        if data is not None and sha256(data) != found.note_sha256:
-            wishes.insert(0, Wish.update(copy.original, found.note_sha256, data))
-        elif (now := core.vault.read(copy.original).sha256) != found.note_sha256:
+        wishes = [Wish("delete", copy.path, before=merge.copy_sha256, gone=True)]
+        if data is not None and sha256(data) != merge.note_sha256:
+            wishes.insert(0, Wish.update(copy.original, merge.note_sha256, data))
+        elif (now := core.vault.read(copy.original).sha256) != merge.note_sha256:
             raise Conflict(f"{copy.of!r} has changed since.", current_sha256=now, hint="Look at both again.")
-        written, _ = carry_out(core, wishes, change)
-    digest = written[0].sha256 if len(written) > 1 else found.note_sha256
+        written, _ = carry_out(core, wishes, change_by(by, "conflicts"))
+    digest = written[0].sha256 if len(written) > 1 else merge.note_sha256
     return ConflictMerged(copy.of, copy.name, digest or "", written[0].version, len(written) > 1, tuple(told))

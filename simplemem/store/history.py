@@ -66,10 +66,17 @@ class NoteThen:
 
 
 def history(
-    core: Core, name: str | None, limit: int, *, by: str, since: str, until: str, diff: bool
+    core: Core,
+    name: str | None = None,
+    *,
+    limit: int = 20,
+    diff: bool = False,
+    by: str = "",
+    since: str = "",
+    until: str = "",
 ) -> tuple[HistoryEntry, ...]:
-    """Changes of one memory, or of all, newest first. Of one that is not narrowed down, what git knows of it as well; a
-    commit of ours whose changes our history has is told as those."""
+    """Changes of one memory, or of all, newest first; of somebody, since and until a date or version. Of one that is not
+    narrowed down, what git knows of it as well; a commit of ours whose changes our history has is told as those."""
     limit, by, narrowed = max(limit, 0), well_formed(by), bool(by or since or until)
     after = moment_of(core, since, start=True).number if since else 0
     upto = moment_of(core, until).number if until else core.changes.newest()
@@ -346,8 +353,9 @@ def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:
     return NotFound(f"the text of {name} at {at} is no longer kept", hint=hint)
 
 
-def diff(core: Core, what: str, other: str | None, since: str | None) -> tuple[Difference, ...]:
-    """What a version changed; what lies between two versions; or what changed in a memory since a date or version."""
+def diff(core: Core, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
+    """What a version changed; what lies between two versions; or what changed in a memory `since` a date or version, its
+    last change if that is not said."""
     if other is not None:
         one, two = core.changes.find(what), core.changes.find(other)
         names = (name_of(one.new_path or one.path), name_of(two.new_path or two.path))

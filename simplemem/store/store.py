@@ -17,26 +17,16 @@ from simplemem.config import Settings, find_vault, load_settings
 from simplemem.index.door import Estimate
 from simplemem.index.reconcile import Progress
 from simplemem.memory import (
-    BlamedLine,
     By,
-    ConflictCopy,
-    ConflictMerge,
-    ConflictMerged,
-    Difference,
     Finding,
-    HistoryEntry,
     IndexState,
     Mended,
     Mending,
-    Restored,
-    Undone,
-    UndoneMany,
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
 from simplemem.store import conflicts, history, packs, read, recall, undo, write
 from simplemem.store.bench import Bench
-from simplemem.store.conflicts import Keep
 from simplemem.store.core import Core, change_by
 
 P = ParamSpec("P")
@@ -158,73 +148,18 @@ class EnhancedStore:
 
     # -- the past
 
-    def history(
-        self,
-        name: str | None = None,
-        *,
-        limit: int = 20,
-        diff: bool = False,
-        by: str = "",
-        since: str = "",
-        until: str = "",
-    ) -> tuple[HistoryEntry, ...]:
-        """Changes of one memory, or of all, newest first; of somebody, since and until a date or version."""
-        return history.history(self._core, name, limit, by=by, since=since, until=until, diff=diff)
-
-    def blame(self, name: str) -> tuple[BlamedLine, ...]:
-        """Who last changed each line of a memory, as far as its history and git tell."""
-        return history.blame_of(self._core, name)
-
-    def diff(self, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
-        """What a version changed; what lies between two versions; or what changed in a memory `since` a date or version,
-        its last change if that is not said."""
-        return history.diff(self._core, what, other, since)
-
-    def restore(
-        self,
-        name: str,
-        *,
-        at: str | None = None,
-        new_name: str | None = None,
-        **by: Unpack[By],
-    ) -> Restored:
-        """Bring a memory's text of a version or date back, also of one that was deleted, which needs no `at`. With
-        `new_name` it is brought back beside what has its name now."""
-        return undo.restore(self._core, name, at, new_name, change_by(by, "restore"))
-
-    def undo(self, version_or_name: str, **by: Unpack[By]) -> Undone:
-        """Take back a change by its version, or the last change of a memory by its name."""
-        return undo.undo(self._core, version_or_name, change_by(by, "undo"))
-
-    def undo_all(
-        self,
-        by: str,
-        since: str,
-        *,
-        preview: bool = False,
-        expected: str | None = None,
-        **change: Unpack[By],
-    ) -> UndoneMany:
-        """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
-        `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
-        made = change_by(change, "undo")
-        return undo.undo_all(self._core, by, since, made, preview=preview, expected=expected)
+    blame = _method(history.blame_of)
+    diff = _method(history.diff)
+    history = _method(history.history)
+    restore = _method(undo.restore)
+    undo_all = _method(undo.undo_all)
+    undo = _method(undo.undo)
 
     # -- conflict copies
 
-    def conflict_copies(self) -> tuple[ConflictCopy, ...]:
-        """The files that synchronisers and git left beside notes that were changed in two places."""
-        return conflicts.conflict_copies(self._core.index)
-
-    def conflict_merges(self, name: str | None = None) -> tuple[ConflictMerge, ...]:
-        """What a merge would make of a conflict copy, or of all those of a note, by its name; without one, of all there
-        are. Writes nothing."""
-        return conflicts.conflict_merges(self._core, name)
-
-    def merge_conflict(self, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]) -> ConflictMerged:
-        """Write what `conflict_merges` has shown, and put the copy into the trash, as one change. `keep` may be "note" or
-        "copy" to have only the one, or "marked" to have both where they differ."""
-        return conflicts.merge_conflict(self._core, merge, keep, change_by(by, "conflicts"))
+    conflict_copies = _method(conflicts.conflict_copies)
+    conflict_merges = _method(conflicts.conflict_merges)
+    merge_conflict = _method(conflicts.merge_conflict)
 
     # -- looking at itself
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
 from simplemem.index.changes import is_called
-from simplemem.memory import LeftAsIs, Restored, Undone, UndoneMany, UndoneNote
+from simplemem.memory import By, LeftAsIs, Restored, Undone, UndoneMany, UndoneNote
 from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
-from simplemem.store.core import Core
+from simplemem.store.core import Core, change_by
 from simplemem.store.history import (
     GONE,
     file_now,
@@ -48,7 +49,7 @@ def _look_again(core: Core, paths: Iterable[str]) -> list[str]:
     return warnings
 
 
-def undo(core: Core, version_or_name: str, change: Change) -> Undone:
+def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
     """Take back a change by its version, or the last change of a memory by its name."""
     core.must_be_writable()
     try:
@@ -61,7 +62,7 @@ def undo(core: Core, version_or_name: str, change: Change) -> Undone:
     with core.vault.lock():
         steps = core.changes.step(version.group)
         try:
-            written = core.vault.undo(version.id, change)
+            written = core.vault.undo(version.id, change_by(by, "undo"))
         except Conflict as error:
             error.hint = f"Undo what came since first, or restore the note as it was before {version.id}."
             raise
@@ -75,11 +76,9 @@ def undo(core: Core, version_or_name: str, change: Change) -> Undone:
     return Undone(name_of(main.path), main.sha256, main.version, what)
 
 
-def restore(core: Core, name: str, at: str | None, new_name: str | None, change: Change) -> Restored:
-    """Bring a memory's text of a moment back, byte for byte: a deleted one under its name, one that is there in place.
-
-    Without a moment, a deleted memory comes back as it was. What the memory says now stays in the history.
-    """
+def restore(core: Core, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]) -> Restored:
+    """Bring a memory's text of a version or date back, also of one that was deleted, which needs no `at`. With
+    `new_name` it is brought back beside what has its name now."""
     core.must_be_writable()
     path = path_with_a_past(core, name)
     with core.vault.lock():
@@ -102,7 +101,7 @@ def restore(core: Core, name: str, at: str | None, new_name: str | None, change:
             message = f"there is another memory called {name_of(target)}"
             raise AlreadyExists(message, hint=hint or "Choose another name.", name=name_of(target))
         wish = Wish("restore", target, before=now.sha256 if now else None, data=then.data)
-        written = carry_out(core, [wish], change)[0][0]
+        written = carry_out(core, [wish], change_by(by, "restore"))[0][0]
     said = [f"not certain: {doubt or then.doubt}"] if doubt or then.doubt else []
     if written.changed:
         before = read_note(now.data).text if now is not None else ""
@@ -138,8 +137,11 @@ class _Reversal:
     why: str
 
 
-def undo_all(core: Core, by: str, since: str, change: Change, *, preview: bool, expected: str | None) -> UndoneMany:
-    """Take back all that `by` changed since a date or version. A preview changes nothing; its `plan` may be `expected`."""
+def undo_all(
+    core: Core, by: str, since: str, *, preview: bool = False, expected: str | None = None, **change: Unpack[By]
+) -> UndoneMany:
+    """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
+    `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
     if not by.strip() or not since.strip():
         raise Invalid("who, and since when?", hint="history shows who changed what.")
     if preview:
@@ -152,8 +154,8 @@ def undo_all(core: Core, by: str, since: str, change: Change, *, preview: bool, 
             raise Conflict(message, current_sha256=None, hint=hint)
         if not wishes:
             return shown
-        reason = change.reason or f"everything by {by} since {since}"
-        written, _ = carry_out(core, wishes, replace(change, reason=reason))
+        reason = change.get("reason") or f"everything by {by} since {since}"
+        written, _ = carry_out(core, wishes, change_by({**change, "reason": reason}, "undo"))
     return replace(shown, version=written[0].version)
 
 
