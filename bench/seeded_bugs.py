@@ -181,7 +181,7 @@ FAULTS = (
     Fault(
         "moves", "links in properties are written without a thought for their quotes",
         "simplemem.vault.links",
-        [("            values.append((link.scalar, _value_with(link.scalar.value, aim, written)))\n",
+        [("            values.append((link.scalar, link.scalar.value.replace(bare, within)))\n",
           "            edits += _edits(note.text, link, aim, written, False)\n")],
     ),
 )  # fmt: skip

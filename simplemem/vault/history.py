@@ -176,13 +176,21 @@ class Log:
 
     def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
         """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""
+        if reason:  # the log is never thinned, and a commit of ours says the reason to whoever reads
+            from simplemem.note.secrets import find_secrets  # its patterns take a moment
+
+            for secret in reversed(find_secrets(reason)):
+                reason = reason[: secret.start] + secret.shown + reason[secret.end :]
         when = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        common = {"when": when, "tool": tool[:100], "who": who[:200], "reason": _without_secrets(reason)}
-        empty = {"new_path": None, "before": None, "after": None, "kind": self.kind}
-        return [
-            Version(**(empty | common | step | {"id": spell(first + k), "group": spell(first)}))
-            for k, step in enumerate(steps)
-        ]
+        common: dict[str, Any] = {
+            "when": when,
+            "tool": tool[:100],
+            "who": who[:200],
+            "reason": reason[:1000],
+            "group": spell(first),
+        }
+        common |= {"new_path": None, "before": None, "after": None, "kind": self.kind}
+        return [Version(**(common | step | {"id": spell(first + k)})) for k, step in enumerate(steps)]
 
     def append(self, here: Beneath, versions: Sequence[Version]) -> None:
         """Add lines to the log, all or none. A half line that a crash left is closed off first."""
@@ -232,17 +240,6 @@ def _read(line: bytes) -> Version | None:
         return read_version(json.loads(line)) if line else None
     except (ValueError, RecursionError):
         return None
-
-
-def _without_secrets(reason: str) -> str:
-    """A reason without what looks secret in it: the log is never thinned, and a commit of ours says it to whoever reads."""
-    if not reason:
-        return ""
-    from simplemem.note.secrets import find_secrets  # its patterns take a moment that only such a write should pay
-
-    for secret in reversed(find_secrets(reason)):
-        reason = reason[: secret.start] + secret.shown + reason[secret.end :]
-    return reason[:1000]
 
 
 class History:

@@ -323,19 +323,16 @@ class Journal:
             begun += _state_of(here, acts[done]) not in _NOT_BEGUN
         for act in reversed(acts[:begun]):
             with suppress(Intruded):  # somebody has saved over ours since: theirs stays, the text before is kept
-                self._undo(here, act)
+                stands = _hash_at(here, act.target) == (act.after or act.before)
+                if act.after is not None and stands:
+                    disk.swap(here, act.source, act.target, expected=act.after, ours=act.before)
+                elif act.after is None and (stands or act.step.version.before is not None):
+                    _carry_on(here, act.via if _hash_at(here, act.via) else act.target, act.source)
         reached = {act.step for act in acts[: done + 1]}
         for step in steps:
             self._clear(here, step, was_in_place=step in reached)
         for folder in reversed(folders):
             here.prune(tuple(folder.split("/")), keep=folder.count("/"))
-
-    def _undo(self, here: Beneath, act: Act) -> None:
-        if act.after is not None:
-            if _hash_at(here, act.target) == act.after:
-                disk.swap(here, act.source, act.target, expected=act.after, ours=act.before)
-        elif act.step.version.before is not None or _hash_at(here, act.target) == act.before:
-            _carry_on(here, act.via if _hash_at(here, act.via) else act.target, act.source)
 
     def _clear(self, here: Beneath, step: Step, *, was_in_place: bool) -> None:
         for path in (step.staged, disk.aside(step.staged)) if step.staged else ():

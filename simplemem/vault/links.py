@@ -163,7 +163,10 @@ def _rewritten(
         if aim is None or written is None:
             continue
         if link.scalar is not None:
-            values.append((link.scalar, _value_with(link.scalar.value, aim, written)))
+            bare, inside = link.scalar.value.strip(), read_value_link(link.scalar.value)
+            assert inside is not None
+            within = _applied(bare, _edits(bare, inside, aim, written, False))
+            values.append((link.scalar, link.scalar.value.replace(bare, within)))
         else:
             edits += _edits(note.text, link, aim, written, note.in_table(link.start))
     text = _applied(note.text, edits)
@@ -181,14 +184,6 @@ def _applied(text: str, edits: list[_Edit]) -> str:
     return text
 
 
-def _value_with(value: str, aim: Aim, written: str) -> str:
-    """A property's value, which is a link, with another path in it."""
-    bare = value.strip()
-    link = read_value_link(value)
-    assert link is not None
-    return value.replace(bare, _applied(bare, _edits(bare, link, aim, written, False)))
-
-
 def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format: LinkFormat) -> Iterator[str]:
     """Targets that mean `path` in `source`, the best first: relative stays relative, rooted rooted, bare bare if it can.
 
@@ -196,7 +191,9 @@ def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format
     """
     short = path[:-3] if path.endswith(".md") and not link.target.casefold().endswith(".md") else path
     for shown in dict.fromkeys((short, path)):
-        bare, near, rooted = posixpath.basename(shown), _relative(shown, source), "/" + shown
+        bare, rooted = posixpath.basename(shown), "/" + shown
+        near = posixpath.relpath(shown, posixpath.dirname(source) or ".")
+        near = near if near.startswith("../") else "./" + near
         if link.target.startswith(("./", "../")):
             preferred = [near]
         elif "/" in link.target:
@@ -208,11 +205,6 @@ def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format
             fits = link.form != "wiki" or not _ENDS_TARGET.search(target)
             if fits and resolve(target, source, named).path == path:
                 yield target
-
-
-def _relative(path: str, source: str) -> str:
-    written = posixpath.relpath(path, posixpath.dirname(source) or ".")
-    return written if written.startswith("../") else "./" + written
 
 
 def _destination(path: str, *, angle: bool) -> str:

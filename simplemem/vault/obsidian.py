@@ -48,8 +48,9 @@ class Conventions:
         """Why a note is left out of recall, or None when it takes part. As a link it resolves either way."""
         if self.ignore_filters or self.templates_folder or self.daily_template:
             key = compare_key(path)
-            for entry in self.ignore_filters:
-                if _filter_matches(entry, path, key):
+            for entry in self.ignore_filters:  # a `/regex/` found anywhere in the path; else, how the path begins
+                begins = compare_key(entry.lstrip("/")) or "/"
+                if _pattern_of(entry[1:-1]).occurs_in(path) if _is_regex(entry) else key.startswith(begins):
                     return f"excluded in Obsidian's settings ({entry})"
             if self.templates_folder and key.startswith(compare_key(self.templates_folder) + "/"):
                 return f"a template (in {self.templates_folder})"
@@ -138,14 +139,6 @@ _pattern_of = lru_cache(maxsize=_MAX_FILTERS)(_Pattern)
 
 def _is_regex(entry: str) -> bool:
     return len(entry) > 2 and entry.startswith("/") and entry.endswith("/")
-
-
-def _filter_matches(entry: str, path: str, key: str) -> bool:
-    """Obsidian's excluded files: a `/regex/` found anywhere in the path; else, how the path begins."""
-    if _is_regex(entry):
-        return _pattern_of(entry[1:-1]).occurs_in(path)
-    beginning = compare_key(entry.lstrip("/"))
-    return beginning != "" and key.startswith(beginning)
 
 
 @lru_cache(maxsize=1024)  # most folders have many files

@@ -285,20 +285,16 @@ class Vault:
         path = step.path
         if step.before is None:
             return Wish("undo", path, step.after, gone=True)
-        text = self._text_before(step) if step.before != step.after else None
-        if step.after is None:
-            return Wish("undo", path, data=text, trash=step.trash)
-        return Wish("undo", step.new_path or path, step.after, path if step.new_path else None, text)
-
-    def _text_before(self, step: Version) -> bytes:
-        data = self.history.kept(step.before or "")
-        if data is None and step.trash and is_trash(step.trash):
+        data = self.history.kept(step.before) if step.before != step.after else None
+        if step.before != step.after and data is None and step.trash and is_trash(step.trash):
             with self._beneath() as here, telling("read", step.trash), suppress(FileNotFoundError):
                 data, _ = disk.read_file(here, step.trash)
-        if data is None or sha256(data) != step.before:
+        if step.before != step.after and (data is None or sha256(data) != step.before):
             hint = "Texts are kept for as many days and megabytes as the settings say."
             raise NotFound(f"The text before {step.id} is no longer kept.", hint=hint)
-        return data
+        if step.after is None:
+            return Wish("undo", path, data=data, trash=step.trash)
+        return Wish("undo", step.new_path or path, step.after, path if step.new_path else None, data)
 
     def _beneath(self) -> Beneath:
         return Beneath(str(self.root))

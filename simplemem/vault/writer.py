@@ -252,8 +252,8 @@ class _Operation:
         return fd
 
     def _drop(self) -> None:
-        while self._staged:
-            disk.remove(self._here, self._staged.popitem()[1])
+        for temp in self._staged.values():
+            disk.remove(self._here, temp)
 
     # What is said about it
 

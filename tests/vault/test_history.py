@@ -64,19 +64,6 @@ def dated(vault: Path, *days: str) -> None:
 # --- the log --------------------------------------------------------------------------------------
 
 
-def test_versions_come_newest_first_and_say_everything(vault: Path) -> None:
-    opened = Vault(vault)
-    made = grow(opened, "n.md", b"one", b"two", b"three")
-    versions = list(opened.history.log.of("n.md"))
-    assert [v.id for v in versions] == made[::-1] == sorted(made, reverse=True)
-    latest = versions[0]
-    assert latest[5:9] == ("update", "agent", "update_memory", "because")
-    assert (latest.before, latest.after) == (sha256(b"two"), sha256(b"three"))
-    assert latest.when.endswith("Z") and latest.group == latest.id
-    assert [opened.history.content(v.after or "") for v in versions] == [b"three", b"two", b"one"]
-    assert list(opened.history.log.of("other.md")) == []
-
-
 def test_the_order_is_the_order_of_the_log_whatever_the_clock_says(vault: Path) -> None:
     opened = Vault(vault)
     made = grow(opened, "n.md", b"one", b"two")

@@ -6,7 +6,7 @@ import pytest
 
 from simplemem.index.links import named_in_memory
 from simplemem.note.note import read_note
-from simplemem.vault.links import Move, lookup_keys, resolve, rewrite_links
+from simplemem.vault.links import Move, resolve, rewrite_links
 
 FILES = [
     "Target.md", "Other Note.md", "Root.md", "folder/Root.md", "folder/Sub Note.md", "folder/deep/Deep.md",
@@ -58,15 +58,6 @@ def test_a_tie_is_decided_by_path_and_reported() -> None:
     found = resolve("Twin", "Source.md", named_in_memory(FILES))
     assert found.path == "x/Twin.md"
     assert found.ambiguous == ("x/Twin.md", "y/Twin.md")
-
-
-def test_a_note_in_the_own_folder_is_no_tie() -> None:
-    assert resolve("Twin", "y/Source.md", named_in_memory(FILES)).ambiguous == ()
-
-
-def test_a_note_is_looked_up_with_and_without_its_extension_and_a_file_only_with() -> None:
-    assert set(lookup_keys("folder/Sub Note.md")) == {"sub note.md", "sub note"}
-    assert lookup_keys("assets/Diagram.svg") == ("diagram.svg",)
 
 
 def rewritten(text: str, files: list[str], old: str | None, new: str, source: str = "A.md") -> str:

@@ -95,13 +95,6 @@ class TestLooking:
 
 
 class TestCreating:
-    def test_a_note_and_its_folders_are_made(self, vault: Path, opened: Vault) -> None:
-        written = opened.create("a/b/n.md", b"text", CHANGE)
-        assert files(vault) == {"a/b/n.md": b"text"}
-        assert written.changed and written.path == "a/b/n.md" and written.previous_sha256 is None
-        assert written.sha256 == sha256(b"text") and written.entry == opened.entry("a/b/n.md")
-        assert opened.history.log.find(written.version).op == "create"
-
     @pytest.mark.parametrize(
         ("there", "wanted"),
         [
@@ -126,21 +119,6 @@ class TestCreating:
             assert unicodedata.normalize("NFC", trouble.value.details["path"]) == unicodedata.normalize("NFC", there)
             assert files(vault) == {there: b"first", "other.md": b"other"}
 
-    def test_rewrites_go_with_it_or_nothing_does(self, vault: Path, opened: Vault) -> None:
-        opened.create("a.md", b"[[n]]", CHANGE)
-        opened.create("b.md", b"[[n]] too", CHANGE)
-        good = Wish.update("a.md", sha256(b"[[n]]"), b"[[old/n]]")
-        stale = Wish.update("b.md", sha256(b"something else"), b"[[old/n]] too")
-        before = files(vault)
-        with pytest.raises(Conflict) as trouble:
-            opened.create("new/n.md", b"text", CHANGE, rewrites=[good, stale])
-        assert trouble.value.details["path"] == "b.md"
-        assert files(vault) == before and not (vault / "new").exists()
-        written = opened.create("new/n.md", b"text", CHANGE, rewrites=[good])
-        assert files(vault) == before | {"new/n.md": b"text", "a.md": b"[[old/n]]"}
-        versions = opened.history.log.group(written.version)
-        assert [(v.op, v.path) for v in versions] == [("create", "new/n.md"), ("update", "a.md")]
-
 
 class TestReplacing:
     def test_a_conflict_says_what_is_there_and_how_it_differs(self, vault: Path, opened: Vault) -> None:
@@ -161,23 +139,6 @@ class TestReplacing:
 
 
 class TestMoving:
-    def test_the_note_its_new_text_and_its_links_move_together(self, vault: Path, opened: Vault) -> None:
-        opened.create("a/n.md", b"[x](../b.md)", CHANGE)
-        opened.create("b.md", b"[[n]]", CHANGE)
-        written = opened.move(
-            "a/n.md",
-            "c/d/m.md",
-            CHANGE,
-            data=b"[x](../../b.md)",
-            expected_sha256=sha256(b"[x](../b.md)"),
-            rewrites=[Wish.update("b.md", sha256(b"[[n]]"), b"[[m]]")],
-        )
-        assert files(vault) == {"c/d/m.md": b"[x](../../b.md)", "b.md": b"[[m]]"}
-        assert written.path == "c/d/m.md" and written.entry == opened.entry("c/d/m.md")
-        undone = opened.undo(written.version, CHANGE)
-        assert files(vault) == {"a/n.md": b"[x](../b.md)", "b.md": b"[[n]]"}
-        assert {w.path for w in undone} == {"a/n.md", "b.md"}
-
     def test_only_the_case_of_a_name_may_change(self, vault: Path, opened: Vault) -> None:
         opened.create("folder/note.md", b"x", CHANGE)
         opened.move("folder/note.md", "folder/Note.md", CHANGE)
@@ -238,14 +199,6 @@ class TestTrashAndUndo:
             ruin(vault / (".trash" if trash == "obsidian" else ".simplemem/trash"))
             opened.undo(written.version, CHANGE)
             assert (vault / "n.md").read_bytes() == b"text"
-
-    def test_a_stale_hash_deletes_nothing(self, vault: Path, opened: Vault) -> None:
-        opened.create("n.md", b"new", CHANGE)
-        with pytest.raises(Conflict) as trouble:
-            opened.trash("n.md", sha256(b"old"), CHANGE)
-        assert trouble.value.details["current_sha256"] == sha256(b"new") and files(vault) == {"n.md": b"new"}
-        with pytest.raises(NotFound):
-            opened.trash("no.md", None, CHANGE)
 
     def test_every_change_can_be_undone_and_the_undo_too(self, vault: Path, opened: Vault) -> None:
         opened.create("a.md", b"one", CHANGE)
