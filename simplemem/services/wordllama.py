@@ -33,7 +33,6 @@ _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
 _MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
 _MAX_WORDS_BETWEEN = 4_000  # and once few texts come again, as a server gets them for as long as it lives: 4 MB
 _FEW = 256  # texts: the passages of a long note
-_FIRST_ROWS = 1_024
 _WORDS_CUT = 10_000  # whose tokens are remembered, in a twentieth of that
 
 
@@ -65,7 +64,7 @@ class WordLlama:
             raise Unavailable("the word vectors that come with simplemem cannot be read", hint=hint) from error
         self._lock = threading.Lock()
         self._rows: dict[str, int] = {}
-        self._sums: NDArray[np.float32] = np.empty((0, _WIDTH), np.float32)
+        self._sums: NDArray[np.float32] = np.empty((_MAX_WORDS, _WIDTH), np.float32)
 
     def documents(self, texts: Sequence[str], *, stopped: Stopped = lambda: False) -> list[bytes]:  # noqa: ARG002
         """One vector a text; a text without a known word gives zeros, which are near to nothing."""
@@ -108,17 +107,12 @@ class WordLlama:
 
         asked = dict.fromkeys(word for words in split for word in words)
         fresh = [word for word in asked if word not in self._rows]
-        if len(self._rows) + len(fresh) > (_MAX_WORDS_BETWEEN if len(split) <= _FEW else _MAX_WORDS):
-            # Remember anew, in the same place, so that memory stays as it is, unless that place is a large one.
+        if len(self._rows) + len(fresh) > (_MAX_WORDS_BETWEEN if len(split) <= _FEW else len(self._sums)):
+            if len(self._rows) > 2 * _MAX_WORDS_BETWEEN or len(asked) > len(self._sums):
+                # The system gives memory only for rows that are written, and has that of many back.
+                self._sums = np.empty((max(_MAX_WORDS, len(asked)), _WIDTH), np.float32)
             self._rows, fresh = {}, list(asked)
-            if len(self._sums) > 1.5 * _MAX_WORDS_BETWEEN:
-                self._sums = np.empty((0, _WIDTH), np.float32)
-        first, rows = len(self._rows), len(self._rows) + len(fresh)
-        if rows > len(self._sums):  # it doubles: a new word now and then must not cost a copy of all that are known
-            room = np.empty((max(rows + rows // 4, 2 * len(self._sums), _FIRST_ROWS), _WIDTH), np.float32)
-            room[:first] = self._sums[:first]
-            self._sums = room
-        for row, word in enumerate(fresh, first):
+        for row, word in enumerate(fresh, len(self._rows)):
             self._weights.take(self._tokenizer.tokens(word), 0).sum(axis=0, dtype=np.float32, out=self._sums[row])
             self._rows[word] = row
         return self._rows, self._sums

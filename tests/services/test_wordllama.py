@@ -100,7 +100,6 @@ def test_more_words_than_are_remembered_change_no_vector(
 ) -> None:
     monkeypatch.setattr(wordllama, "_MAX_WORDS" if few < 4 else "_MAX_WORDS_BETWEEN", 20)
     monkeypatch.setattr(wordllama, "_FEW", few)
-    monkeypatch.setattr(wordllama, "_FIRST_ROWS", 4)
     forgetful = WordLlama()
     chosen = random.Random(5)
     for _ in range(20):
