@@ -65,7 +65,8 @@ class ServiceClient:
 
     def __init__(self, name: str, address: Address, key: Key, *, timeout: float = 30.0, section: str = "embed") -> None:
         self.patience = Patience(name, timeout=timeout)
-        self.name, self.address, self.key, self.section = name, address, key, section
+        self.name, self.address, self.key = name, address, key
+        self.hint = f"Are {section}.url ({address.url}), {section}.model and {section}.api_key what the service knows?"
         self._lock = threading.Lock()
         self._http: httpx2.Client | None = None
 
@@ -122,24 +123,40 @@ class ServiceClient:
                     if len(data) > _MOST_MB << 20:
                         raise Unavailable(f"{self.name} gave an answer of more than {_MOST_MB} MB; it was not read")
                     if time.monotonic() > ends:
-                        raise Passing("the answer came too slowly", hint=hint("timeout", self.section))
+                        raise Passing("the answer came too slowly")
         except httpx2.TimeoutException as error:
-            raise Passing(f"no answer within {seconds:.3g} s", hint=hint("timeout", self.section)) from error
+            raise Passing(f"no answer within {seconds:.3g} s") from error
         except httpx2.ConnectError as error:
-            raise Passing(f"{where} cannot be reached ({error})", hint=hint("reach", self.section)) from error
+            raise Passing(f"{where} cannot be reached ({error})", hint="Is the service running?") from error
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
             raise Passing(f"the answer of {self.address.host} broke off") from error
         if not answer.is_success:
-            said = quoted(bytes(data), payload, key)
-            raise failure_of(self.name, self.section, where, answer.status_code, answer.headers, said)
+            raise self.failure_of(answer.status_code, answer.headers, bytes(data), payload, key)
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
-            advice = hint("url", self.section, where)
             if data.lstrip()[:1] == b"<":
                 message = f"{self.name} answered with a web page where JSON was expected"
-                raise Unavailable(message, hint=advice) from error
-            raise Passing("its answer is not JSON, or only the beginning of it", hint=advice) from error
+                raise Unavailable(message, hint=self.hint) from error
+            raise Passing("its answer is not JSON, or only the beginning of it", hint=self.hint) from error
+
+    def failure_of(
+        self, status: int, headers: Mapping[str, str], body: bytes, sent: Mapping[str, Any], key: str | None
+    ) -> Unavailable:
+        """What a status other than success means, the same for every protocol and package."""
+        sentence = quoted(body, sent, key)
+        spoken = f"{status}, {sentence}" if sentence else str(status)
+        if status in (400, 413, 422) or (status == 500 and _ABOUT_A_TEXT.search(sentence)):
+            return Refused(f"{self.name} refused the request: {spoken}", hint=self.hint, status=status)
+        if status in (408, 425, 429) or status >= 500:
+            told = {name.lower(): value for name, value in headers.items()}.get("retry-after", "")
+            after: dict[str, Any] = (
+                {"retry_after": float(told)} if re.fullmatch(r"\d{1,8}(\.\d+)?", told) else {}
+            )  # a date is not read
+            return Passing(spoken, status=status, **after)
+        what = "lives at another address" if 300 <= status < 400 else "does not know what was asked"
+        what = "does not accept the key" if status in (401, 403) else what
+        return Unavailable(f"{self.name} {what}: {spoken}", hint=self.hint, status=status)
 
 
 def client_of(
@@ -153,43 +170,11 @@ def client_of(
     return ServiceClient(name, address, key, timeout=timeout, section=section)
 
 
-# -- how a call fails, the same for every protocol and package
-
-
-def hint(about: str, section: str, url: str = "") -> str:
-    """What to do about a failure. `section` is the table of settings that names the service."""
-    seconds = "seconds" if section == "rerank" else "timeout_seconds"
-    return {
-        "timeout": f"{section}.{seconds} says how long it may take.",
-        "reach": f"Is the service running? {section}.url says where it is.",
-        "url": f"{section}.url is {url}: is that the address of the service, with its /v1 if it has one?",
-        "model": f"Are {section}.model and its other settings what the service knows?",
-        "key": f"Set {section}.api_key, as a text, {{ env = NAME }} or {{ path = FILE }}.",
-        "limit": "The service limits how much is asked; it is asked again later.",
-    }[about]
+# -- what a service said
 
 
 # What local servers say with a 500 when they are well, and the model cannot read this text (llama.cpp, Ollama).
 _ABOUT_A_TEXT = re.compile(r"too large to process|context (length|size)|unsupported value: NaN", re.IGNORECASE)
-
-
-def failure_of(
-    name: str, section: str, url: str, status: int, headers: Mapping[str, str], sentence: str
-) -> Unavailable:
-    """What a status other than success means. `sentence` is what the service said, as `quoted` gives it."""
-    spoken = f"{status}, {sentence}" if sentence else str(status)
-    if status in (400, 413, 422) or (status == 500 and _ABOUT_A_TEXT.search(sentence)):
-        return Refused(f"{name} refused the request: {spoken}", hint=hint("model", section), status=status)
-    if status in (408, 425, 429) or status >= 500:
-        told = {key.lower(): value for key, value in headers.items()}.get("retry-after", "")
-        after = {"retry_after": float(told)} if re.fullmatch(r"\d{1,8}(\.\d+)?", told) else {}  # a date is not read
-        return Passing(spoken, hint=hint("limit", section) if status == 429 else "", status=status, **after)
-    if status in (401, 403):
-        return Unavailable(f"{name} does not accept the key: {spoken}", hint=hint("key", section), status=status)
-    what = "lives at another address" if 300 <= status < 400 else "does not know what was asked"
-    return Unavailable(f"{name} {what}: {spoken}", hint=hint("url", section, url), status=status)
-
-
 _MOST_CHARACTERS, _MOST_READ = 200, 500
 _WINDOW = 12  # a run of so many characters that also stands in the request was taken from it
 _KEY_SHAPED = re.compile(r"\b(?:sk|pa|pk|rk|hf|key|Bearer)[-_ ][\w*.-]{6,}|\b[A-Za-z0-9_-]{40,}", re.ASCII)

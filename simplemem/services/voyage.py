@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simplemem.errors import Unavailable
-from simplemem.services.client import VOYAGE, ServiceClient, failure_of, hint, quoted
+from simplemem.services.client import VOYAGE, ServiceClient
 from simplemem.services.patience import Passing
 
 
@@ -39,12 +39,11 @@ class VoyageClient(ServiceClient):
         except Exception as error:  # noqa: BLE001 - the package's own, and what it stumbles over in an answer
             status, body = getattr(error, "http_status", None), str(getattr(error, "http_body", None) or "").encode()
             if isinstance(error, voyageai.error.Timeout):
-                raise Passing("no answer in time", hint=hint("timeout", self.section)) from None
+                raise Passing("no answer in time") from None
             if isinstance(error, voyageai.error.APIConnectionError):
                 raise Passing("it cannot be reached, or the answer broke off") from None
             if body.lstrip()[:1] == b"<":
                 raise Unavailable(f"{self.name} answered with a web page where JSON was expected") from None
             if status is None or 200 <= status < 300:
                 raise Passing("its answer is not what the protocol says, or only the beginning of it") from None
-            said, headers = quoted(body, payload, key), getattr(error, "headers", {})
-            raise failure_of(self.name, self.section, self.address.url, status, headers, said) from None
+            raise self.failure_of(status, getattr(error, "headers", {}), body, payload, key) from None
