@@ -30,13 +30,6 @@ def asked_of(client: ServiceClient, path: str = "/x") -> Any:
     return client.post(path, REQUEST, lambda answer: answer)
 
 
-def test_the_answer_is_what_the_service_said(service: EmbeddingService) -> None:
-    service.always = Answer(200, b'{"any": ["thing", 1]}')
-    assert asked_of(remote(service), "/embeddings") == {"any": ["thing", 1]}
-    (asked,) = service.asked
-    assert (asked.path, asked.json) == ("/v1/embeddings", REQUEST)
-
-
 @pytest.mark.parametrize("compressed", [False, True])
 def test_an_answer_over_the_limit_is_not_read(
     service: EmbeddingService, monkeypatch: pytest.MonkeyPatch, compressed: bool

