@@ -184,7 +184,7 @@ def analyze(
     """
     from datetime import date
 
-    from simplemem.kinds.learned.analysis import ANTIPATTERNS, INSIGHTS, analysis_of, brief
+    from simplemem.kinds.learned.analysis import analysis_of, brief
 
     with _opened(vault, embed=True) as (store, knowledge):
         analysis, reads = analysis_of(store, notes), knowledge.reads()
@@ -198,8 +198,8 @@ def analyze(
             "recurring": patterns["recurring"],
             "clusters": [each.data() for each in analysis.themes()[:10]],
             "suggested_tags": analysis.suggested_tags(),
-            "insights": analysis.findings(INSIGHTS),
-            "antipatterns": analysis.findings(ANTIPATTERNS),
+            "insights": analysis.insights(),
+            "antipatterns": analysis.antipatterns(),
         }
     lines: list[list[Part]] = [[f"{len(analysis.entries)} {analysis.what}, compared by {analysis.method}"]]
     for key, some in findings.items():

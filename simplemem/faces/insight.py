@@ -137,20 +137,16 @@ def generate_insights(
     store: EnhancedStore, similarityThreshold: Share = 0.75, minClusterSize: Least = 2, notes: Notes = ""
 ) -> Reply[Insights]:
     """Themes, errors that come again, weak spots: counted, with the entries behind each."""
-    from simplemem.kinds.learned.analysis import INSIGHTS
-
     analysis = _analysis(store, notes)
-    found = analysis.findings(INSIGHTS, similarityThreshold, minClusterSize)
+    found = analysis.insights(similarityThreshold, minClusterSize)
     return _answer(analysis, "insights", found, f"counts, and clusters by {analysis.method}")
 
 
 @tool("Detect antipatterns", manner=MANNER)
 def detect_antipatterns(store: EnhancedStore, notes: Notes = "") -> Reply[Antipatterns]:
     """Duplicates, low confidence, missing tags, errors without a solution."""
-    from simplemem.kinds.learned.analysis import ANTIPATTERNS
-
     analysis = _analysis(store, notes)
-    return _answer(analysis, "antipatterns", analysis.findings(ANTIPATTERNS), "counted")
+    return _answer(analysis, "antipatterns", analysis.antipatterns(), "counted")
 
 
 @tool("Suggest tags", manner=MANNER)

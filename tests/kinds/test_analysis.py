@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simplemem.kinds.learned.analysis import ANTIPATTERNS, INSIGHTS, Analysis, Contradiction, analysis_of
+from simplemem.kinds.learned.analysis import Analysis, Contradiction, analysis_of
 from simplemem.kinds.learned.entry import KnowledgeEntry
 from simplemem.kinds.learned.knowledge import Knowledge, knowledge_of
 from simplemem.store import EnhancedStore
@@ -68,7 +68,7 @@ def test_tags_are_suggested_to_those_that_lack_them_in_the_spelling_there_is(
 def test_insights_tell_themes_errors_that_come_again_and_what_nobody_reads(
     kept: Knowledge, store: EnhancedStore
 ) -> None:
-    found = [(each["kind"], each["priority"], len(each["entries"])) for each in analysis_of(store).findings(INSIGHTS)]
+    found = [(each["kind"], each["priority"], len(each["entries"])) for each in analysis_of(store).insights()]
     assert found == [
         *[("recurring error", "critical", 3), ("errors without solution", "high", 3)],
         *[("never read", "medium", 5), ("group", "low", 3)],
@@ -213,7 +213,7 @@ def test_patterns_are_what_begins_alike_and_what_was_made_lately(look: Look) -> 
 
 def test_antipatterns_are_told_from_their_share_on(look: Look) -> None:
     def kinds(*some: KnowledgeEntry) -> set[str]:
-        return {each["kind"] for each in look(*some).findings(ANTIPATTERNS)}
+        return {each["kind"] for each in look(*some).antipatterns()}
 
     same = "The very same words, which go on for more than a hundred characters so that both begin alike: " + "x" * 20
     assert kinds(entry("a", same + "1"), entry("b", same + "2")) == {"duplicates"}
@@ -229,6 +229,6 @@ def test_an_error_is_solved_by_a_solution_linked_either_way(
 ) -> None:
     knowledge = knowledge_of(plain_store)
     one, other = (knowledge.save(kind, kind, confidence=1, tags=["t"])[0] for kind in (source, target))
-    assert [each["kind"] for each in analysis_of(plain_store).findings(ANTIPATTERNS)] == ["errors without solution"]
+    assert [each["kind"] for each in analysis_of(plain_store).antipatterns()] == ["errors without solution"]
     knowledge.link(one.id, other.id)
-    assert analysis_of(plain_store).findings(ANTIPATTERNS) == []
+    assert analysis_of(plain_store).antipatterns() == []

@@ -14,7 +14,7 @@ from simplemem.config import Settings
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, ReadOnly, TooLong
 from simplemem.kinds.learned.analysis import Contradiction, analysis_of
 from simplemem.kinds.learned.entry import KnowledgeEntry
-from simplemem.kinds.learned.knowledge import Knowledge, Reads, knowledge_of
+from simplemem.kinds.learned.knowledge import Knowledge, knowledge_of
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -117,7 +117,7 @@ def test_a_search_is_narrowed_counts_as_a_read_and_tells_superseded_entries_last
     before = notes_of(vault)
     found = [entry.id for entry in found_by(knowledge, "pool", kind="error")]
     assert set(found) == {low.id, high.id, "old", "else"} and found[-1] == "old"
-    assert knowledge.reads()[low.id].count == 1 and notes_of(vault) == before
+    assert knowledge.reads()[low.id][0] == 1 and notes_of(vault) == before
     sure = found_by(knowledge, "pool", kind="error", least_confidence=0.8)
     assert [entry.id for entry in sure] == [high.id, "old"]
     assert len(found_by(knowledge, "pool")) == 10
@@ -205,7 +205,7 @@ def test_a_vault_for_reading_only_is_searched_and_nothing_is_kept(knowledge: Kno
     with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}}), read_only=True) as store:
         reading = knowledge_of(store)
         assert [each.id for each in found_by(reading, "pool")] == [entry.id]
-        assert reading.reads()[entry.id].count == 1
+        assert reading.reads()[entry.id][0] == 1
         with pytest.raises(ReadOnly):
             reading.save("error", "another", confidence=0.2)
     assert knowledge.reads() == {}
@@ -227,8 +227,8 @@ def test_counts_of_several_processes_are_one_and_what_is_no_line_of_ours_is_pass
             file.write(b'{"at": "2026-01-02", "ids": ["to')  # a power cut
         knowledge.count(["a"])
         counts = knowledge.reads()
-        assert {key: reads.count for key, reads in counts.items()} == {"a": 3, "b": 1, "c": 1}
-        assert knowledge_of(store).reads() == counts and counts["b"] == Reads(1, "2026")
+        assert {key: count for key, (count, _) in counts.items()} == {"a": 3, "b": 1, "c": 1}
+        assert knowledge_of(store).reads() == counts and counts["b"] == (1, "2026")
 
 
 def test_several_processes_count_together(knowledge: Knowledge, vault: Path) -> None:
@@ -239,7 +239,7 @@ def test_several_processes_count_together(knowledge: Knowledge, vault: Path) -> 
     )
     running = [subprocess.Popen([sys.executable, "-c", program, str(vault), str(k)]) for k in range(3)]
     assert [each.wait(60) for each in running] == [0, 0, 0]
-    assert {key: reads.count for key, reads in knowledge.reads().items()} == {"shared": 150, "0": 50, "1": 50, "2": 50}
+    assert {key: count for key, (count, _) in knowledge.reads().items()} == {"shared": 150, "0": 50, "1": 50, "2": 50}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
@@ -248,4 +248,4 @@ def test_no_link_is_followed_out_of_the_vault(knowledge: Knowledge, vault: Path,
     knowledge.entries()
     (vault / ".simplemem" / "state").symlink_to(elsewhere)
     knowledge.count(["a"])
-    assert list(elsewhere.iterdir()) == [] and knowledge.reads()["a"].count == 1
+    assert list(elsewhere.iterdir()) == [] and knowledge.reads()["a"][0] == 1

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import combinations
@@ -37,8 +37,7 @@ _PRIORITIES: Final = {
     **dict.fromkeys(("low confidence", "never read"), "medium"),
     **dict.fromkeys(("untagged", "group"), "low"),
 }
-INSIGHTS: Final = frozenset(_PRIORITIES) - {"duplicates", "untagged"}
-ANTIPATTERNS: Final = frozenset({"duplicates", "low confidence", "untagged", "errors without solution"})
+_ANTIPATTERNS: Final = ("errors without solution", "duplicates", "low confidence", "untagged")
 _RULES: Final = ("slot", "polarity", "duplicate?")
 _EMPHASIS: Final = frozenset("always should must shall please prefer we you i".split())
 # `use V for A`, `A is V`: forms that leave little doubt.
@@ -51,8 +50,7 @@ _IS: Final = re.compile(
     r"(?:(?P<plain>is|are|was|were|=|must be|should be)|(?:is |are )?set to|defaults? to|listens on) (?P<v>.+)"
 )
 _NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:default|maximum|minimum|current|preferred|main|only) ")
-_REASON: Final = re.compile(r",? (?:because|since|so that) .*")
-_STOPPING: Final = re.compile(r"\s(?:which|where|but|and|or|instead|rather|unless|if)\b.*|[,;:(].*")
+_TAIL: Final = re.compile(r"[,;:(].*|\s(?:because|since|so that|which|where|but|and|or|instead|rather|unless|if)\b.*")
 
 
 class Contradiction(NamedTuple):
@@ -224,7 +222,7 @@ class Analysis:
             around[one][other] = around[other][one] = score
         reads, entries, found = knowledge_of(self.store).reads(), self.standing, []
         free = set(range(len(entries)))
-        weight = [(reads.get(e.id, NEVER).count, e.confidence or 0.0, e.created, e.name) for e in entries]
+        weight = [(reads.get(e.id, NEVER)[0], e.confidence or 0.0, e.created, e.name) for e in entries]
         for seed in sorted(free, key=weight.__getitem__, reverse=True):
             close = sorted(free & around[seed].keys(), key=lambda place: (-around[seed][place], place))
             if seed in free and len(close) + 1 >= least:
@@ -252,7 +250,7 @@ class Analysis:
     def stats(self) -> Data:
         """How much there is of what; confidence is high from 0.8 on, medium from 0.5 on."""
         reads, sure = knowledge_of(self.store).reads(), [e.confidence for e in self.entries if e.confidence is not None]
-        often = sorted((e for e in self.entries if e.id in reads), key=lambda e: (-reads[e.id].count, e.name))
+        often = sorted((e for e in self.entries if e.id in reads), key=lambda e: (-reads[e.id][0], e.name))
         high, low = sum(each >= 0.8 for each in sure), sum(each < 0.5 for each in sure)
         return {
             "total": len(self.entries),
@@ -261,7 +259,9 @@ class Analysis:
             "verified": sum(entry.verified for entry in self.entries),
             "superseded": len(self.entries) - len(self.standing),
             "never_read": sum(entry.id not in reads for entry in self.entries),
-            "most_accessed": [{"id": e.id, "says": e.headline, **asdict(reads[e.id])} for e in often[:5]],
+            "most_accessed": [
+                {"id": e.id, "says": e.headline} | dict(zip(("count", "last"), reads[e.id])) for e in often[:5]
+            ],
         }
 
     def patterns(self, today: date) -> Data:
@@ -285,9 +285,17 @@ class Analysis:
             "confidence": {kind: round(sum(each) / len(each), 3) for kind, each in sorted(sure.items()) if each},
         }
 
-    def findings(self, kinds: Collection[str], threshold: float = 0.75, least: int = 2) -> list[Data]:
-        """What the entries that hold show, of these kinds, the most pressing first: what is so of more of them than should
-        be, what belongs together, what is said again."""
+    def insights(self, threshold: float = 0.75, least: int = 2) -> list[Data]:
+        """What the entries that hold show, the most pressing first."""
+        found = self._findings(self.themes(threshold, least))
+        return [each for each in found if each["kind"] not in ("duplicates", "untagged")]
+
+    def antipatterns(self) -> list[Data]:
+        """Habits that make what is kept worth less."""
+        return [each for each in self._findings(()) if each["kind"] in _ANTIPATTERNS]
+
+    def _findings(self, themes: Iterable[Theme]) -> list[Data]:
+        """What is so of more of the entries than should be, what belongs together, what is said again."""
         reads, standing, related = knowledge_of(self.store).reads(), self.standing, self._related
         ties = [(entry, other) for entry in standing for _, other in related[entry.path]]
         solved = {each.path for tie in ties if "solution" in (tie[0].type, tie[1].type) for each in tie}
@@ -304,7 +312,7 @@ class Analysis:
             if len(some) > most * len(of):
                 share = {"share": round(len(some) / len(of), 3)}
                 found.append((kind, f"{kind}: {len(some)} of {len(of)}", some[:20], (), share))
-        for members, words in self.themes(threshold, least) if "theme" in kinds else ():
+        for members, words in themes:
             said = f"{len(members)} entries are about one thing" + (f": {', '.join(words)}" if words else "")
             found.append(("theme" if len(members) >= 5 else "group", said, members, words, {}))
             again = [entry for entry in members if entry.type == "error"]
@@ -317,7 +325,6 @@ class Analysis:
             {"kind": kind, "priority": _PRIORITIES[kind], "says": says, "entries": list(map(brief, some))}
             | {"words": list(words), "numbers": numbers}
             for kind, says, some, words, numbers in sorted(found, key=lambda each: [*_PRIORITIES].index(each[0]))
-            if kind in kinds
         ]
 
 
@@ -350,12 +357,16 @@ def _share(similarity: float) -> float:
 def _slot(sentence: Sentence) -> tuple[frozenset[str], frozenset[str]]:
     """What a sentence says the value of, and which; nothing where it is no such form."""
     said = " ".join(sentence.text.replace("*", "").replace("`", "").split()).lower()
-    said = _REASON.sub("", said).rstrip(".!… ")
-    found = None if sentence.negated or said.endswith("?") else _USE.fullmatch(said) or _IS.fullmatch(said)
-    if found is None or (found.re is _IS and found["plain"] and not _NAMES_A_VALUE.search(found["a"])):
+    said = _TAIL.sub("", said).rstrip(".!… ")
+    found = None if sentence.negated else _USE.fullmatch(said) or _IS.fullmatch(said)
+    if (
+        found is None
+        or said.endswith("?")
+        or (found.re is _IS and found["plain"] and not _NAMES_A_VALUE.search(found["a"]))
+    ):
         return frozenset(), frozenset()
-    subject, value = re.sub("['’]s ", " ", found["a"]), _STOPPING.sub("", found["v"])
-    return frozenset(words_in_order(subject)) - STOP_WORDS, frozenset(words_in_order(value)) - STOP_WORDS
+    subject, value = words_in_order(re.sub("['’]s ", " ", found["a"])), words_in_order(found["v"])
+    return frozenset(subject) - STOP_WORDS, frozenset(value) - STOP_WORDS
 
 
 def _words(entry: KnowledgeEntry) -> set[str]:

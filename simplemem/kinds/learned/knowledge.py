@@ -12,7 +12,6 @@ import uuid
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, TooLong
@@ -40,15 +39,9 @@ Related = dict[str, list[tuple[str, KnowledgeEntry]]]
 """For entries by their paths, their relations: the words, and the entry they lead to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reads:
-    """How often something was read, and when last (UTC); "" for never."""
-
-    count: int = 0
-    last: str = ""
-
-
-NEVER: Final = Reads()
+Reads = dict[str, tuple[int, str]]
+"""By the ids of entries, how often each was read, and when last (UTC)."""
+NEVER: Final = (0, "")
 
 
 class Knowledge:
@@ -60,7 +53,7 @@ class Knowledge:
         self.shelf = Shelf(store.bench, LEARNED)
         self.took: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=1000))
         """Milliseconds of the last answers of each tool in this process."""
-        self._reads: StateLog[dict[str, Reads]] = StateLog(store.bench, "state/access.jsonl", dict, _count_line)
+        self._reads: StateLog[Reads] = StateLog(store.bench, "state/access.jsonl", dict, _count_line)
 
     # -- reading
 
@@ -69,8 +62,8 @@ class Knowledge:
         with self.shelf.reading():
             return list(self.shelf.in_order())
 
-    def reads(self) -> Mapping[str, Reads]:
-        """How often each entry was read, by its id."""
+    def reads(self) -> Reads:
+        """How often each entry was read."""
         return self._reads.state()
 
     def count(self, ids: Collection[str]) -> None:
@@ -105,8 +98,8 @@ class Knowledge:
                 "verified": entry.verified,
                 "tags": list(entry.tags),
                 "timestamp": entry.created,
-                "accessCount": reads.get(entry.id, NEVER).count,
-                "lastAccessed": reads.get(entry.id, NEVER).last or None,
+                "accessCount": reads.get(entry.id, NEVER)[0],
+                "lastAccessed": reads.get(entry.id, NEVER)[1] or None,
                 "relatedIds": list(dict.fromkeys(other.id for _, other in related[entry.path])),
                 "name": entry.name,
             }
@@ -308,11 +301,10 @@ def _legal_tags(tags: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(dict.fromkeys(legal)), warnings
 
 
-def _count_line(counts: dict[str, Reads], line: Mapping[str, Any]) -> None:
+def _count_line(counts: Reads, line: Mapping[str, Any]) -> None:
     """Take one line of the log in. What is not one of ours is passed over."""
     ids, when, times = line.get("ids"), line.get("at"), line.get("n", 1)
     if isinstance(ids, list) and isinstance(when, str) and isinstance(times, int) and 0 < times < 1 << 53:
-        for id_ in ids:
-            if isinstance(id_, str):
-                known = counts.get(id_, NEVER)
-                counts[id_] = Reads(known.count + times, max(known.last, when))
+        for id_ in filter(lambda each: isinstance(each, str), ids):
+            count, last = counts.get(id_, NEVER)
+            counts[id_] = count + times, max(last, when)
