@@ -260,7 +260,7 @@ class Analysis:
             "superseded": len(self.entries) - len(self.standing),
             "never_read": sum(entry.id not in reads for entry in self.entries),
             "most_accessed": [
-                {"id": e.id, "says": e.headline} | dict(zip(("count", "last"), reads[e.id])) for e in often[:5]
+                {"id": e.id, "says": e.headline, "count": reads[e.id][0], "last": reads[e.id][1]} for e in often[:5]
             ],
         }
 
