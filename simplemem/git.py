@@ -57,14 +57,9 @@ class Commit(NamedTuple):
     after: bytes | None
 
 
-class Patch(NamedTuple):
-    """What a change of ours did to one note: the text before and after, None where there is no such note. `target` is where
-    the note is afterwards."""
-
-    path: str
-    target: str
-    before: bytes | None
-    after: bytes | None
+Patch = tuple[str, str, bytes | None, bytes | None]
+"""What a change of ours did to one note: its path, where it is afterwards, and the text before and after, None where there
+is no such note."""
 
 
 # -- where the repository is
@@ -79,22 +74,21 @@ class Checkout(NamedTuple):
     prefix: str  # "" or "notes/deep/"
 
 
-def find(root: Path) -> Checkout | None:
-    """The repository a vault lies in, None for most. It is not opened for this."""
+def _find(root: Path) -> Checkout:
+    """The repository a vault lies in. It is not opened for this."""
     real = Path(os.path.realpath(root))
     for top in (real, *real.parents):
         if not top.exists() or top.stat().st_dev != real.stat().st_dev:
             break  # as git does: what lies on another disk is another matter
         here = top / ".git"
-        git_dir = Path(
-            os.path.realpath(top / _pointer(here).removeprefix("gitdir:").strip() if here.is_file() else here)
-        )
+        there = top / _pointer(here).removeprefix("gitdir:").strip() if here.is_file() else here
+        git_dir = Path(os.path.realpath(there))
         common = Path(os.path.realpath(git_dir / (_pointer(git_dir / "commondir") or ".")))
         if (git_dir / "HEAD").is_file() and (common / "objects").is_dir():
             if git_dir == here and common != git_dir:
                 raise Unavailable(f"{here} leads to {common} by its `commondir`, which only a worktree's may.")
             return Checkout(top, git_dir, common, "" if real == top else real.relative_to(top).as_posix() + "/")
-    return None
+    raise NotFound("The vault is not in git.")
 
 
 def _pointer(file: Path) -> str:
@@ -108,17 +102,14 @@ def _pointer(file: Path) -> str:
 @contextmanager
 def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Checkout]]:
     """The repository of a vault. What libgit2 reports in the block is Unavailable."""
-    place = find(root)
-    if place is None:
-        raise NotFound("The vault is not in git.")
+    place = _find(root)
     _check(place)
     try:
         repo = pygit2.Repository(str(place.git_dir), RepositoryOpenFlag.NO_SEARCH)
         if repo.workdir is None or Path(os.path.realpath(repo.workdir)) != place.top:
-            raise Unavailable(
-                f"{place.top / '.git'} leads to {place.git_dir}, which does not name {place.top} as its working tree.",
-                hint=f"If it is yours: git --git-dir={place.git_dir} config core.worktree {place.top}",
-            )
+            message = f"{place.top}/.git leads to {place.git_dir}, which does not name {place.top} as its working tree."
+            hint = f"If it is yours: git --git-dir={place.git_dir} config core.worktree {place.top}"
+            raise Unavailable(message, hint=hint)
         yield repo, place
         repo.free()
     except pygit2.GitError as error:
@@ -155,9 +146,7 @@ def _odd(folder: Path) -> Iterator[Path]:
 
 
 def history(root: Path, path: str, limit: int = 20) -> list[Commit]:
-    """The commits that changed a note, newest first, followed back through its renames; none outside git."""
-    if find(root) is None:
-        return []
+    """The commits that changed a note, newest first, followed back through its renames."""
     with _opened(root) as (repo, place):
         return list(islice(_commits_of(repo, place, path), limit))
 
@@ -255,7 +244,7 @@ def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> str
         draft = _Draft(repo, place, index)
         try:
             for patch in patches:
-                draft.apply(patch)
+                draft.apply(*patch)
             changed = draft.changed()
         except _Left as reason:
             return str(reason)
@@ -298,10 +287,9 @@ class _Draft:
     def _head(self, path: str) -> pygit2.IndexEntry | None:
         return _file(self.last.tree, path) if self.last is not None else None
 
-    def apply(self, patch: Patch) -> None:
+    def apply(self, path: str, target: str, before: bytes | None, after: bytes | None) -> None:
         """Take in a change."""
-        path, target = self._place.prefix + patch.path, self._place.prefix + patch.target
-        before, after = patch.before, patch.after
+        path, target = self._place.prefix + path, self._place.prefix + target
         ignored = {each for each in (path, target) if self._is_ignored(each)}
         if target in ignored:  # a move out of sight is a deletion, and one into sight a creation
             target, after = path, None
@@ -335,9 +323,9 @@ class _Draft:
     def _is_ignored(self, path: str) -> bool:
         """Whether git is not to have a note, as the person said. What only git's own programs could add is left to them."""
         place = self._place
-        folders = [folder for folder in (place.top / path).parents if folder.is_relative_to(place.top)]
-        rules = [folder / name for folder in folders for name in (".gitignore", ".gitattributes")]
-        for file in (*rules, place.common / "info" / "exclude", place.common / "info" / "attributes"):
+        folders = (folder for folder in (place.top / path).parents if folder.is_relative_to(place.top))
+        rules = (folder / name for folder in folders for name in (".gitignore", ".gitattributes"))
+        for file in chain(rules, (place.common / "info" / name for name in ("exclude", "attributes"))):
             if os.path.lexists(file) and not file.is_file():
                 raise _Left(f"{path!r} stands under {file}, which is no plain file.")
         if self._repo.path_is_ignored(path) and path not in self._index:

@@ -101,7 +101,7 @@ class Committing:
             before, after = (None if sha is None else self._vault.history.kept(sha) for sha in version[9:11])
             if (before is None and version.before) or (after is None and version.after):
                 return self._say(f"not committed to git, but left to you: the text of {version.id} is no longer kept")
-            patches.append(git.Patch(version.path, version.new_path or version.path, before, after))
+            patches.append((version.path, version.new_path or version.path, before, after))
         if patches:
             try:
                 when = int(datetime.fromisoformat(versions[-1].when).timestamp())
