@@ -48,10 +48,8 @@ def doctor(
 
     The checks: index, headers, notes, links, conflicts, secrets, place.
 
-    $ simplemem doctor
     $ simplemem doctor --only links,headers --json
     $ simplemem doctor --fix
-    $ simplemem doctor --fix --only links --yes
     """
     if (dry_run or yes) and not fix:
         raise typer.BadParameter("--dry-run and --yes belong to --fix")
@@ -76,18 +74,18 @@ def doctor(
             mended = store.mend(mending, who=WHO)
     failed = any(finding.level != "note" for finding in findings)
     facts: dict[str, Any] = {"ok": not failed, "findings": [each.as_dict() for each in findings]}
-    lines, warnings = _findings(findings), mending.unmended if mending is not None else ()
-    if mending is not None:
-        changes = [{"path": each.path, "what": [*each.what], "diff": each.diff} for each in mending.changes]
-        facts["fix"] = {"done": mended is not None, "changes": changes, "unmended": [*mending.unmended]}
+    lines = _findings(findings)
+    if mending is None:
+        return Answer(facts, lines, failed=failed)
+    changes = [{"path": each.path, "what": [*each.what], "diff": each.diff} for each in mending.changes]
+    facts["fix"] = {"done": mended is not None, "changes": changes, "unmended": [*mending.unmended]}
+    if mended is None:
         above = _changes(mending) or [[("Nothing can be mended without a person.", "green")]]
-        if mended is not None:
-            facts["fix"] |= mended.as_dict()
-            warnings = mended.warnings
-            done = (f"Mended {counted(len(mended.changed), 'file')} in one step", "green")
-            above = [[done, f"; undo with: simplemem undo {mended.version}"]]
-        lines = [*above, *lines]
-    return Answer(facts, lines, warnings=warnings, failed=failed)
+        return Answer(facts, [*above, *lines], warnings=mending.unmended, failed=failed)
+    facts["fix"] |= mended.as_dict()
+    done: list[Part] = [(f"Mended {counted(len(mended.changed), 'file')} in one step", "green")]
+    done.append(f"; undo with: simplemem undo {mended.version}")
+    return Answer(facts, [done, *lines], warnings=mended.warnings, failed=failed)
 
 
 def _changes(mending: Mending) -> list[list[Part]]:

@@ -38,11 +38,9 @@ def history(
 
     Of one note in a git repository its commits too, which `show --version` and `restore --at` take.
 
-    $ simplemem history
     $ simplemem history Dipper --diff
     $ simplemem history Dipper --blame
     $ simplemem history --by claude-ai --since yesterday
-    $ simplemem history --limit 100 --json
     """
     lines: list[list[Part]] = []
     with opened(vault) as store:
@@ -76,8 +74,6 @@ def diff(
     """Show what a version changed, what lies between two, or what changed in a note.
 
     $ simplemem diff 12
-    $ simplemem diff 9 12
-    $ simplemem diff Dipper
     $ simplemem diff Dipper --since 'last week'
     """
     with opened(vault) as store:
@@ -104,7 +100,6 @@ def restore(
     What the note says now stays in the history: `undo` takes a restore back.
 
     $ simplemem restore Dipper
-    $ simplemem restore Dipper --at 12
     $ simplemem restore Dipper --at '3 days ago' --as 'Dipper as it was'
     """
     with opened(vault) as store:
@@ -137,9 +132,7 @@ def undo(
 
     $ simplemem undo
     $ simplemem undo Dipper
-    $ simplemem undo 12
     $ simplemem undo --by claude-ai --since '2 hours ago' --dry-run
-    $ simplemem undo --by claude-ai --since v40 --yes
     """
     if bool(by) != bool(since) or (by and what is not None) or (not by and (dry_run or yes)):
         hint = "simplemem undo --by WHO --since WHEN [--dry-run]"
@@ -173,10 +166,10 @@ def _undone_many(undone: UndoneMany, screen: Screen) -> None:
         screen.say((f"Undid what {undone.by} changed in {counted(len(undone.notes), 'note')}", "green"))
         screen.say(*undo_with(undone.version))
         return
-    if not undone.notes:
-        screen.say(f"Nothing that {undone.by} changed since {undone.since} is to be undone.")
     for note in undone.notes:
         name = f"{note.name} → {note.new_name}" if note.new_name else note.name
         screen.say(f"{note.becomes:<12}  ", (name, "cyan"), (f"  before {note.since}", "dim"))
+    if not undone.notes:
+        screen.say(f"Nothing that {undone.by} changed since {undone.since} is to be undone.")
     for each in undone.left:
         screen.say(("left as it is  ", "yellow"), (each.name, "cyan"), (f"  {each.why}", "dim"))

@@ -11,11 +11,11 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError
 from simplemem.index.changes import HUMAN, UNKNOWN, Origin, author_of, is_called
@@ -43,19 +43,17 @@ _LOG = logging.getLogger(__name__)
 _COARSE_NS = 20_000_000  # the clock of a file system may lag behind ours
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A place in the order of all changes: `number` is the last that had happened. `when` is for comparing with files.
+class Moment(NamedTuple):
+    """A place in the order of all changes: `number` is the last that had happened, `when` (UTC) is for comparing with files.
     Given by a version it is right after that one's operation, or with `before` right before it."""
 
     number: int
-    when: str  # UTC
+    when: str
     version: Version | None = None
     before: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NoteThen:
+class NoteThen(NamedTuple):
     """One path at a moment. `sha256` is None when no note was there; `data` is None then, and when the text is lost.
     `doubt` says in a sentence what is not certain about it, and is empty when the log tells."""
 
@@ -206,12 +204,9 @@ def note_then(core: Core, path: str, moment: Moment, called: str = "") -> NoteTh
             if at in (called, path) and sha is not None:
                 data = text_of(core, sha, at)
                 return NoteThen(at, sha, data, GONE if data is None else "")
-    left = found = None
-    for version in core.changes.of(path):
-        if version.number <= moment.number:
-            left = version
-            break
-        found = version
+    changes = core.changes.of(path)
+    left = next((version for version in changes if version.number <= moment.number), None)
+    found = next((version for version in reversed(changes) if version.number > moment.number), None)
     return _then(core, found.path if found is not None else path, left, found, moment)[0]
 
 
@@ -347,10 +342,8 @@ def read_at(core: Core, name: str, section: str | None, at: str) -> Memory:
 
 def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:
     """The error for a note that was not there at a moment, or whose text is lost."""
-    if then.sha256 is None:
-        return NotFound(f"there was no {name} at {at}", hint="history lists its versions, also of what was deleted.")
-    hint = "Texts are kept for as many days and megabytes as the settings say."
-    return NotFound(f"the text of {name} at {at} is no longer kept", hint=hint)
+    message = f"there was no {name} at {at}" if then.sha256 is None else f"the text of {name} at {at} is no longer kept"
+    return NotFound(message, hint="history lists its versions, also of what was deleted.")
 
 
 def diff(core: Core, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
@@ -361,10 +354,11 @@ def diff(core: Core, what: str, other: str | None = None, *, since: str | None =
         names = (name_of(one.new_path or one.path), name_of(two.new_path or two.path))
         return (_difference(names, (one.id, two.id), _sides(core, one)[1], _sides(core, two)[1]),)
     if since is None and _VERSION.fullmatch(what.strip()) and core.entry(path_of(what.strip())) is None:
-        steps = core.changes.step(core.changes.find(what).group)
-        named = [(name_of(each.path), name_of(each.new_path or each.path)) for each in steps]
-        sides = [((f"before {each.id}", each.id), *_sides(core, each)) for each in steps]
-        return tuple(_difference(names, *of) for names, of in zip(named, sides, strict=True))
+        found = []
+        for step in core.changes.step(core.changes.find(what).group):
+            names = (name_of(step.path), name_of(step.new_path or step.path))
+            found.append(_difference(names, (f"before {step.id}", step.id), *_sides(core, step)))
+        return tuple(found)
     path = path_with_a_past(core, what)
     now = core.vault.read(path).data if core.entry(path) is not None else b""
     label = since or f"before {last_change(core, path).id}"
@@ -378,14 +372,12 @@ def diff(core: Core, what: str, other: str | None = None, *, since: str | None =
 def _difference(
     names: tuple[str, str], labels: tuple[str, str], before: bytes | None, after: bytes | None, doubt: str = ""
 ) -> Difference:
-    shown = ""
     if before is None or after is None:
-        doubt = doubt or GONE
-    else:
-        titles = (f"{names[0]} ({labels[0]})", f"{names[1]} ({labels[1]})")
-        shown = unified_diff(before, after, titles, LONG_DIFF)
-        doubt = doubt or ("" if shown or before == after else "the texts are too large to be compared")
-    return Difference(*names, *labels, shown, doubt)
+        return Difference(*names, *labels, "", doubt or GONE)
+    titles = (f"{names[0]} ({labels[0]})", f"{names[1]} ({labels[1]})")
+    shown = unified_diff(before, after, titles, LONG_DIFF)
+    too_large = not shown and before != after
+    return Difference(*names, *labels, shown, doubt or ("the texts are too large to be compared" if too_large else ""))
 
 
 # -- blame
@@ -405,8 +397,8 @@ def blame_of(core: Core, name: str) -> tuple[BlamedLine, ...]:
         after = version.before
     if after is not None:
         states.append((after, HUMAN))
-    origins = [by or UNKNOWN for by in blame(file.data, states, core.vault.history.content)]
-    lines = zip(lines_of(file.data), origins, strict=True)
-    return tuple(
-        BlamedLine(number, line.rstrip("\r\n"), by.kind, by.name, by.when) for number, (line, by) in enumerate(lines, 1)
-    )
+    lines = list[BlamedLine]()
+    for line, maker in zip(lines_of(file.data), blame(file.data, states, core.vault.history.content), strict=True):
+        by = maker or UNKNOWN
+        lines.append(BlamedLine(len(lines) + 1, line.rstrip("\r\n"), by.kind, by.name, by.when))
+    return tuple(lines)
