@@ -22,23 +22,6 @@ MONDAY, TUESDAY, FRIDAY = "2026-03-02T10:00:00+0000", "2026-03-03T10:00:00+0000"
 # -- the history of a note
 
 
-def test_commits_of_a_note_come_newest_first_and_say_who_and_when(git: Any, vault: Path, write: Write) -> None:
-    write("a.md", "one\n")
-    first = git.commit("Begin", at=MONDAY)
-    write("b.md", "of no concern\n")
-    git.commit("Another note", at=TUESDAY)
-    write("a.md", "one\ntwo\n")
-    last = git.commit("Say more", at=FRIDAY)
-    found = commits(vault, "a.md")
-    assert [(each.commit, each.op, each.reason) for each in found] == [
-        (last, "update", "Say more"),
-        (first, "create", "Begin"),
-    ]
-    assert (found[0].who, found[0].when) == ("Ida Marsh", "2026-03-06T09:00:00Z")
-    assert [(each.before, each.after) for each in found] == [(b"one\n", b"one\ntwo\n"), (None, b"one\n")]
-    assert commits(vault, "a.md", limit=1) == found[:1] and commits(vault, "never.md") == []
-
-
 def test_a_note_is_followed_through_its_renames(git: Any, vault: Path, write: Write) -> None:
     text = "".join(f"line {n}\n" for n in range(20))
     write("old.md", text)
@@ -127,16 +110,6 @@ def test_what_a_commit_says_cannot_move_a_cursor_or_forge_an_entry(git: Any, vau
 # -- where the repository is
 
 
-def test_a_worktree_and_a_submodule_are_followed(git: Any, vault: Path, write: Write, tmp_path: Path) -> None:
-    write("a.md", "one\n")
-    commit = git.commit("Begin")
-    git("worktree", "add", "--quiet", "-b", "other", str(tmp_path / "tree"))
-    assert [each.commit for each in commits(tmp_path / "tree", "a.md")] == [commit]
-    outer = type(git)(_made(tmp_path / "outer"))
-    outer("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", vault.as_uri(), "inner")
-    assert [each.commit for each in commits(tmp_path / "outer" / "inner", "a.md")] == [commit]
-
-
 def test_a_dot_git_that_leads_to_another_repository_is_refused(git: Any, vault: Path, tmp_path: Path) -> None:
     (vault / "secret.md").write_text("private\n")
     git.commit("Private")
@@ -188,20 +161,6 @@ def test_the_persons_own_git_variables_lead_nowhere_else(
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", str(tmp_path / "no-such-program"))
     assert [each.reason for each in commits(vault, "a.md")] == ["Begin"]
     assert not (tmp_path / "trace").exists()
-
-
-def test_nothing_that_a_repository_names_is_run(git: Any, vault: Path, write: Write, tmp_path: Path) -> None:
-    write("a.md", "one\n")
-    git.commit("Begin")
-    write("a.md", "one\ntwo\n")
-    commit = git.commit("Say more")
-    write("a.md", "one\ntwo\nthree\n")
-    canary = git.set_traps(tmp_path)
-    assert len(commits(vault, "a.md")) == 2
-    assert text_at(vault, "a.md", commit)[1] == b"one\ntwo\n"
-    assert not canary.exists()
-    git("status", check=False)
-    assert canary.exists(), "the traps are live: git itself walks into them"
 
 
 def _made(folder: Path) -> Path:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from waiting import PLAIN
 
-from simplemem.store import EnhancedStore
 from simplemem.store.doctor import CHECKS
-from tests.cli.conftest import PROGRAM, notes_of
+from tests.cli.conftest import notes_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -81,32 +75,3 @@ def test_the_help_and_the_page_name_every_check(run: Run) -> None:
     named = " ".join(run("doctor", "--help", vault=None).out.replace("│", " ").split()).partition("The checks: ")[2]
     assert named.partition(".")[0].split(", ") == list(CHECKS)
     assert [row.split("`")[1] for row in page.split("\n") if row.startswith("| `")] == list(CHECKS)
-
-
-MANY = 80
-BEFORE, AFTER = b"See [[team/Ada]].\n", b"See [[people/Ada]].\n"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a console's Ctrl-C cannot be sent to one process there")
-@pytest.mark.parametrize("ending", [signal.SIGINT, getattr(signal, "SIGKILL", signal.SIGTERM)])
-def test_ended_halfway_all_is_mended_or_nothing(vault: Path, ending: signal.Signals) -> None:
-    """A Ctrl-C waits until what was begun is done; what a kill leaves, the next to open the vault finishes."""
-    (vault / "people/Ada.md").write_text("Ada flies balloons.\n")
-    for number in range(MANY):
-        (vault / f"n{number:03}.md").write_bytes(BEFORE)
-    with EnhancedStore(vault, PLAIN) as store:
-        store.sync()
-    command = [*PROGRAM, "doctor", "--fix", "--yes", "--only", "links", "--vault", str(vault)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as mending:
-        deadline = time.monotonic() + 60
-        while (vault / "n000.md").read_bytes() != AFTER and mending.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.0005)
-        mending.send_signal(ending)
-        assert mending.stderr is not None and b"Traceback" not in mending.stderr.read()
-    with EnhancedStore(vault, PLAIN) as store:
-        store.sync()
-        texts = [(vault / f"n{number:03}.md").read_bytes() for number in range(MANY)]
-        assert texts == [AFTER] * MANY if ending == signal.SIGINT else len(set(texts)) == 1
-        if texts[0] == AFTER:
-            store.undo("v000001")
-            assert all((vault / f"n{number:03}.md").read_bytes() == BEFORE for number in range(MANY))

@@ -72,24 +72,6 @@ def test_grown_line_by_line_it_is_what_it_is_read_at_once(
     assert rows(growing) == rows(afresh)
 
 
-def test_a_note_is_followed_back_through_its_moves(tmp_path: Path) -> None:
-    for op, path, new in (
-        ("create", "b.md", ""),
-        ("delete", "b.md", ""),
-        ("create", "a.md", ""),
-        ("update", "a.md", ""),
-        ("move", "a.md", "b.md"),
-        ("update", "b.md", ""),
-        ("create", "a.md", ""),
-    ):
-        act(tmp_path, op, path, new)
-    changes = table(tmp_path)
-    assert [v.op for v in changes.of("b.md")] == ["update", "move", "update", "create"]
-    assert [v.op for v in changes.of("a.md")] == ["create", "move", "update", "create"]
-    assert [v.op for v in changes.of("a.md", 2)] == ["create", "move"]
-    assert changes.of("c.md") == [] and changes.gone() == ["b.md"] and changes.newest() == 7
-
-
 @pytest.mark.parametrize("what", ["restored", "cut", "gone", "half a line"])
 def test_another_log_in_its_place_is_read_anew(tmp_path: Path, what: str) -> None:
     changes = table(tmp_path)
@@ -120,42 +102,3 @@ def test_lines_that_are_none_are_passed_over(tmp_path: Path) -> None:
     log.write_bytes(junk + log.read_bytes() + b'{"id":"v000009","group":"v1","path":"x","when":"","op":"no"}\n')
     act(tmp_path, "update", "a.md")
     assert ids(table(tmp_path)) == ["v000002", "v000001"]
-
-
-# -- what is hidden
-
-
-def test_a_note_hides_its_past_until_it_comes_out_again(tmp_path: Path) -> None:
-    changes = table(tmp_path, RULES)
-    act(tmp_path, "create", "a.md")
-    act(tmp_path, "move", "a.md", "b.md")
-    assert len(ids(changes)) == 2
-    act(tmp_path, "move", "b.md", "Private/a.md")
-    assert ids(changes) == []
-    act(tmp_path, "create", "a.md")  # another note of that name
-    assert ids(changes) == ["v000004"]
-    act(tmp_path, "move", "Private/a.md", "b.md")
-    assert ids(changes) == ["v000004", "v000002", "v000001"]
-    assert changes.newest() == 5
-
-
-def test_what_somebody_else_took_away_has_no_past_while_it_is_gone(tmp_path: Path) -> None:
-    changes = table(tmp_path, RULES)
-    for op, path, new in (
-        ("create", "b.md", ""),
-        ("move", "b.md", "a.md"),
-        ("create", "c.md", ""),
-        ("delete", "c.md", ""),
-    ):
-        act(tmp_path, op, path, new)
-    assert ids(changes) == ["v000004", "v000003", "v000002", "v000001"]
-    (tmp_path / "Private").mkdir()
-    (tmp_path / "a.md").rename(tmp_path / "Private" / "a.md")
-    assert ids(changes) == ["v000004", "v000003"], "what we deleted went nowhere else"
-    assert not changes.may_tell(f"{2:064x}") and changes.may_tell(f"{3:064x}")
-    assert changes.step("v000002") == []
-    (tmp_path / "Private" / "a.md").rename(tmp_path / "a.md")
-    assert len(ids(changes)) == 4
-
-
-# -- when it cannot be asked

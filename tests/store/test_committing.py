@@ -269,9 +269,11 @@ def test_repositories_of_every_kind_are_committed_to_or_it_is_said_why_not(
     with opened(place / "notes") as store:
         store.update("a", append="two")
         store.create("c", "text")
+        told = {entry.source for entry in store.history("a")}
     if kind in ("sha256", "split index", "sparse"):
         assert "libgit2 cannot use the repository" in store._core.committing.said[0] and subjects(here) == ["Begin"]
         return
+    assert told == {"simplemem", "git"}
     assert store._core.committing.said == []
     assert subjects(here)[1:] == ["simplemem: update a", "simplemem: create c"]
     assert here("status", "--porcelain") == ""
@@ -320,6 +322,8 @@ def test_no_hook_filter_or_program_of_the_repository_is_run(
         store.update("a", append="four")
         store.create("b", "text")
         store.move("b", "c")
+        (begin,) = (entry for entry in store.history("a", diff=True) if entry.reason == "Begin")
+        assert store.read("a", version=begin.version).text == "one\ntwo\nthree\n"
         said = store._core.committing.said
     assert not canary.exists() and said == []
     assert len((vault / ".git" / "logs" / "HEAD").read_text().splitlines()) == 4

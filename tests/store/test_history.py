@@ -89,21 +89,6 @@ def test_a_difference_is_of_a_version_of_two_or_of_a_note_since_a_moment(
 # -- bringing back
 
 
-def test_a_deleted_note_comes_back_to_the_byte(plain_store: EnhancedStore, vault: Path, write: Write) -> None:
-    text = b"\xef\xbb\xbf---\r\nb: 1\r\na:   'x'\r\n---\r\nText\xff without an end"
-    write("n.md", text)
-    plain_store.sync()
-    plain_store.delete("n")
-    restored = plain_store.restore("n", who="me")
-    assert (vault / "n.md").read_bytes() == text
-    assert restored.changed and restored.previous_sha256 is None
-    entry = plain_store.history("n", limit=1)[0]
-    assert (entry.op, entry.tool, entry.who, entry.version) == ("restore", "restore", "me", restored.version)
-    plain_store.undo(restored.version)
-    assert not (vault / "n.md").exists()
-    assert plain_store.restore("n", at="v1", new_name="again").name == "again"
-
-
 def test_a_note_gets_its_text_of_a_version_back_and_what_it_said_is_kept(
     plain_store: EnhancedStore, vault: Path
 ) -> None:
@@ -259,28 +244,6 @@ def test_an_edit_from_outside_is_placed_by_the_files_own_time_or_said_to_be_unsu
     assert "outside simplemem" in at(plain_store, "n.md", "2026-02-01").doubt
     assert at(plain_store, "n.md", "v1").doubt == "", "right after a version all is known"
     assert set(differing(plain_store, "2026-02-01")) == {"n.md"}
-
-
-def test_the_whole_vault_is_given_as_what_differs_from_now(vault: Path, plain_store: EnhancedStore) -> None:
-    plain_store.create("same", "same")
-    plain_store.create("changed", "one")
-    plain_store.create("moved", "moved")
-    plain_store.create("gone", "gone")
-    texts = {name: (vault / f"{name}.md").read_bytes() for name in ("changed", "moved", "gone")}
-    plain_store.update("changed", append="two")
-    plain_store.move("moved", "there")
-    plain_store.delete("gone")
-    plain_store.create("fresh", "fresh")
-    assert differing(plain_store, "v4") == {
-        "changed.md": texts["changed"],
-        "moved.md": texts["moved"],
-        "there.md": None,
-        "gone.md": texts["gone"],
-        "fresh.md": None,
-    }
-    assert differing(plain_store, "now") == {}
-    plain_store.undo(plain_store.history("gone", limit=1)[0].version)
-    assert "gone.md" not in differing(plain_store, "v4")
 
 
 @pytest.mark.parametrize(
