@@ -77,6 +77,10 @@ class Removal(GraphArguments):
     observations: Annotated[List[str], also("observations", "contents", "content")]
 
 
+_Entities = Annotated[List[str], also("entityNames", "entity_names", "names", "name")]
+_Removals = Annotated[List[Removal], also("deletions", "observations")]
+_Text = Annotated[str, about("a text that name, type or an observation contains")]
+_Names = Annotated[List[str], also("names", "name", "entityNames")]
 EntityOut = TypedDict("EntityOut", {"name": str, "entityType": str, "observations": list[str]})
 RelationOut = TypedDict("RelationOut", {"from": str, "to": str, "relationType": str})
 GraphOut = TypedDict("GraphOut", {"entities": list[EntityOut], "relations": list[RelationOut]})
@@ -113,22 +117,17 @@ class Rules:
 
 def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
     """These verbs as tools by the rules of a face."""
-    tools = []
-    for verb in verbs:
+
+    def made(verb: Any) -> Tool:
         words = verb.__name__.replace("_", " ")
+        title = words.title() if rules.is_reference else words.capitalize()
         adds, deletes = words.startswith(("create ", "add ")), words.startswith("delete ")
-        made = tool(
-            words.title() if rules.is_reference else words.capitalize(),
-            writes=adds or deletes,
-            destructive=deletes,
-            idempotent=not (adds and rules.is_reference),
-            deletes=deletes,
-            manner=rules.manner,
-            given={"rules": rules},
-            hints=rules.hints.get(verb.__name__, {}),
-        )
-        tools.append(made(verb))
-    return tuple(tools)
+        kind = {"writes": adds or deletes, "deletes": deletes, "destructive": deletes}
+        kind["idempotent"] = not (adds and rules.is_reference)
+        hints = rules.hints.get(verb.__name__, {})
+        return tool(title, manner=rules.manner, given={"rules": rules}, hints=hints, **kind)(verb)
+
+    return tuple(map(made, verbs))
 
 
 # --- the verbs
@@ -136,8 +135,7 @@ def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
 
 def create_entities(graph: KnowledgeGraph, caller: Caller, rules: Rules, entities: List[EntityIn]) -> Reply[Made]:
     """Add entities to the knowledge graph, each with a name, a type and what is known of it."""
-    said = [(each, tuple(map(Observation, rules.once(each.observations)))) for each in entities]
-    wanted = [Entity(each.name, each.entityType, observations) for each, observations in said]
+    wanted = [Entity(e.name, e.entityType, tuple(map(Observation, rules.once(e.observations)))) for e in entities]
     made = graph.create_entities(wanted, **caller)
     new = {each.name for each in made}
     there = [each for each in wanted if each.name not in new]
@@ -168,10 +166,7 @@ def add_observations(
     graph: KnowledgeGraph, caller: Caller, rules: Rules, observations: List[Addition]
 ) -> Reply[Learnt]:
     """Add what is known of entities, one fact a sentence. What is known already is not added again."""
-    additions = [
-        (each.entityName, [Observation(text, each.attributes()) for text in rules.once(each.contents)])
-        for each in observations
-    ]
+    additions = [(e.entityName, [Observation(t, e.attributes()) for t in rules.once(e.contents)]) for e in observations]
     learned = graph.add_observations(additions, missing="refuse" if rules.is_reference else "skip", **caller)
     known = {name for name, _ in learned}
     absent = _once(name for name, _ in additions if name not in known)
@@ -188,23 +183,13 @@ def _once(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def delete_entities(
-    graph: KnowledgeGraph,
-    caller: Caller,
-    rules: Rules,
-    names: Annotated[List[str], also("entityNames", "entity_names", "names", "name")],
-) -> Reply[Deleted]:
+def delete_entities(graph: KnowledgeGraph, caller: Caller, rules: Rules, names: _Entities) -> Reply[Deleted]:
     """Delete entities and the relations from and to them (they can be brought back)."""
     absent = _once(graph.delete_entities(names, **caller))
     return rules.voice("delete_entities", {"deleted": [n for n in _once(names) if n not in absent], "notFound": absent})
 
 
-def delete_observations(
-    graph: KnowledgeGraph,
-    caller: Caller,
-    rules: Rules,
-    deletions: Annotated[List[Removal], also("deletions", "observations")],
-) -> Reply[Removed]:
+def delete_observations(graph: KnowledgeGraph, caller: Caller, rules: Rules, deletions: _Removals) -> Reply[Removed]:
     """Delete facts from entities, each given as it stands there."""
     count, absent = graph.delete_observations([(each.entityName, each.observations) for each in deletions], **caller)
     return rules.voice("delete_observations", {"deleted": count, "notFound": absent})
@@ -234,20 +219,12 @@ def read_graph(graph: KnowledgeGraph, rules: Rules) -> Reply[GraphOut]:
     return rules.voice("read_graph", graph.read().as_dict())
 
 
-def search_nodes(
-    graph: KnowledgeGraph,
-    rules: Rules,
-    query: Annotated[str, about("a text that name, type or an observation contains")],
-) -> Reply[GraphOut]:
+def search_nodes(graph: KnowledgeGraph, rules: Rules, query: _Text) -> Reply[GraphOut]:
     """Find entities that contain a text, letter for letter whatever its case, and their relations."""
     return rules.voice("search_nodes", graph.search(query).as_dict())
 
 
-def open_nodes(
-    graph: KnowledgeGraph,
-    rules: Rules,
-    names: Annotated[List[str], also("names", "name", "entityNames")],
-) -> Reply[GraphOut]:
+def open_nodes(graph: KnowledgeGraph, rules: Rules, names: _Names) -> Reply[GraphOut]:
     """Read entities by their exact names, with their relations."""
     return rules.voice("open_nodes", graph.open(names).as_dict())
 

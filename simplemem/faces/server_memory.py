@@ -21,7 +21,6 @@ from simplemem.kinds.graph.values import NoSuchEntity
 
 if TYPE_CHECKING:
     from simplemem.errors import SimplememError
-    from simplemem.kinds.graph.graph import KnowledgeGraph
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 
@@ -73,11 +72,6 @@ def _as_json(verb: str, data: Data) -> Reply[Any]:
         key = next(iter(data))
         return Reply(pretty(data[key]), {key: data[key]})
     return Reply(pretty(data), data)
-
-
-def graph_text(graph: KnowledgeGraph) -> str:
-    """The resource: what `read_graph` answers with."""
-    return pretty(graph.read().as_dict())
 
 
 HINTS: Final[dict[str, dict[str, Any]]] = {verb.__name__: {"return": Reply[Done]} for verb in verbs.VERBS[3:6]} | {

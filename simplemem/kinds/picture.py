@@ -172,12 +172,14 @@ def _quoted(text: str) -> str:
 def html(drawing: Drawing) -> str:
     """The page. It works from a file, without a network, in any browser of these years."""
     page = files("simplemem.kinds").joinpath("picture.html").read_text(encoding="utf-8")
-    hashes = {tag: _hash(page.split(f"<{tag}>", 1)[1].split(f"</{tag}>", 1)[0]) for tag in ("style", "script")}
-    rules = f"script-src {hashes['script']}; style-src {hashes['style']}; base-uri 'none'; form-action 'none'"
+    rules = ["default-src 'none'", "base-uri 'none'", "form-action 'none'"]
+    for tag in ("style", "script"):
+        own = page.split(f"<{tag}>", 1)[1].split(f"</{tag}>", 1)[0]
+        rules.append(f"{tag}-src 'sha256-{base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()}'")
     said = json.dumps(drawing, separators=(",", ":"))
     private = withheld_in(drawing)
     parts = {
-        "policy": f"default-src 'none'; {rules}",
+        "policy": "; ".join(rules),
         "title": escape(_UNSAYABLE.sub("\ufffd", " ".join(drawing["graph"]["name"].split()))),
         "left": f"Private notes shown without their text: {private}" if private else "",
         "data": said.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
@@ -185,10 +187,6 @@ def html(drawing: Drawing) -> str:
     # The template is taken apart once: nothing that is put in is looked through for places again.
     head, *rest = page.split("{{")
     return head + "".join(parts[name] + after for name, _, after in (each.partition("}}") for each in rest))
-
-
-def _hash(text: str) -> str:
-    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 
 PICTURES: Final[dict[str, Callable[[Drawing], str]]] = {"html": html, "dot": dot, "json": node_link}

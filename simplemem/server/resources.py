@@ -111,9 +111,9 @@ class Resources:
             return _latest_changes(store) if uri == CHANGES else store.read(name_in(uri)).text
         if uri != GRAPH:
             raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {uri} not found")
-        from simplemem.faces.server_memory import graph_text
+        from simplemem.faces.render import pretty
 
-        return graph_text(self._graph())
+        return pretty(self._graph().read().as_dict())
 
     def _graph(self) -> KnowledgeGraph:
         from simplemem.kinds.graph.graph import graph_of

@@ -7,7 +7,7 @@ graph too, with its own relations; what those lead to is not drawn in.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from simplemem.kinds.graph.page import ENTITY, Bond, GraphPage, place
@@ -36,7 +36,7 @@ class Network(Shelf[GraphPage]):
         super().__init__(bench, ENTITY)
         self._named, self._linking = Lookup(set), Lookup(set)  # pages by their names, by the names that they link to
         self._into = Lookup(set)  # pages by the path or the name that a relation of theirs leads to
-        self.ties: dict[str, tuple[Tie, ...]] = {}
+        self.ties: dict[str, list[Tie]] = {}
         self.last_order = 0
 
     # -- asking
@@ -79,14 +79,16 @@ class Network(Shelf[GraphPage]):
 
     # -- what relations lead to
 
-    def resolved(self, pages: Iterable[GraphPage], among: Collection[str] | None = None) -> dict[str, tuple[Tie, ...]]:
+    def resolved(self, pages: Iterable[GraphPage], among: Collection[str] | None = None) -> dict[str, list[Tie]]:
         """What the relations of some pages lead to; as if only the files `among` were there."""
-        every = list(pages)
-        links = [(bond.link, page.path) for page in every for bond in page.bonds if bond.link]
-        meant = iter(self.bench.meant(links, among))
-        return {
-            page.path: tuple(_tie(bond, next(meant) if bond.link else None) for bond in page.bonds) for page in every
-        }
+        bonds = [(page.path, bond) for page in pages for bond in page.bonds]
+        meant = iter(self.bench.meant([(bond.link, path) for path, bond in bonds if bond.link], among))
+        ties: dict[str, list[Tie]] = {}
+        for path, bond in bonds:
+            to = next(meant) if bond.link else None
+            note = to if to is not None and to.lower().endswith(".md") else None
+            ties.setdefault(path, []).append(Tie(bond, note, bond.name or bond.link.rsplit("/", 1)[-1]))
+        return ties
 
     def place(self, item: GraphPage) -> None:
         self.forget(item.path)
@@ -114,7 +116,7 @@ class Network(Shelf[GraphPage]):
         ties = self.resolved(self.items[path] for path in paths if path in self.items)
         touched, wanted = set(paths), set()
         for path in paths:
-            old, new = self.ties.pop(path, ()), ties.get(path, ())
+            old, new = self.ties.pop(path, []), ties.get(path, [])
             if new:
                 self.ties[path] = new
             for tie in old:
@@ -135,12 +137,6 @@ class Network(Shelf[GraphPage]):
             self.settle([*(page.path for page in drawn), *idle], ())
 
 
-def _tie(bond: Bond, path: str | None) -> Tie:
-    """A bond, and the note it leads to if its link leads to one."""
-    note = path if path is not None and path.lower().endswith(".md") else None
-    return Tie(bond, note, bond.name or bond.link.rsplit("/", 1)[-1])
-
-
 def _key(target: str) -> str:
     """What a link and the files it could mean have in common."""
     return compare_key(base_name(target))
@@ -153,7 +149,7 @@ def entity_of(page: GraphPage) -> Entity:
 
 
 def graph_of_pages(
-    pages: Iterable[GraphPage], ties: Mapping[str, tuple[Tie, ...]], items: Mapping[str, GraphPage]
+    pages: Iterable[GraphPage], ties: Mapping[str, Sequence[Tie]], items: Mapping[str, GraphPage]
 ) -> Graph:
     """The graph that some pages make, with the names that what relations lead to has now. `ties` are by the pages' paths."""
     every = list(pages)

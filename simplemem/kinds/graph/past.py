@@ -42,14 +42,12 @@ def entity_history(store: EnhancedStore, name: str) -> list[PastVersion[Entity]]
 
 def relation_history(store: EnhancedStore, wanted: Relation) -> list[PastVersion[Relation]]:
     """All that a relation was, oldest first."""
-    target = base_name(_path_of(store, wanted.target))
+    ends = {wanted.target, base_name(_path_of(store, wanted.target))}
 
     def relation_on(page: GraphPage) -> Relation | None:
-        for bond in page.bonds:
-            leads_there = base_name(bond.link) == target if bond.link else bond.name == wanted.target
-            if bond.type == wanted.type and leads_there:
-                return replace(wanted, attributes=bond.attributes)
-        return None
+        same = (bond for bond in page.bonds if bond.type == wanted.type)
+        found = next((bond for bond in same if (bond.name or base_name(bond.link)) in ends), None)
+        return None if found is None else replace(wanted, attributes=found.attributes)
 
     return _versions(store, wanted.source, relation_on)
 
