@@ -200,35 +200,28 @@ class Intruded(Exception):
         self.path, self.found, self.data = path, found, data
 
 
-def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool, hold: bool) -> tuple[str, int]:
-    """Write `data` to a new file of ours in `folder`: its path, and a descriptor (-1: none) that keeps it locked (`hold`),
-    so that nobody sweeps it away: a pid would not tell, two containers may share a vault. `like` names the note whose
-    owner, mode and attributes it gets."""
-    name = f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"
-    path, fd = "/".join((*folder, name)), here.folder(folder).open(name, WRITE_NEW)
+def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool) -> str:
+    """Write `data` to a new file of ours in `folder`: its path. `like` names the note whose owner, mode and attributes it
+    gets. The vault's lock is held, so whatever such file another finds under it is nobody's any more."""
+    path = "/".join((*folder, f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"))
     try:
-        if hold:
-            try_lock(fd)
-        if like is not None:
-            with here.opened(like, READ) as source:
-                copy_attributes(source, fd)
-        write_all(fd, data)
-        if sync:
-            sync_file(fd)
+        with here.opened(path, WRITE_NEW) as fd:
+            if like is not None:
+                with here.opened(like, READ) as source:
+                    copy_attributes(source, fd)
+            write_all(fd, data)
+            if sync:
+                sync_file(fd)
     except BaseException:
-        os.close(fd)
         remove(here, path)
         raise
-    if hold and sys.platform != "win32":  # Windows renames no open file
-        return path, fd
-    os.close(fd)
-    return path, -1
+    return path
 
 
 @contextmanager
 def staged(here: Beneath, path: str, data: bytes, *, like: str | None = None, sync: bool = True) -> Iterator[str]:
     """A staged file for whoever puts it in the place of `path`; should that fail, it goes."""
-    temp, _ = stage(here, parent(path), data, like=like, sync=sync, hold=False)
+    temp = stage(here, parent(path), data, like=like, sync=sync)
     try:
         yield temp
     except BaseException:

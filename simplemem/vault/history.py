@@ -314,15 +314,12 @@ class History:
         return saved
 
     def sweep(self, here: Beneath, strays: Sequence[str]) -> int:
-        """Clear away staged files whose writer is gone: how many. A text that exists nowhere else becomes a version."""
-        cleared = 0
+        """Clear away staged files, whose writers are gone: how many. A text that exists nowhere else becomes a version."""
         for path in strays:
             with suppress(FileNotFoundError):
-                if not is_in_use(here, path):
-                    self.rescue(here, path, path, "found in a file that an interrupted write left")
-                    cleared += 1
+                self.rescue(here, path, path, "found in a file that an interrupted write left")
             here.rest()
-        return cleared
+        return len(strays)
 
     def settle(self, here: Beneath, seconds: float = A_DAY, *, thorough: bool = False) -> list[Version]:
         """Look at the displaced files: a late save becomes a version; what has rested for `seconds` is dropped."""
@@ -359,18 +356,6 @@ class History:
         if last is None:
             return self.log.size() > 0
         return self.kept_bytes * 20 > self.keep_bytes or abs(time.time() - last.mtime_ns / 1e9) > A_DAY / 4
-
-
-def is_in_use(here: Beneath, path: str) -> bool:
-    """Whether the writer of a staged file is still at it."""
-    if os.name == "nt":
-        match = disk.TEMP.fullmatch(path.rpartition("/")[2])
-        return match is not None and disk.is_alive(int(match[1]))
-    try:
-        with here.opened(path, READ) as fd:
-            return not disk.try_lock(fd)
-    except OSError:
-        return False
 
 
 def place_of(sha: str) -> str:

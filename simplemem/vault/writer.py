@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -95,12 +95,12 @@ def carry_out(vault: Vault, wishes: Sequence[Wish], change: Change) -> list[Writ
         if wish.data is not None and len(wish.data) > vault.max_bytes:
             much = f"{len(wish.data):,} bytes for {wish.path!r}"
             raise TooLong(f"{much}; at most {vault.max_bytes:,} are written.")
-    with telling(wishes[0].op, wishes[0].path, writing=True), Beneath(str(vault.root)) as here:
+    with telling(wishes[0].op, wishes[0].path, writing=True), vault.lock(), Beneath(str(vault.root)) as here:
         return _Operation(vault, here, wishes).carry_out(change)
 
 
 class _Operation:
-    """Wishes that are being carried out."""
+    """Wishes that are being carried out, with the vault's lock held."""
 
     def __init__(self, vault: Vault, here: Beneath, wishes: Sequence[Wish]) -> None:
         self._vault, self._here, self._wishes = vault, here, wishes
@@ -108,48 +108,38 @@ class _Operation:
         self._folders: dict[str, tuple[list[str], str]] = {}  # the names in those that were looked into
 
     def carry_out(self, change: Change) -> list[Written]:
-        first = self._wishes[0]
-        with ExitStack() as held:
-            held.callback(self._drop)
-            if len(self._wishes) == 1:
-                # One note: its text is written and synced before the lock is asked for, so that others need not wait.
-                present = self._present(first)
-                if self._is_done(first, present):
-                    return self._repeated()
-                self._check_expected(first, present)
-                if first.data is not None and first.trash is None and (fd := self._stage(first, hold=True)) >= 0:
-                    held.callback(os.close, fd)
-            with self._vault.lock():
-                return self._under_lock(change)
-
-    def _under_lock(self, change: Change) -> list[Written]:
-        journal, history, wishes = self._vault.journal, self._vault.history, self._wishes
-        journal.resume(self._here)
-        present = self._present(wishes[0])
-        if self._is_done(wishes[0], present) and all(self._is_done(wish, self._present(wish)) for wish in wishes[1:]):
+        self._vault.journal.resume(self._here)
+        present = [self._present(wish) for wish in self._wishes]
+        if all(map(self._is_done, self._wishes, present)):
             return self._repeated()
-        for wish in wishes:
-            present = present if wish is wishes[0] else self._present(wish)
-            self._check_expected(wish, present)
-            if present is not None:  # of a move too: where it goes, another program may change it unseen
-                history.keep(self._here, present.data, present.sha256)
-        for wish in wishes:
+        keep = self._vault.history.keep
+        for wish, there in zip(self._wishes, present, strict=True):
+            self._check_expected(wish, there)
+            if there is not None:  # of a move too: where it goes, another program may change it unseen
+                keep(self._here, there.data, there.sha256)
+        for wish in self._wishes:
             self._check_free(wish)
             if wish.data is not None:
-                history.keep(self._here, wish.data, wish.after or "")
-        versions = self._versions(change)
-        self._stage_all()
-        # From here on the journal answers for what is staged.
-        steps = [Step(v, self._staged.pop(w.path, w.trash)) for w, v in zip(wishes, versions, strict=True)]
+                keep(self._here, wish.data, wish.after or "")
+        paired = list(zip(self._wishes, self._versions(change), strict=True))
         try:
-            journal.perform(self._here, steps)
+            self._stage()
+        except BaseException:
+            for temp in self._staged.values():
+                disk.remove(self._here, temp)
+            raise
+        try:
+            steps = [Step(version, self._staged.get(wish.path, wish.trash)) for wish, version in paired]
+            self._vault.journal.perform(self._here, steps)
         except Intruded as event:
-            raise self._conflict(next(wish for wish in wishes if event.path in (wish.path, wish.new_path))) from event
+            raise self._conflict(
+                next(wish for wish, _ in paired if event.path in (wish.path, wish.new_path))
+            ) from event
         except FileExistsError as error:
-            raise _exists(wishes[0].target) from error
+            raise _exists(self._wishes[0].target) from error
         return [
             Written(wish.target, wish.after, wish.before, version.id, entry_at(self._here, wish.target), True)
-            for wish, version in zip(wishes, versions, strict=True)
+            for wish, version in paired
         ]
 
     # Checks
@@ -228,32 +218,20 @@ class _Operation:
         message = f"{path!r} has changed since." if wish.before else f"{path!r} is there again."
         return Conflict(message, current_sha256=sha256(data), diff=diff, hint=hint, path=path)
 
-    # Staging
-
-    def _stage_all(self) -> None:
-        fresh = []
+    def _stage(self) -> None:
+        """Write the new texts beside the notes, and wait until they are on the disk."""
+        is_one = len(self._wishes) == 1
         for wish in self._wishes:
             # A file that can come back from the trash itself comes with its dates and attributes.
-            comes_back = wish.trash is not None and disk.hash_of(self._here, wish.trash) == wish.after
-            if wish.data is not None and wish.path not in self._staged and not comes_back:
-                self._stage(
-                    wish, hold=False
-                )  # under the lock nobody sweeps, so nothing is held: there may be thousands
-                fresh.append(self._staged[wish.path])
-        if self._vault.durable and fresh:
-            disk.sync_paths(self._here.root, fresh)
-
-    def _stage(self, wish: Wish, *, hold: bool) -> int:
-        folder = parent(wish.target)
-        # Folders are made when the change is carried out, not before: it may yet fail.
-        folder = folder[: len(folder) - len(self._here.missing(folder))]
-        like, sync = wish.path if wish.before is not None else None, self._vault.durable and hold
-        self._staged[wish.path], fd = disk.stage(self._here, folder, wish.data or b"", like=like, sync=sync, hold=hold)
-        return fd
-
-    def _drop(self) -> None:
-        for temp in self._staged.values():
-            disk.remove(self._here, temp)
+            if wish.data is None or (wish.trash is not None and disk.hash_of(self._here, wish.trash) == wish.after):
+                continue
+            folder, like = parent(wish.target), wish.path if wish.before is not None else None
+            # Folders are made when the change is carried out, not before: it may yet fail.
+            folder = folder[: len(folder) - len(self._here.missing(folder))]
+            sync = self._vault.durable and is_one
+            self._staged[wish.path] = disk.stage(self._here, folder, wish.data, like=like, sync=sync)
+        if self._vault.durable and not is_one:
+            disk.sync_paths(self._here.root, list(self._staged.values()))
 
     # What is said about it
 

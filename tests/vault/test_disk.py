@@ -32,8 +32,7 @@ def fails(_fd: int, *, last: bool = False) -> None:
 
 
 def staged(here: Beneath, data: bytes) -> str:
-    path, _ = disk.stage(here, (), data, like=None, sync=False, hold=False)
-    return path
+    return disk.stage(here, (), data, like=None, sync=False)
 
 
 def test_a_swap_puts_the_new_in_place_and_the_old_where_the_new_was(vault: Path, kind: str) -> None:

@@ -264,17 +264,6 @@ class TestRecovering:
         with pytest.raises(Invalid):
             opened.undo(found.version if hasattr(found, "version") else found.id, CHANGE)
 
-    @pytest.mark.skipif(sys.platform == "win32", reason="forks")
-    def test_a_staged_file_of_a_live_writer_is_left_alone(self, vault: Path, opened: Vault) -> None:
-        from simplemem.vault import disk
-        from simplemem.vault.paths import Beneath
-
-        with Beneath(str(vault)) as here:
-            temp, fd = disk.stage(here, (), b"soon", like=None, sync=False, hold=True)
-        assert Vault(vault).recover() == 0 and (vault / temp).exists()
-        os.close(fd)
-        assert Vault(vault).recover() == 1 and not (vault / temp).exists()
-
     def test_a_plan_from_elsewhere_cannot_reach_hidden_files(self, vault: Path, opened: Vault) -> None:
         opened.create("n.md", b"x", CHANGE)
         evil = f".simplemem-1-{'1' * 24}.tmp"
