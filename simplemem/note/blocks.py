@@ -1,8 +1,8 @@
 """The blocks of a Markdown body, found line by line in one pass. Pure; it looks at no inline markup.
 
-CommonMark with tables and `$$` blocks, as `markdown-it-py` reads it, at a sixth of its cost: a property test holds the two
-equal wherever the scanner is sure. It is not in a few corners (a tab behind a quote's mark, a table inside a list's first
-line); there it goes the way of CommonMark. Nothing in a note may stall the program: each line is read once.
+CommonMark with tables and `$$` blocks, as `markdown-it-py` reads it, at a sixth of its cost: a property test holds the
+two equal wherever the scanner is sure. It is not in a few corners (a tab behind a quote's mark, a table inside a list's
+first line); there it goes the way of CommonMark. Nothing in a note may stall the program: each line is read once.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What stands in a note's body: headings, blocks, links, tags, block ids, each with its place. Pure.
 
-Blocks are CommonMark's (`blocks.py`), links and tags Obsidian's. What counts and what hides is obsidian.md §1.1, §1.2 and
-§2: code, math, HTML comments and escapes hide; `%%` does not. Whatever begins first wins: a backtick in `[[...]]` is the
-link's, brackets in code are code. Offsets are into the whole text of the note, lines are counted from 1 in the whole file.
-Nothing here knows what a link leads to.
+Blocks are CommonMark's (`blocks.py`), links and tags Obsidian's. What counts and what hides is obsidian.md §1.1, §1.2
+and §2: code, math, HTML comments and escapes hide; `%%` does not. Whatever begins first wins: a backtick in `[[...]]`
+is the link's, brackets in code are code. Offsets are into the whole text of the note, lines are counted from 1 in the
+whole file. Nothing here knows what a link leads to.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Heading(NamedTuple):
 
 class Block(NamedTuple):
     """A piece of the body: paragraph, item, quote, heading, table, code, math, html or definition. It begins after the
-    indent of its first line. `heading` is the index of the heading it stands under (a heading's own), -1 above the first."""
+    indent of its first line. `heading` is the index of the heading it stands under (a heading's own), -1 above the
+    first."""
 
     kind: str
     start: int

@@ -1,7 +1,7 @@
 """The one differ: which lines two texts share, and the unified diff that shows the others. Pure, and of bounded work.
 
-Lines that stand once in both texts are matched first, in the longest order they share (patience); what lies between two of
-them is matched in the same way, and a small rest by `difflib`. Where the work allowed is used up, the rest stays
+Lines that stand once in both texts are matched first, in the longest order they share (patience); what lies between two
+of them is matched in the same way, and a small rest by `difflib`. Where the work allowed is used up, the rest stays
 unmatched: a merge, a blame and a diff then see one large change, never a wrong one.
 """
 
@@ -28,8 +28,9 @@ _Change = tuple[int, int, int, int]  # these lines of the one text became those 
 
 
 def unified_diff(old: bytes | None, new: bytes, names: tuple[str, str], most: int | None = SHORT_DIFF) -> str:
-    """From one text to another, called by their names; "" when they are equal. Of `most` characters, and then empty where
-    the texts are too large for it to be of use; None shows all of it, since what somebody agrees to must be seen."""
+    """From one text to another, called by their names; "" when they are equal. Of `most` characters, and then empty
+    where the texts are too large for it to be of use; None shows all of it, since what somebody agrees to must be
+    seen."""
     if old is None or old == new or (most is not None and max(len(old), len(new)) > _MOST_BYTES):
         return ""
     one, two = lines_of(old), lines_of(new)
@@ -81,9 +82,9 @@ def lines_of(data: bytes) -> list[str]:
 def blame(
     now: bytes, states: Sequence[tuple[str | None, _Maker]], text_of: Callable[[str], bytes | None]
 ) -> list[_Maker | None]:
-    """Who made every line of a text, which is that of the first state: its hash (None: no note), and who made it so, newest
-    first. `text_of` gives an earlier text, None when it is not kept: where several could have written a line, nobody is
-    named. A text that comes back brings its authors along."""
+    """Who made every line of a text, which is that of the first state: its hash (None: no note), and who made it so,
+    newest first. `text_of` gives an earlier text, None when it is not kept: where several could have written a line,
+    nobody is named. A text that comes back brings its authors along."""
 
     def bare(text: bytes) -> list[str]:
         return [line.rstrip() for line in lines_of(text)]
@@ -158,7 +159,8 @@ def matches(one: Sequence[str], other: Sequence[str]) -> list[int]:
 def _anchors(
     one: Sequence[str], other: Sequence[str], start: int, end: int, there: int, stop: int
 ) -> list[tuple[int, int]]:
-    """The lines that stand once on either side of a stretch: of these pairs the longest row that rises on both sides."""
+    """The lines that stand once on either side of a stretch: of these pairs the longest row that rises on both
+    sides."""
     here, over = Counter(one[start:end]), Counter(other[there:stop])
     places = {other[at]: at for at in range(there, stop) if over[other[at]] == 1}
     pairs = [(at, places[one[at]]) for at in range(start, end) if here[one[at]] == 1 and one[at] in places]

@@ -1,11 +1,12 @@
-"""The header of a note: its properties as YAML 1.2 core values, and where each stands in the text. Pure; it never changes.
+"""The header of a note: its properties as YAML 1.2 core values, and where each stands in the text. Pure; it never
+changes.
 
 A header is what stands between `---` on line 1 and the next `---` (obsidian.md §3.1). Reading never raises and never
-stalls; a header that cannot be read says why and where in `problem`. libyaml does the parsing (PyYAML's own parser where
-the C one is missing). We take its events and build the values with their spans, so that one property can be changed without
-touching its neighbours. A guard bounds size and depth and refuses anchors and aliases (durability.md §0.4, F42, F43). Most
-headers are `key: value` lines and simple lists: these are read line by line at a quarter of the cost, and a property test
-holds the two readers equal.
+stalls; a header that cannot be read says why and where in `problem`. libyaml does the parsing (PyYAML's own parser
+where the C one is missing). We take its events and build the values with their spans, so that one property can be
+changed without touching its neighbours. A guard bounds size and depth and refuses anchors and aliases (durability.md
+§0.4, F42, F43). Most headers are `key: value` lines and simple lists: these are read line by line at a quarter of the
+cost, and a property test holds the two readers equal.
 """
 
 from __future__ import annotations
@@ -219,8 +220,8 @@ def read_yaml(text: str, start: int, end: int) -> Document:
         events.close()
 
 
-# libyaml follows YAML 1.1: NEL, LS and PS end a line for it, and controls are errors. For YAML 1.2 and for Obsidian they
-# are ordinary characters. Each is read as another of the last private ones, one for one so that offsets stay.
+# libyaml follows YAML 1.1: NEL, LS and PS end a line for it, and controls are errors. For YAML 1.2 and for Obsidian
+# they are ordinary characters. Each is read as another of the last private ones, one for one so that offsets stay.
 _ODD: Final = (*range(1, 9), 11, 12, *range(14, 32), *range(127, 160), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)
 _STRANGE: Final = re.compile(f"[{''.join(map(chr, _ODD))}]")
 _STAND_INS: Final = {odd: 0x10FF00 + at for at, odd in enumerate(_ODD)}
@@ -339,8 +340,8 @@ _ITEM: Final = re.compile(rf"( *)(-) +{_VALUE}\n")
 
 
 def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
-    """text[start:end] as one block map of texts and lists of texts, or None where it may be more than that: a comment, a
-    flow list, an escape, a second line of a value."""
+    """text[start:end] as one block map of texts and lists of texts, or None where it may be more than that: a comment,
+    a flow list, an escape, a second line of a value."""
     if end - start > _MOST_CHARACTERS:
         return None
     nodes: list[Node] = []

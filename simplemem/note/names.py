@@ -1,8 +1,9 @@
-"""Names of notes: what a caller means by one, which may be written, how two are compared, what a name says. Pure; no disk.
+"""Names of notes: what a caller means by one, which may be written, how two are compared, what a name says. Pure; no
+disk.
 
-A note's name is its vault path without `.md`. Whatever exists can be read under the name it has; a new name
-must be legal on every system that may see the vault, and in a link (obsidian.md §5, durability.md F34, F38).
-A name alone says whether a rule keeps a note private, and whether a synchroniser or git made the file as a conflict copy.
+A note's name is its vault path without `.md`. Whatever exists can be read under the name it has; a new name must be
+legal on every system that may see the vault, and in a link (obsidian.md §5, durability.md F34, F38). A name alone says
+whether a rule keeps a note private, and whether a synchroniser or git made the file as a conflict copy.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _PERCENT = re.compile(r"%(?=%|2e|2f|5c|00)", re.IGNORECASE)
 
 
 def check_name(name: str) -> str:
-    """The name a new note may have: NFC, `/` between folders, no `.md`. Invalid or TooLong with a proposal otherwise."""
+    """The name a new note may have: NFC, `/` between folders, no `.md`. Invalid or TooLong with a proposal
+    otherwise."""
     wanted = unicodedata.normalize("NFC", name)
     while (shorter := name_of(wanted)) != wanted:  # `x.md.md` as well: as a name, `x.md` would mean `x`
         wanted = shorter
@@ -66,7 +68,8 @@ def legal_name(title: str) -> str:
 
 
 def _mended(name: str) -> str:
-    """One step to a legal name: a hyphen for what is forbidden inside a word ("a/b" -> "a-b"), nothing for it elsewhere."""
+    """One step to a legal name: a hyphen for what is forbidden inside a word ("a/b" -> "a-b"), nothing for it
+    elsewhere."""
     name = "".join(char for char in name if unicodedata.category(char) != "Cf")
     name = _FORBIDDEN.sub(_bridge, name)
     name = _shortened(_tidy(unicodedata.normalize("NFC", _PERCENT.sub("", name))))
@@ -102,9 +105,9 @@ def _shortened(name: str) -> str:
 
 
 def clean_reference(name: str) -> str:
-    """What a caller means by a name: without [[ ]], what is shown, a heading, `.md` and a leading slash; NFC. A hash between
-    letters begins a heading ("Note#Part"); in "C# notes" it is part of the name. Only what could lead out of the vault is
-    refused: notes exist under names that nobody could give a new one."""
+    """What a caller means by a name: without [[ ]], what is shown, a heading, `.md` and a leading slash; NFC. A hash
+    between letters begins a heading ("Note#Part"); in "C# notes" it is part of the name. Only what could lead out of
+    the vault is refused: notes exist under names that nobody could give a new one."""
     wanted = unicodedata.normalize("NFC", well_formed(name)).strip()
     linked = re.fullmatch(r"!?\[\[(.*)\]\]", wanted, re.DOTALL)
     if linked is not None:
@@ -124,8 +127,8 @@ def clean_reference(name: str) -> str:
 
 
 def compare_key(path_or_name: str) -> str:
-    """The one key by which paths and names are compared, without case and Unicode form: two with the same key are the same
-    to some system, and to every rule about paths (what is a note, what is private, what a link means)."""
+    """The one key by which paths and names are compared, without case and Unicode form: two with the same key are the
+    same to some system, and to every rule about paths (what is a note, what is private, what a link means)."""
     if path_or_name.isascii():
         return path_or_name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path_or_name).casefold())
@@ -191,17 +194,17 @@ def _matches(path: str, rule: str) -> bool:
 
 
 # ------------------------------------------------------------------ conflict copies
-# Where two devices changed a note at the same time, a synchroniser keeps both: one under the note's name, the other beside
-# it under a name like it. Some of these names nobody else gives; others ("Chapter 2") people give as well, and then the
-# texts decide (`are_akin`).
+# Where two devices changed a note at the same time, a synchroniser keeps both: one under the note's name, the other
+# beside it under a name like it. Some of these names nobody else gives; others ("Chapter 2") people give as well, and
+# then the texts decide (`are_akin`).
 
 COPY_REASON: Final = "a conflict copy made by "
 _AKIN: Final = 0.75
 
 
 class ConflictName(NamedTuple):
-    """What a name says: the path of the note it would be a copy of, and who keeps such copies. Not `certain`: people give
-    such names too."""
+    """What a name says: the path of the note it would be a copy of, and who keeps such copies. Not `certain`: people
+    give such names too."""
 
     original: str
     maker: str

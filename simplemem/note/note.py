@@ -128,8 +128,8 @@ def private_reason(
 ) -> Literal["rule", "property", "tag", "unreadable"] | None:
     """Why a note is private, None when it is not. The text of a private note never leaves this machine.
 
-    A person says so with the property `private: true`, the tag `private` (or one below it), or with a rule in the setting
-    `embed.private`. Where a header cannot be read nobody knows what it says, so its note is kept private too.
+    A person says so with the property `private: true`, the tag `private` (or one below it), or with a rule in the
+    setting `embed.private`. Where a header cannot be read nobody knows what it says, so its note is kept private too.
     """
     if private_by_rule(path, rules):
         return "rule"

@@ -220,7 +220,8 @@ _HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Where each sentence of some Markdown stands: every list item and row of a table is one at least, headings are none."""
+    """Where each sentence of some Markdown stands: every list item and row of a table is one at least, headings are
+    none."""
     found = []
     for first, last in _paragraphs(text):
         for at, end in _by_sentences(text, first, last):

@@ -1,9 +1,9 @@
 """Change one property of a note by splicing its text (obsidian.md §3.2): every other byte stays. Pure.
 
-Nothing that exists is re-serialised: an edit is a span of the text and what takes its place. Each verb takes the text of a
-whole note and returns the new one, which has been read again: where any other property came out different, the edit is
-refused with Unreadable. A note whose header is broken, JSON or one pair of braces is never rewritten. Only the header of a
-new note is written whole.
+Nothing that exists is re-serialised: an edit is a span of the text and what takes its place. Each verb takes the text
+of a whole note and returns the new one, which has been read again: where any other property came out different, the
+edit is refused with Unreadable. A note whose header is broken, JSON or one pair of braces is never rewritten. Only the
+header of a new note is written whole.
 """
 
 from __future__ import annotations
@@ -221,7 +221,8 @@ def _set(text: str, key: Node, old: Node, value: Any) -> list[_Edit]:
 
 
 def _change_inside(text: str, key: Node, node: Node, wanted: list[Any] | dict[str, Any]) -> list[_Edit]:
-    """Only what differs between the list or map there is and the one wanted: items by what they say, entries by names."""
+    """Only what differs between the list or map there is and the one wanted: items by what they say, entries by
+    names."""
     flow, edits, items = node.style in ("[", "{"), list[_Edit](), tuple[Node, ...]()
     if isinstance(wanted, dict):
         spans = [(name.start, value.end) for name, value in node.pairs()]
@@ -312,7 +313,8 @@ _NOT_PLAIN_IN_FLOW: Final = re.compile(r"[,\[\]{}]|:\S")
 _ISO_DATE: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
-# What YAML 1.1 takes for something else than text, beside what PyYAML knows of: words in any case and short dates (Ruby).
+# What YAML 1.1 takes for something else than text, beside what PyYAML knows of: words in any case and short dates
+# (Ruby).
 _OLD: Final = re.compile(
     r"(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", re.DOTALL
 )

@@ -1,7 +1,7 @@
 """Find what looks like a password, key or token in a text. Pure, and in time that grows with the text alone.
 
-It is a net with wide meshes on purpose: what is made up, a hash, a UUID or prose passes, because a warning that is often
-wrong is not read. No value found here is ever shown: `shown` has a few first letters and the length.
+It is a net with wide meshes on purpose: what is made up, a hash, a UUID or prose passes, because a warning that is
+often wrong is not read. No value found here is ever shown: `shown` has a few first letters and the length.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ def _is_a_value(value: str, kind: str) -> bool:
 
 
 def _is_drawn(value: str) -> bool:
-    """Whether a value was drawn by lot rather than written: letters and figures, many different ones, nothing made up."""
+    """Whether a value was drawn by lot rather than written: letters and figures, many different ones, nothing made
+    up."""
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     return mixed and _MADE_UP.search(value) is None and _bits(value) >= 3.0
 

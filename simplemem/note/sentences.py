@@ -1,8 +1,8 @@
 """Sentences that say the same, and those that say it differently: what can be told by their words alone. Pure.
 
-Two sentences disagree when they are made of the same words but for one number, one date or a negation, and that number is
-not what their notes are about (*Flight 2*, *2026-01-24*). No subject is guessed at and nothing is rewritten: which of
-them is true, only a reader can say.
+Two sentences disagree when they are made of the same words but for one number, one date or a negation, and that number
+is not what their notes are about (*Flight 2*, *2026-01-24*). No subject is guessed at and nothing is rewritten: which
+of them is true, only a reader can say.
 """
 
 from __future__ import annotations

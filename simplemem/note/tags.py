@@ -1,9 +1,9 @@
 """Tags: one idea in three notations, list, nested name (`status/done`) and map (`{status: done}`). Pure.
 
-All are read alike; a new note gets Obsidian's list, and a note keeps the notation it has (obsidian.md §2, §3.3). The body is
-never changed here: an inline `#tag` is read, and stays. Forms that Obsidian dropped are read as `legacy`, and never written.
-Callers may write tags in any notation: they become one map from the tag to its value, `true` for the tag alone, null or
-false for its removal.
+All are read alike; a new note gets Obsidian's list, and a note keeps the notation it has (obsidian.md §2, §3.3). The
+body is never changed here: an inline `#tag` is read, and stays. Forms that Obsidian dropped are read as `legacy`, and
+never written. Callers may write tags in any notation: they become one map from the tag to its value, `true` for the tag
+alone, null or false for its removal.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ def tag_names(tags: Iterable[Tag]) -> list[str]:
 def tag_pairs(tags: Iterable[Tag], properties: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Rows for filters: (key, "") says that it is there, (key, value) what it says. Keys are lower-cased.
 
-    `a/b/c` gives (a, ""), (a/b, ""), (a/b/c, ""), (a, b/c) and (a/b, c). An entry of a map gives the same, and its value
-    to the letter.
+    `a/b/c` gives (a, ""), (a/b, ""), (a/b/c, ""), (a, b/c) and (a/b, c). An entry of a map gives the same, and its
+    value to the letter.
     """
     tags = tuple(tags)
     rows: dict[tuple[str, str], None] = {}
@@ -261,8 +261,8 @@ def _legal(name: str) -> str:
 def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
     """Set and remove tags in the header, in the notation the note has. null removes; in a list false does.
 
-    A value takes the place of the key's other values (`status: done` for `status/active`). In a list `true` only adds the
-    tag; in a map it is the value.
+    A value takes the place of the key's other values (`status: done` for `status/active`). In a list `true` only adds
+    the tag; in a map it is the value.
     """
     properties = read_header(text).properties
     tags = _property(properties, "tags")

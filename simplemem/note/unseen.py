@@ -1,8 +1,9 @@
-"""What a text holds that its reader does not see: invisible characters, turned writing, comments. Pure; changes nothing.
+"""What a text holds that its reader does not see: invisible characters, turned writing, comments. Pure; changes
+nothing.
 
-A person reads a note as it is drawn, a model as it is spelled, and what only one of them sees may be meant to mislead the
-other. What writing needs is not counted: joiners in emoji and in scripts that join, marks in text from right to left, a
-variation selector after its character.
+A person reads a note as it is drawn, a model as it is spelled, and what only one of them sees may be meant to mislead
+the other. What writing needs is not counted: joiners in emoji and in scripts that join, marks in text from right to
+left, a variation selector after its character.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Words of a text, as the index and a question both see them. Pure; the same on both sides or nothing is found.
 
 SQLite's `unicode61` tokenizer separates words at spaces and punctuation, which leaves whole sentences of Chinese,
-Japanese, Thai and Korean as one word. `searchable` writes such runs out as overlapping pairs and single characters, so that
-a two-character word inside a sentence is a word of its own. Everything else is left to the tokenizer.
+Japanese, Thai and Korean as one word. `searchable` writes such runs out as overlapping pairs and single characters, so
+that a two-character word inside a sentence is a word of its own. Everything else is left to the tokenizer.
 
-A note says its language itself (`lang: de`), or it shows in the small words of its text. English and what cannot be told
-are "": nothing is done for them. A wrong guess costs little, since what is made of it (stems) only adds to a note.
+A note says its language itself (`lang: de`), or it shows in the small words of its text. English and what cannot be
+told are "": nothing is done for them. A wrong guess costs little, since what is made of it (stems) only adds to a note.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _UNSPACED_STOP_PAIRS = frozenset(
 
 
 class _Letters(dict[int, str]):
-    """Characters of words as they are, all others as spaces. The tokenizer would say the same, but takes every character
-    that is younger than its tables for a letter: an emoji beside a word would hide the word."""
+    """Characters of words as they are, all others as spaces. The tokenizer would say the same, but takes every
+    character that is younger than its tables for a letter: an emoji beside a word would hide the word."""
 
     def __missing__(self, code: int) -> str:
         self[code] = chr(code) if unicodedata.category(chr(code)) in _OF_WORDS else " "
@@ -57,8 +57,9 @@ class _Letters(dict[int, str]):
 
 
 _OF_WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc", "Co"}
-# What people leave out where a keyboard lacks it, and no table of the tokenizer folds: letters with a stroke, ligatures, the
-# Turkish i without its dot, accents of Greek, the dots of a Russian ё, vowel signs of Hebrew and Arabic, soft hyphens.
+# What people leave out where a keyboard lacks it, and no table of the tokenizer folds: letters with a stroke,
+# ligatures, the Turkish i without its dot, accents of Greek, the dots of a Russian ё, vowel signs of Hebrew and Arabic,
+# soft hyphens.
 _AS_WRITTEN_PLAINLY = dict(
     pair.split(":")
     for pair in """ß:ss ẞ:SS œ:oe Œ:OE æ:ae Æ:AE ø:o Ø:O ł:l Ł:L đ:d Đ:D ð:d Ð:D þ:th Þ:Th ı:i İ:I ё:е Ё:Е آ:ا أ:ا إ:ا ٱ:ا
@@ -73,8 +74,8 @@ _LETTERS |= {code: "" for code in _VOWEL_SIGNS if unicodedata.category(chr(code)
 
 
 def searchable(text: str) -> str:
-    """A text as the index takes it in: every run of an unspaced script as its pairs, then its single characters. However
-    a system or a person writes an accent, a syllable, a ligature or a sharp s, it is one and the same."""
+    """A text as the index takes it in: every run of an unspaced script as its pairs, then its single characters.
+    However a system or a person writes an accent, a syllable, a ligature or a sharp s, it is one and the same."""
     if text.isascii():
         return text
     return _UNSPACED.sub(lambda run: f" {' '.join([*_pairs(run.group()), *run.group()])} ", _one_form(text))
@@ -94,8 +95,8 @@ def _split(text: str) -> list[str]:
 
 
 def stretches(text: str) -> list[list[str]]:
-    """The words of a question or phrase, in stretches that stand side by side in a `searchable` text that holds it. A run
-    of an unspaced script gives its pairs, and ends a stretch: behind its pairs come its single characters."""
+    """The words of a question or phrase, in stretches that stand side by side in a `searchable` text that holds it. A
+    run of an unspaced script gives its pairs, and ends a stretch: behind its pairs come its single characters."""
     words = _split(text)
     if text.isascii() or not any(map(_UNSPACED.search, words)):
         return [words] if words else []
@@ -117,7 +118,8 @@ def counted(number: int, thing: str, things: str = "") -> str:
 
 
 def well_formed(text: str) -> str:
-    """A text that can be written down: half a character, as a careless program may send it, becomes a sign of its own."""
+    """A text that can be written down: half a character, as a careless program may send it, becomes a sign of its
+    own."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -184,8 +186,8 @@ def may_hold_names(text: str) -> bool:
 
 
 def _parted(text: str) -> list[list[str]]:
-    """The parts of every name in a text, once each. A run of random letters and a name with a sign before it (iPhone) have
-    none."""
+    """The parts of every name in a text, once each. A run of random letters and a name with a sign before it (iPhone)
+    have none."""
     names = ((name, _PART.findall(name)) for name in dict.fromkeys(_NAME.findall(text)) if len(name) <= _LONGEST)
     return [
         parts
@@ -195,9 +197,9 @@ def _parted(text: str) -> list[list[str]]:
 
 
 def sequences_in(text: str) -> list[tuple[str, ...]]:
-    """What is written as one in a question and is several words to the index: `path/to/file.py`, `v1.2.3`, `snake_case`,
-    `getUserName`. A version is asked for with its `v` and without. Words of prose that are only joined (well-known,
-    and/or) are one when they are the whole question: among others they rank well enough as neighbours."""
+    """What is written as one in a question and is several words to the index: `path/to/file.py`, `v1.2.3`,
+    `snake_case`, `getUserName`. A version is asked for with its `v` and without. Words of prose that are only joined
+    (well-known, and/or) are one when they are the whole question: among others they rank well enough as neighbours."""
     if not (_AT_ALL_JOINED.search(text) or may_hold_names(text)):
         return []
     tokens = _TOKEN.findall(text)
@@ -277,8 +279,8 @@ def language_of(text: str, told: str | None = None) -> str:
 
 
 def holding_together(words: Iterable[str], languages: Collection[str]) -> frozenset[str]:
-    """Those words of a question that only hold it together, when it is in one of the vault's `languages`. A word that may
-    be of two languages (la) is one of both."""
+    """Those words of a question that only hold it together, when it is in one of the vault's `languages`. A word that
+    may be of two languages (la) is one of both."""
     plain = {word: _plain(word) for word in words}
     found = Counter(language for word in plain for language in _TELLING.get(word, ()) if language in languages)
     most = max(found.values(), default=0)
@@ -301,8 +303,8 @@ _ONE_AT_A_TIME = threading.Lock()  # a stemmer keeps the word it works on
 
 
 def stems_of(text: str, language: str) -> str:
-    """The stems of a text's words in their order: of those in letters alone, written with spaces between them, that do not
-    only hold it together."""
+    """The stems of a text's words in their order: of those in letters alone, written with spaces between them, that do
+    not only hold it together."""
     words = (word for word in _split(text) if word.isalpha() and not _UNSPACED.search(word))
     return " ".join(stem(word, language) for word in words if not is_small_word(word, language))
 
