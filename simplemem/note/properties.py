@@ -221,23 +221,19 @@ def _set(text: str, key: Node, old: Node, value: Any) -> list[_Edit]:
 
 
 def _change_inside(text: str, key: Node, node: Node, wanted: list[Any] | dict[str, Any]) -> list[_Edit]:
-    """Only what differs between the list or map there is and the one wanted: items by what they say, entries by
-    names."""
-    flow, edits, items = node.style in ("[", "{"), list[_Edit](), tuple[Node, ...]()
+    """Only what differs between what there is and what is wanted: items by what they say, entries by their names."""
+    flow = node.style in ("[", "{")
+    edits: list[_Edit] = []
+    items: tuple[Node, ...] = ()
     if isinstance(wanted, dict):
         spans = [(name.start, value.end) for name, value in node.pairs()]
         begins = [start for start, _ in spans]
         texts = [partial(_pair, name, value, flow=flow) for name, value in wanted.items()]
         old, new = list(node.value), list(wanted)
         for (name, there), match in zip(node.pairs(), matches(old, new), strict=True):
-            if match < 0 or same(there.value, value := wanted[name.value]):
-                continue
-            if not flow:
-                edits += _set(text, name, there, value)
-            elif there.end > there.start:
-                edits.append((there.start, there.end, _write_scalar(value, there.style, flow=True)))
-            else:
-                edits.append((name.end, there.end, ": " + _write_scalar(value, flow=True)))
+            if match >= 0 and not same(there.value, value := wanted[name.value]):
+                inline = (name.end, there.end, ": " + _write_scalar(value, there.style, flow=True)) if flow else None
+                edits += [inline] if inline else _set(text, name, there, value)
         lead = ""
     else:
         items = node.children
