@@ -61,9 +61,3 @@ def test_the_first_of_each_kind_has_its_line() -> None:
     assert found["comment"].line == 8
     assert found["character"].said() == "2 characters that readers do not see"
     assert found["comment"].said() == "1 comment that readers do not see"
-
-
-def test_a_text_of_nothing_else_is_read_to_its_end() -> None:
-    assert kinds("\u200b" * 1_000_000) == {"character": 1_000_000}
-    assert kinds("a\u200d" * 500_000) == {"character": 500_000}
-    assert kinds("%%\n" * 300_000) == {"comment": 150_000}
