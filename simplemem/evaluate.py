@@ -1,6 +1,5 @@
-"""Search measured on one's own notes. A note gives one question: its title, an alias, a heading, its description or a
-sentence; in a private copy that is taken out of it, with what says nearly the same, and the copy is searched. The only
-thing written into a vault is the file of questions."""
+"""Search measured on one's own notes. A note gives one question: its title, a heading or a sentence. In a private copy that
+is taken out of it, with what says nearly the same, and the copy is searched; only the questions are written down."""
 
 from __future__ import annotations
 
@@ -14,6 +13,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,7 +29,7 @@ from simplemem.note.properties import remove_item, remove_property
 from simplemem.note.words import content_words, words_in_order, words_of
 from simplemem.store import EnhancedStore, Progress, write_file
 
-KINDS = ("title", "alias", "heading", "description", "sentence")
+KINDS = ("title", "heading", "sentence")
 FILE = "eval.json"  # in `.simplemem/`, beside the index, so never a note
 _LEAST_LEFT = 10  # words that a note must keep, so that it can be found at all
 _SHORTEST, _LONGEST = 8, 40  # words of a sentence that is asked for
@@ -96,61 +96,44 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     """As many questions as there are, at most `size`: one a note, each kind as often as the others where there are enough,
     the same ones for the same vault and seed. Private notes are not asked for."""
     paths = sorted(item.path for item in store.list(limit=10**9).items)
-    private = store.bench.private(paths)
-    notes = {
-        name_of(read.path): read_note(read.text.encode())
-        for read in store.bench.read(path for path in paths if path not in private)
-    }
+    reads = store.bench.read(sorted({*paths} - store.bench.private(paths)))
+    notes = {name_of(read.path): read_note(read.text.encode()) for read in reads}
     counts = Counter(stem for name, note in notes.items() for stem in _stems(f"{name}\n{note.text}"))
     rare = {stem for stem, count in counts.items() if count <= max(5, len(notes) // 20)}
     candidates = {name: list(_candidates(name, note, rare)) for name, note in notes.items()}
-    repeated = Counter(_key(text) for each in candidates.values() for _, text in each)
+    repeated = Counter(_key(held.text) for each in candidates.values() for held in each)
     order = sorted(notes)
     random.Random(seed).shuffle(order)  # noqa: S311 - repeatable, not secret
     asked: Counter[str] = Counter()
     pairs: list[Pair] = []
     for name in order:
-        for kind, text in sorted(candidates[name], key=lambda each: (asked[each[0]], KINDS.index(each[0]))):
-            held = HeldOut(name, kind, text)
-            if len(pairs) < size and repeated[_key(text)] == 1 and _can_be_found(notes[name], held, rare):
-                pairs.append(Pair(kind, text, (name,), (held,)))
-                asked[kind] += 1
-                break
+        for held in sorted(candidates[name], key=lambda held: (asked[held.what], KINDS.index(held.what))):
+            if len(pairs) < size and repeated[_key(held.text)] == 1:
+                with suppress(SimplememError):  # a header that cannot be read
+                    left = without(notes[name].text, [held], [held.text])
+                    # Enough must be left of the note, and something that ties it to the question.
+                    if len(words_in_order(left)) >= _LEAST_LEFT and _stems(held.text) & _stems(left):
+                        pairs.append(Pair(held.what, held.text, (name,), (held,)))
+                        asked[held.what] += 1
+                        break
     pairs.sort(key=lambda pair: (KINDS.index(pair.kind), pair.gold))
     return Questions(tuple(pairs), len(notes), seed)
 
 
-def _candidates(name: str, note: Note, rare: set[str]) -> Iterator[tuple[str, str]]:
+def _candidates(name: str, note: Note, rare: set[str]) -> Iterator[HeldOut]:
     """What a note could be asked by: texts that hold a word few notes have."""
-    named = [("title", note.string("title") or base_name(f"{name}.md")), *(("alias", alias) for alias in note.aliases)]
-    named += [("heading", heading.text) for heading in note.body.headings]
-    for kind, text in named:
-        words = [word for word in content_words(words_of(text)) if not word.isdecimal()]
-        if len(words) >= (2 if kind == "heading" else 1) and _stems(text) & rare and not _NOT_PROSE.search(text):
-            yield kind, _plain(text)
-    if len(_stems(told := note.string("description") or "")) >= 3 and not _NOT_PROSE.search(told):
-        yield "description", _plain(told)
-    for start, end in sentence_spans(note.content):
-        text = _plain(note.content[start:end])
-        of_length = _SHORTEST <= len(words_of(text)) <= _LONGEST
-        if of_length and len(_stems(text) & rare) > 1 and not _NOT_PROSE.search(text):
-            yield "sentence", text
-
-
-def _can_be_found(note: Note, held: HeldOut, rare: set[str]) -> bool:
-    """Whether enough is left of a note, and something that ties it to the question."""
-    try:
-        left = without(note.text, [held], [held.text])
-    except SimplememError:
-        return False
-    shared = _stems(held.text) & _stems(left)
-    tied = shared if held.what in ("title", "alias") else shared & rare if held.what == "sentence" else True
-    return bool(tied) and len(words_in_order(left)) >= _LEAST_LEFT
+    found = [("title", note.string("title") or base_name(f"{name}.md"), 1)]
+    found += [("heading", heading.text, 2) for heading in note.body.headings]
+    found += [("sentence", note.content[start:end], _SHORTEST) for start, end in sentence_spans(note.content)]
+    for what, text, least in found:
+        words = [word for word in words_of(_plain(text)) if not word.isdecimal()]
+        if least <= len(words) <= _LONGEST and _stems(text) & rare and not _NOT_PROSE.search(text):
+            yield HeldOut(name, what, _plain(text))
 
 
 def without(text: str, held: Iterable[HeldOut], questions: Iterable[str]) -> str:
-    """A note's text without what is held out of it, and without sentences and a description that give a question away.
-    The name of its file stays: whoever holds a title out renames that as well. Unreadable where the header is."""
+    """A note's text without what is held out of it, and without whatever gives a question away. The name of its file stays:
+    whoever holds a title out renames that as well. Unreadable where the header is."""
     keys = {(each.what, _key(each.text)) for each in held}
     asked = [_stems(question) for question in questions]
 
@@ -158,12 +141,12 @@ def without(text: str, held: Iterable[HeldOut], questions: Iterable[str]) -> str
         return (what, _key(said)) in keys or _gives_away(said, asked)
 
     note = read_note(text.encode("utf-8", "surrogatepass"))
-    if any(what == "title" for what, _ in keys) and note.string("title"):
-        text = remove_property(text, "title")
-    if (description := note.string("description")) and goes("description", description):
-        text = remove_property(text, "description")
+    titles = any(what == "title" for what, _ in keys)
+    for key in ("title", "description"):
+        if (said := note.string(key)) and (goes(key, said) or (key == "title" and titles)):
+            text = remove_property(text, key)
     for alias in note.aliases:
-        if ("alias", _key(alias)) in keys:
+        if goes("alias", alias):
             text = remove_item(text, "aliases", alias)
     note = read_note(text.encode("utf-8", "surrogatepass"))
     begins = len(text) - len(note.content)
@@ -246,7 +229,7 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> tuple[
     paths = {name_of(path): path for path in store.bench.indexed()}
     there = [pair for pair in questions.pairs if {*pair.gold, *(held.note for held in pair.held_out)} <= paths.keys()]
     private = store.bench.private({paths[held.note] for pair in there for held in pair.held_out})
-    asked = [pair for pair in there if all(paths[held.note] not in private for held in pair.held_out)]
+    asked = [pair for pair in there if not any(paths[held.note] in private for held in pair.held_out)]
     asked_of: dict[str, list[Pair]] = defaultdict(list)
     for pair in asked:
         for name in {held.note for held in pair.held_out}:

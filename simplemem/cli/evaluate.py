@@ -45,7 +45,7 @@ def init(
     ] = None,
     vault: VaultOption = None,
 ) -> Answer:
-    """Make questions of your notes: titles, aliases, headings, descriptions and sentences.
+    """Make questions of your notes: titles, headings and sentences.
 
     Each comes with the notes that answer it, and with what is taken out of them while it is asked. The same
     vault and seed give the same questions. The file is yours to edit: take out what makes no sense, add your own.
