@@ -30,7 +30,7 @@ _MOST_WORDS = 12  # of a question, when it is explained
 _TITLE, _TAGS = 20, 30
 _SIZES = {"title": _TITLE, "description": 36, "type": 10}
 _AN_ID = re.compile(r"v?[0-9]+|[0-9a-f]{7,64}")  # of a version, or of a commit; anything else is a date
-_UNSAID = {"words", "formula", "matched_nowhere", "legs", "ranked", "filter", "mode", "degraded"}
+_UNSAID = {"words", "formula", "matched_nowhere", "ranked", "filter", "mode", "degraded"}
 """Parts of an explanation that other fields of the answer say, or nobody asks for."""
 
 _Most = Annotated[int | None, at_most(50), WithJsonSchema({"type": "integer", "minimum": 1, "default": 5}), Field(ge=1)]
@@ -109,7 +109,6 @@ def _hit_text(number: int, hit: ShortHit) -> str:
     why, parts = hit.why or {}, ("words", "phrases", "meaning", "covered", "dated")
     counted = render.facts(
         ("why:", ", ".join(f"{part} {why[part]:.2f}" for part in parts if why.get(part))),
-        ("", ", ".join(f"{leg} #{standing['rank']}" for leg, standing in why.get("legs", {}).items())),
         ("lacks", ", ".join(why.get("missing", ())[:_MOST_WORDS])),
     )
     name = f"{number}. **{render.name_of(hit.name)}**" + (f" {hit.title}" if hit.title not in ("", hit.name) else "")

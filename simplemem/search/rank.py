@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from simplemem.index.door import Match, Matches, Nearness, NoteId, PlaceId
+from simplemem.index.door import Match, Matches, NoteId, PlaceId
 from simplemem.note.words import STOP_WORDS, words_in_order
 
 if TYPE_CHECKING:
@@ -42,44 +42,21 @@ class Signal:
     weight: float
     values: Mapping[NoteId, float]
 
-
-@dataclass(frozen=True, slots=True)
-class Behind:
-    """What a ranking was made of: its signals, each with its best value, the legs of words, and nearness."""
-
-    signals: Sequence[tuple[Signal, float]] = ()
-    legs: Mapping[str, Mapping[NoteId, Match]] = field(default_factory=dict)
-    near: Mapping[NoteId, Nearness] = field(default_factory=dict)
+    @property
+    def best(self) -> float:
+        """What every note's is divided by."""
+        return max(self.values.values(), default=0.0) or 1.0
 
 
 @dataclass(slots=True)
 class Ranked:
-    """A note's place in the ranking, and what put it there."""
+    """A note's place in the ranking: its score, its best block by words, 0 without one, and whether it holds a word."""
 
     note: NoteId
     path: str
     score: float
-    behind: Behind = Behind()
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """What the note has of each signal, divided by the best of its kind."""
-        return {signal.name: signal.values.get(self.note, 0.0) / best for signal, best in self.behind.signals}
-
-    @property
-    def matches(self) -> dict[str, Match]:
-        """Its best row in every leg of words that found it."""
-        return {leg: found[self.note] for leg, found in self.behind.legs.items() if self.note in found}
-
-    @property
-    def nearness(self) -> Nearness | None:
-        return self.behind.near.get(self.note)
-
-    @property
-    def place(self) -> PlaceId:
-        """The best block by words; 0 when no word was found."""
-        best = self.behind.legs.get("block", {}).get(self.note)
-        return best.place if best is not None else 0
+    place: PlaceId = 0
+    has_word: bool = False
 
 
 def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0.6) -> list[Signal]:
@@ -107,22 +84,17 @@ def beside(signals: Sequence[Signal], name: str, weight: float, values: Mapping[
 
 def rank(answer: Matches, signals: Sequence[Signal]) -> list[Ranked]:
     """The notes for which anything speaks, best first; equal scores in order of their names."""
-    counting = [(signal, max(signal.values.values(), default=0.0) or 1.0) for signal in signals]
-    legs = {
-        "note": {match.note: match for match in answer.notes},
-        "block": _best_blocks(answer),
-        "phrase": {match.note: match for match in answer.pairs},
-    }
-    behind = Behind(counting, legs, answer.near or {})
-    weighed = [(signal.weight / best, signal.values) for signal, best in counting if signal.weight]
+    weighed = [(signal.weight / signal.best, signal.values) for signal in signals if signal.weight]
+    blocks, worded = _best_blocks(answer), {match.note for match in answer.notes}
     scored = []
-    for note in legs["note"].keys() | behind.near.keys():
+    for note in worded | (answer.near or {}).keys():
         score = 0.0
         for weight, values in weighed:
             score += weight * values.get(note, 0.0)
         if score > 0:
             scored.append((-round(score, 6), answer.paths[note], note, score))
-    return [Ranked(note, path, score, behind) for _, path, note, score in sorted(scored)]
+    places = {note: match.place for note, match in blocks.items()}
+    return [Ranked(note, path, score, places.get(note, 0), note in worded) for _, path, note, score in sorted(scored)]
 
 
 def _best_blocks(answer: Matches) -> dict[NoteId, Match]:

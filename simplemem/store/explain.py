@@ -70,7 +70,6 @@ class Explained:
             "embedder": getattr(ranking.question.vector, "embedder", "none"),
             "weights": {signal.name: round(signal.weight, 4) for signal in ranking.signals},
             "formula": formula if query.words else "There are no words to rank by: the newest come first.",
-            "legs": {leg: len(placed) for leg, placed in self._legs.items()},
             "ranked": len(ranking.every),
             "filters": filters,
             "notes": notes,
@@ -157,23 +156,11 @@ class Explained:
         held = [word for word, (_, notes) in known.items() if note in notes]
         return {"matched": held, "missing": [word for word in known if word not in held]}
 
-    @cached_property
-    def _legs(self) -> Mapping[str, Mapping[NoteId, Mapping[str, Any]]]:
-        """By leg, then by note: its place (equal scores share one), its score, and that divided by the leg's best."""
-        scores: dict[str, dict[NoteId, float]] = {}
-        for found in self._ranking.every:
-            own = {leg: match.score for leg, match in found.matches.items()}
-            if (near := found.nearness) is not None:
-                own |= {"passage_meaning": near.passage, "block_meaning": near.block}
-            for leg, score in own.items():
-                scores.setdefault(leg, {})[found.note] = score
-        return {leg: _placed(of_notes) for leg, of_notes in scores.items()}
-
     def _numbers(self, found: Ranked) -> dict[str, Any]:
-        """The numbers behind one score: each signal divided by the best of its kind, and each leg's own."""
-        shares = {name: round(share, 4) for name, share in found.shares.items() if share}
-        legs = {leg: placed[found.note] for leg, placed in self._legs.items() if found.note in placed}
-        return {"words": 0.0, "phrases": 0.0, "meaning": 0.0, **shares, "legs": legs}
+        """The numbers behind one score: what the note has of each signal, divided by the best of its kind."""
+        shares = {signal.name: signal.values.get(found.note, 0.0) / signal.best for signal in self._ranking.signals}
+        always = {"words": 0.0, "phrases": 0.0, "meaning": 0.0}
+        return {**always, **{name: round(share, 4) for name, share in shares.items() if share}}
 
     def _not_searched(self) -> dict[str, Any]:
         """What no search finds, and what this one found by words only. Empty when there is nothing."""
@@ -199,17 +186,6 @@ class Explained:
 
 def _told(path: str, verdict: tuple[str, str, str], **more: Any) -> dict[str, Any]:
     return {"name": name_of(path), **dict(zip(("verdict", "because", "hint"), verdict, strict=True)), **more}
-
-
-def _placed(scores: Mapping[NoteId, float]) -> dict[NoteId, Mapping[str, Any]]:
-    best = max(scores.values()) or 1.0
-    place_of: dict[float, int] = {}
-    for count, score in enumerate(sorted(scores.values(), reverse=True), 1):
-        place_of.setdefault(score, count)
-    return {
-        note: {"rank": place_of[raw], "raw": round(raw, 4), "normalised": round(max(0.0, raw / best), 4)}
-        for note, raw in scores.items()
-    }
 
 
 def _conditions(narrow: Narrow) -> Iterator[tuple[str, str, dict[str, Any]]]:

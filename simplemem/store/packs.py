@@ -57,7 +57,7 @@ def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter
 def _sources(core: Core, ranking: Ranking) -> list[_Source]:
     """The hits in their order, and between them the neighbours of the best, by their scores."""
     hits = {found.note: found for found in ranking.best}
-    near = {found.note: found for found in ranking.every if found.matches and found.note not in hits}
+    near = {found.note: found for found in ranking.every if found.has_word and found.note not in hits}
     strong = [found.note for found in ranking.best[:_STRONG]] if near else []
     question = ranking.question
     shown = core.index.shown(dict.fromkeys(hits, 0), question, blocks=True, beside=strong, among=frozenset(near))

@@ -226,8 +226,8 @@ def test_an_explanation_says_what_counted_in_text_and_in_data(ask, write: Write)
     ask.in_step()
     told = ask("search_memories", query="harbour lantern quetzal", tags="lit", explain=True)
     why = told.data["hits"][0]["why"]
-    assert why["legs"]["note"].keys() == {"rank", "raw", "normalised"}
+    assert why["words"] == 1.0
     assert (why["matched"], why["missing"]) == (["harbour", "lantern"], ["quetzal"])
-    assert "lacks quetzal" in told.text and "note #1" in told.text
+    assert "lacks quetzal" in told.text and "words 1.00" in told.text
     assert told.data["explain"]["filters"][0]["removed"] == 1
     assert json.dumps(told.data["explain"], ensure_ascii=False) in told.text

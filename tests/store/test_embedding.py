@@ -54,7 +54,7 @@ def serving(store: EnhancedStore) -> Iterator[EnhancedStore]:
 def meant(store: EnhancedStore, text: str) -> list[str]:
     """What is found by meaning alone, and not by words for want of it."""
     found = store.search(text, mode="semantic", explain=True)
-    return [hit.name for hit in found.hits if hit.why and "passage_meaning" in hit.why["legs"]]
+    return [hit.name for hit in found.hits if hit.why and hit.why["meaning"]]
 
 
 # -- what never leaves this machine
