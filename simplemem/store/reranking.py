@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate, islice
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
@@ -54,38 +55,37 @@ class Reranking:
 
     def reordered(self, ranking: Ranking, limit: int) -> Ranking:
         """The ranking in the reranker's order, or as it was and a sentence that says why."""
-        as_it_was = replace(ranking, best=ranking.best[:limit])
+        as_it_was, reranker = replace(ranking, best=ranking.best[:limit]), self._reranker
         if not ranking.asked.query.words or len(ranking.best) < 2:
             return as_it_was
-        if self._reranker is None:
-            return replace(as_it_was, degraded=f"{ranking.degraded} {self._failure}".strip())
-        name, remote = self._reranker.name, self._reranker.remote
-        texts = self._texts(ranking, remote=remote)
-        if len(texts) < 2:
+        texts = self._texts(ranking, remote=reranker.remote) if reranker is not None else {}
+        if reranker is not None and len(texts) < 2:
             return as_it_was
+        if reranker is None or (scores := self._scores(reranker, ranking.asked.query.text, texts)) is None:
+            return replace(as_it_was, degraded=f"{ranking.degraded} {self._failure}".strip())
+        before = {found.note: place for place, found in enumerate(ranking.best, 1)}
+        said_of = {note: {"reranker": round(score, 4), "rank_before": before[note]} for note, score in scores.items()}
+        about = {"name": reranker.name, "remote": reranker.remote, "candidates": self._settings.candidates}
+        return replace(ranking, best=reordered(ranking.best, scores)[:limit], reranked=said_of, reranker=about)
+
+    def _scores(self, reranker: Reranker, query: str, texts: Mapping[NoteId, str]) -> dict[NoteId, float] | None:
+        until = time.monotonic() + self._settings.seconds
         try:
-            until = time.monotonic() + self._settings.seconds
-            scores = self._reranker.scores(ranking.asked.query.text, list(texts.values()), until)
+            scores = reranker.scores(query, list(texts.values()), until)
         except SimplememError as error:
-            said = error.message.removeprefix(f"{name} does not answer: ").removeprefix(f"{name} ")
-            failure = f"The reranker {name} does not answer ({said}); {_ORDER_STANDS}"
+            said = error.message.removeprefix(f"{reranker.name} does not answer: ").removeprefix(f"{reranker.name} ")
+            failure = f"The reranker {reranker.name} does not answer ({said}); {_ORDER_STANDS}"
             if not self._failure:  # the first of several; each answer tells of its own
                 _LOG.warning("%s %s", failure, error.hint)
             self._failure = failure
-            return replace(as_it_was, degraded=f"{ranking.degraded} {failure}".strip())
+            return None
         self._failure = ""
-        of_note = dict(zip(texts, scores, strict=True))
-        before = {found.note: place for place, found in enumerate(ranking.best, 1)}
-        said_of = {note: {"reranker": round(score, 4), "rank_before": before[note]} for note, score in of_note.items()}
-        about = {"name": name, "remote": remote, "candidates": self._settings.candidates}
-        best = reordered(ranking.best, of_note)[:limit]
-        return replace(ranking, best=best, reranked=said_of, reranker=about)
+        return dict(zip(texts, scores, strict=True))
 
     def _texts(self, ranking: Ranking, *, remote: bool) -> dict[NoteId, str]:
         """By note, what is scored: title, headings and the best passage. It must be what the index read, and what is private
         goes to no other machine: by what the note says, or by a rule that may be newer than the index."""
         texts: dict[NoteId, str] = {}
-        rules = self._core.settings.embed.private
         for found in ranking.best[: self._settings.candidates]:
             note = ranking.shown[found.note]
             row = note.row
@@ -93,7 +93,7 @@ class Reranking:
                 file = self._core.vault.read(row.path)
             except SimplememError:
                 continue
-            is_private = row.private is not None or private_by_rule(row.path, rules)
+            is_private = row.private is not None or private_by_rule(row.path, self._core.settings.embed.private)
             if file.sha256 != row.sha256 or (remote and is_private):
                 continue
             text, around = file.data.decode("utf-8", "replace"), passage_around(note.passages, note.best)
@@ -110,15 +110,12 @@ def reordered(ranked: Sequence[Ranked], scores: Mapping[NoteId, float]) -> list[
     shares = dict(zip(scores, from_0_to_1(list(scores.values())), strict=True))
     best = iter(sorted((found for found in ranked if found.note in scores), key=lambda found: -scores[found.note]))
     mixed = [next(best) if found.note in scores else found for found in ranked]
-    floor, falling = 0.0, []
+    floor, shown = 0.0, list[float]()
     for found in reversed(mixed):
         floor = shares.get(found.note, floor)
-        falling.append(replace(found, score=shares.get(found.note, max(floor, found.score))))
-    ceiling, ordered = 1.0, []
-    for found in reversed(falling):
-        ceiling = min(ceiling, found.score)
-        ordered.append(replace(found, score=ceiling))
-    return ordered
+        shown.append(shares.get(found.note, max(floor, found.score)))
+    falling = accumulate(reversed(shown), min, initial=1.0)
+    return [replace(found, score=score) for found, score in zip(mixed, islice(falling, 1, None), strict=True)]
 
 
 def reranker_of(settings: Settings) -> Reranker | None:
