@@ -21,11 +21,6 @@ def letters(text: str) -> int:
     return len(text)
 
 
-def len_of_words(text: str) -> int:
-    """A tokenizer that finds a token in every word."""
-    return len(text.split())
-
-
 def strange(text: str) -> int:
     """A tokenizer of which a whole is more than its parts."""
     return len(text) ** 2 // 40
@@ -111,11 +106,6 @@ def test_the_best_passage_is_cut_after_a_sentence_rather_than_left_out() -> None
     assert packed.tokens <= 50
 
 
-def test_nothing_makes_an_empty_pack() -> None:
-    packed = pack([], 100)
-    assert (packed.text, packed.tokens, packed.items, packed.left_out, packed.duplicates) == ("", 0, (), 0, 0)
-
-
 LONG = (
     "Filling takes an hour when the wind is low. The cylinder is earthed by two people who have done it before. "
     "Nobody else stands within ten metres of the hose until the neck is tied."
@@ -140,16 +130,6 @@ def test_what_a_near_duplicate_says_otherwise_is_quoted_with_its_line() -> None:
     assert (speaking[0].nearly, speaking[0].also) == (["b:10"], [])
     other = "Nobody else stands within ten metres of the hose until the neck is closed."
     assert said(speaking[0]) == [("differs", other, "b:12", "2026-01-01")]
-
-
-def test_where_notes_disagree_the_newest_speaks_and_quotes_the_older() -> None:
-    old = a_piece("old", "The wind limit for launches is 8 m/s.", "2024-05-01", line=3)
-    new = a_piece("new", "The wind limit for launches is 6 m/s.", "2025-09-01")
-    for order in ([old, new], [new, old]):
-        speaking, taken_up = voices(order)
-        assert [voice.piece.name for voice in speaking] == ["new"]
-        assert said(speaking[0]) == [("older", "The wind limit for launches is 8 m/s.", "old:3", "2024-05-01")]
-        assert [(one.name, of.name) for one, of in taken_up] == [("old", "new")]
 
 
 def test_an_older_passage_that_says_more_stays_behind_the_newer_one() -> None:

@@ -12,7 +12,11 @@ from embedding_service import WELL, EmbeddingService, failing
 from waiting import PATIENCE, eventually
 
 from simplemem.config import Settings
+from simplemem.services.embed import ServiceEmbedder
+from simplemem.services.keys import Key
+from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
+from simplemem.store.embedding import cache_path, choice_of, embedder_of
 
 Write = Callable[[str, str | bytes], Path]
 Open = Callable[..., EnhancedStore]
@@ -281,3 +285,34 @@ def test_an_interrupted_run_keeps_what_was_made(service: EmbeddingService, open_
     store.sync(progress=lambda stage, done, total: seen.append((done, total)) if stage == "vectors" else None)
     assert seen == [(2, 6), (4, 6), (6, 6)]
     assert len(service.texts()) == 10
+
+
+# -- which it is
+
+KEY = "sk-test-0123456789abcdefghij"
+
+
+def settings(**tables: dict[str, Any]) -> Settings:
+    return Settings.model_validate(tables)
+
+
+def test_what_a_file_of_the_original_says_holds_for_voyage_and_for_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "voyage.key"
+    file.write_text(KEY)
+    original = {"api_key": {"path": str(file)}, "model": "voyage-3-large"}
+    taken = choice_of(settings(embed={"provider": "voyage"}, voyage_ai=original))
+    assert (taken.model, Key(taken.api_key).value()) == ("voyage-3-large", KEY)
+    both = choice_of(settings(embed={"provider": "voyage", "model": "voyage-4", "api_key": "pa-1"}, voyage_ai=original))
+    assert (both.model, Key(both.api_key).value()) == ("voyage-4", "pa-1")
+    other = choice_of(settings(embed={"provider": "openai"}, voyage_ai=original))
+    assert (other.model, other.api_key) == ("", None)
+
+
+def test_vectors_of_services_lie_beside_the_index(tmp_path: Path) -> None:
+    index = tmp_path / "index.db"
+    assert isinstance(embedder_of(settings(embed={"provider": "openai"}), index), ServiceEmbedder)
+    assert isinstance(embedder_of(settings(), index), WordLlama)
+    assert cache_path(index) == tmp_path / "vectors.db"
+    assert cache_path(tmp_path / "notes.db") == tmp_path / "notes-vectors.db"
+    assert cache_path(tmp_path / "index-0123abcd.db") == tmp_path / "vectors.db"
+    assert cache_path(tmp_path / "notes-index-0123abcd.db") == tmp_path / "notes-vectors.db"

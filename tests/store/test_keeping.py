@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,49 +46,6 @@ def test_when_most_of_a_vault_vanishes_under_a_server_the_index_is_kept_and_the_
         shutil.move(vault.parent / "unmounted", vault / "notes")
         assert eventually(lambda: store.state().state == "ready")
         assert len(store.search("plum", limit=100).hits) == 60
-
-
-LEADER = """
-import sys, time
-from pathlib import Path
-import apsw
-
-from simplemem.config import Settings
-from simplemem.store import EnhancedStore
-
-store = EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provider": "none"}}))
-store.start()
-store.wait_until_settled()
-print("leading", flush=True)
-sys.stdin.readline()
-"""
-
-
-def test_when_the_leader_dies_another_takes_over(vault: Path, write: Write) -> None:
-    write("a.md", "plum")
-    leader = subprocess.Popen(
-        [sys.executable, "-c", LEADER, str(vault)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert leader.stdout is not None
-        assert leader.stdout.readline() == "leading\n"
-        before = set(threading.enumerate())
-        with served(vault) as follower:
-            heard: set[str] = set()
-            follower.on_change(heard.update)
-            fresh = set(threading.enumerate()) - before
-            assert not any(thread.name.startswith("simplemem-watch") for thread in fresh)
-            write("b.md", "pear")  # the leader sees it, and the follower hears of it
-            assert eventually(lambda: "b.md" in indexed(follower) and "b" in heard)
-            leader.send_signal(signal.SIGKILL)
-            leader.wait()
-            write("c.md", "quince")
-            assert eventually(lambda: "c.md" in indexed(follower))
-            write("d.md", "fig")
-            assert eventually(lambda: "d.md" in indexed(follower))
-    finally:
-        leader.kill()
-        leader.communicate()
 
 
 def test_a_leader_hears_of_what_others_change_and_of_its_own_changes_once(vault: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.memory import Filter, Pack
-from simplemem.note.words import count_tokens
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -29,16 +28,6 @@ def harbour(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
 
 def names(packed: Pack) -> list[str]:
     return [str(item["name"]) for item in packed.items]
-
-
-@pytest.mark.parametrize("budget", [50, 80, 200, 1500, 100_000])
-def test_whatever_the_budget_it_is_kept(harbour: EnhancedStore, budget: int) -> None:
-    packed = harbour.context("harbour crane", budget_tokens=budget)
-    assert packed.tokens == count_tokens(packed.text) <= budget
-    assert packed.tokenizer == "estimate"
-    assert packed.items
-    assert all(harbour.read(name) for name in names(packed))
-    assert "Bees" not in packed.text
 
 
 def test_every_note_speaks_once_before_one_speaks_again(harbour: EnhancedStore) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -166,22 +165,6 @@ def test_an_edit_by_hand_is_seen_by_the_next_answer_that_concerns_it(plain_store
     assert found(plain_store, "pear") == ["a"]
 
 
-def test_an_edit_that_keeps_size_and_time_shows_by_the_time_of_its_change(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    """Long after it was indexed, size and time of a note may be made to look as before; when the file system last
-    changed it cannot."""
-    file = write("a.md", "The plum.")
-    os.utime(file, (1_700_000_000, 1_700_000_000))
-    plain_store.sync()
-    with plain_store._core.index.database.writing() as db:
-        db.execute("UPDATE notes SET checked_ns = checked_ns + 60000000000").fetchall()  # a minute later
-    file.write_text("The pear.")
-    os.utime(file, (1_700_000_000, 1_700_000_000))
-    assert plain_store.sync().modified == ["a.md"]
-    assert found(plain_store, "pear") == ["a"]
-
-
 # -- questions
 
 
@@ -263,21 +246,6 @@ def test_near_in_meaning_comes_after_links_and_a_question_puts_them_in_order(
 
 
 # -- too large, read-only, gone
-
-
-def test_a_note_of_ten_megabytes_is_served_listed_and_never_in_the_way(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    write("small.md", "plum")
-    huge = write("huge.md", "---\ntitle: Huge\n---\n" + "The plum and the pear of the orchard.\n" * 290_000)
-    assert huge.stat().st_size > 10 * 1024 * 1024
-    for _ in range(2):
-        report = plain_store.sync()
-        assert [path for path, _ in report.skipped] == ["huge.md"]
-        assert found(plain_store, "plum") == ["small"]
-    (skipped,) = plain_store.stats()["skipped"]
-    assert skipped["path"] == "huge.md"
-    assert "not indexed" in skipped["why"]
 
 
 def test_a_read_only_store_answers_and_leaves_no_trace(vault: Path, write: Write) -> None:

@@ -4,8 +4,6 @@ words and meaning, said aloud, when the reranker fails."""
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -194,17 +192,6 @@ def test_a_folder_that_a_rule_keeps_private_is_never_sent_even_before_the_index_
         assert "journal/monday" in names(store.search(QUERY, limit=10))
     assert len(service.sent()) == 10
     assert b"secret" not in service.received
-
-
-def test_a_search_without_a_reranker_loads_nothing_of_it(vault: Path, notes: None) -> None:
-    program = (
-        "import sys; from pathlib import Path; from simplemem.config import Settings\n"
-        "from simplemem.store import EnhancedStore\n"
-        "with EnhancedStore(Path(sys.argv[1]), Settings()) as store: store.sync(); store.search('harbour crane')\n"
-        "print([m for m in ('httpx2', 'voyageai', 'simplemem.services.voyage') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program, str(vault)], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
 
 
 def test_a_neighbour_that_no_reranker_saw_does_not_come_before_notes_it_did(

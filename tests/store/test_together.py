@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -109,56 +107,6 @@ def test_a_scan_takes_nothing_away_that_another_store_put_meanwhile(
         assert found(scanning, "quince") == {"fresh"}
         assert found(scanning, "plum") == set()
         assert errors(scanning) == []
-
-
-WRITER = """
-import sys
-from pathlib import Path
-from simplemem.config import Settings
-from simplemem.errors import SimplememError
-from simplemem.index.reconcile import Reconciling
-from simplemem.store import EnhancedStore
-
-root, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-settings = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
-with EnhancedStore(root, settings) as store:
-    print("ready", flush=True)
-    sys.stdin.readline()
-    for k in range(count):
-        store.create(f"{me}/n{k}", f"plum of {me}, number {k}, see [[shared]]")
-        store.update("shared", append=f"{me} {k}")
-        assert f"{me}/n{k}" in {hit.name for hit in store.search(f"{me} number {k}", mode="text", limit=100).hits}
-    print("done", flush=True)
-"""
-
-
-def test_processes_on_one_vault_lose_nothing_and_agree(vault: Path) -> None:
-    with EnhancedStore(vault, PLAIN) as store:
-        store.create("shared", "start")
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", WRITER, str(vault), name, "12"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )
-            for name in ("ada", "bo")
-        ]  # fmt: skip
-        for process in processes:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        for k in range(12):
-            store.update("shared", append=f"me {k}")
-            store.search("plum")
-        for process in processes:
-            out, err = process.communicate(timeout=60)
-            assert out == "done\n", err
-        lines = set(store.read("shared").content.split("\n"))
-        assert lines >= {f"{name} {k}" for name in ("ada", "bo", "me") for k in range(12)}
-        assert found(store, "plum") == {f"{name}/n{k}" for name in ("ada", "bo") for k in range(12)}
-        assert errors(store) == []
 
 
 def test_a_store_can_be_closed_twice_and_from_within_its_background(vault: Path) -> None:

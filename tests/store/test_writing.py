@@ -16,7 +16,6 @@ from simplemem.errors import (
     TooLong,
     Unreadable,
 )
-from simplemem.memory import Filter
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -122,19 +121,6 @@ def test_an_edit_that_finds_nothing_names_the_nearest_line(plain_store: Enhanced
     assert "The crane was repaired in spring." in refused.value.hint
 
 
-def test_metadata_is_merged_key_by_key_and_null_takes_a_key_away(
-    plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    write("a.md", ODD)
-    plain_store.update("a", metadata={"alpha": 2, "new": ["x"], "zeta": None})
-    text = (vault / "a.md").read_bytes().decode()
-    assert text.startswith("\ufeff---\r\n# mine\r\n")
-    assert "tags: [a,  b]\r\nalpha: 2\r\n" in text
-    assert "zeta" not in text
-    assert text.endswith("---\r\n\r\nFirst line\r\nlast line")
-    assert dict(plain_store.read("a").frontmatter) == {"tags": ["a", "b"], "alpha": 2, "new": ["x"]}
-
-
 def test_a_change_that_changes_nothing_is_no_change(plain_store: EnhancedStore, vault: Path) -> None:
     plain_store.create("a", "one", {"modified": "x"})
     before = (vault / "a.md").stat()
@@ -205,26 +191,6 @@ def test_a_file_is_put_in_place_as_an_editor_saves_it(plain_store: EnhancedStore
 
 
 # -- tags in three notations
-
-
-@pytest.mark.parametrize(
-    ("header", "after"),
-    [
-        ("tags:\n  - todo\n  - status/open\n", "tags:\n  - todo\n  - status/done\n  - new\n"),
-        ("tags: [todo, status/open]\n", "tags: [todo, status/done, new]\n"),
-        ("tags:\n  todo: true\n  status: open\n", "tags:\n  todo: true\n  status: done\n  new: true\n"),
-    ],
-)
-def test_a_note_keeps_the_notation_of_its_tags(
-    plain_store: EnhancedStore, write: Write, vault: Path, header: str, after: str
-) -> None:
-    write("a.md", f"---\n# mine\n{header}other: x\n---\nbody\n")
-    saved = plain_store.change_tags("a", {"status": "done", "new": True})
-    assert (vault / "a.md").read_text() == f"---\n# mine\n{after}other: x\n---\nbody\n"
-    assert saved.tag_map == plain_store.read("a").tag_map == {"todo": True, "status": "done", "new": True}
-    for wanted in ({"status": "done"}, {"todo": ""}, {"new": ""}):
-        assert plain_store.list(filter=Filter.of(tags=wanted)).total == 1
-    assert plain_store.list(filter=Filter.of(tags={"status": "open"})).total == 0
 
 
 def test_tags_in_metadata_merge_as_a_map_and_replace_as_a_list(plain_store: EnhancedStore) -> None:
