@@ -12,6 +12,7 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -52,23 +53,12 @@ class Answer:
     hang_up: bool = False  # the connection is closed without a word
 
 
-WELL = Answer()
-
-
-def limited(retry_after: str | None = "0", said: str = "Rate limit reached") -> Answer:
-    headers = {} if retry_after is None else {"Retry-After": retry_after}
-    return failing(429, said, headers)
-
-
 def failing(status: int, said: str = "It went wrong", headers: dict[str, str] | None = None) -> Answer:
     return Answer(status, json.dumps({"error": {"message": said, "type": "error"}}).encode(), headers or {})
 
 
-PAGE = Answer(200, b"<!doctype html><html><title>Welcome</title></html>", {"Content-Type": "text/html"})
-CUT = Answer(cut=True)
-ENDLESS = Answer(drip=True)
-TRICKLE = Answer(drip=True, pause=0.05)
-HANGS_UP = Answer(hang_up=True)
+def limited(retry_after: str | None = "0", said: str = "Rate limit reached") -> Answer:
+    return failing(429, said, {} if retry_after is None else {"Retry-After": retry_after})
 
 
 def slow(seconds: float) -> Answer:
@@ -76,15 +66,19 @@ def slow(seconds: float) -> Answer:
 
 
 def spoilt(change: Callable[[list[Vector]], list[Any]]) -> Answer:
-    """A good answer whose vectors are changed before they are sent, in whichever protocol."""
+    """A good answer whose vectors are changed before they are sent."""
 
     def spoil(answer: dict[str, Any]) -> dict[str, Any]:
-        if "embeddings" in answer:
-            return answer | {"embeddings": change(answer["embeddings"])}
         rows = change([row["embedding"] for row in answer["data"]])
         return answer | {"data": [{"object": "embedding", "index": k, "embedding": row} for k, row in enumerate(rows)]}
 
     return Answer(change=spoil)
+
+
+PAGE = Answer(200, b"<!doctype html><html><title>Welcome</title></html>", {"Content-Type": "text/html"})
+WELL = Answer()
+CUT, HANGS_UP = Answer(cut=True), Answer(hang_up=True)
+ENDLESS, TRICKLE = Answer(drip=True), Answer(drip=True, pause=0.05)
 
 
 class EmbeddingService:
@@ -95,26 +89,18 @@ class EmbeddingService:
         self.asked: list[Asked] = []
         self.received = bytearray()  # every byte of every body, and of every request line and header
         self.dripping = 0  # how many endless answers are being given now
-        self.answered = 0  # how many requests have had an answer, whatever it was
-        self.always: Answer = WELL
+        self.always = Answer()
         self.refuses: Callable[[str], bool] = lambda text: False  # texts for which a batch gets a 400
-        self._next: deque[Answer] = deque()
-        self._closed = threading.Event()
-        service = self
-
-        class Handler(_Handler):
-            of = service
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._server.block_on_close = False
-        self.port = self._server.server_address[1]
-        self.host = f"127.0.0.1:{self.port}"
+        self.coming: deque[Answer] = deque()
+        self.closed = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"of": self}))
+        self._server.daemon_threads, self._server.block_on_close = True, False
+        self.host = f"127.0.0.1:{self._server.server_address[1]}"
         self.url = f"http://{self.host}"
 
     def next(self, *answers: Answer) -> None:
         """How the coming requests are answered, one each; those after them as `always` says."""
-        self._next.extend(answers)
+        self.coming.extend(answers)
 
     def texts(self) -> list[str]:
         """All texts that were ever sent."""
@@ -125,13 +111,9 @@ class EmbeddingService:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._closed.set()
+        self.closed.set()
         self._server.shutdown()
         self._server.server_close()
-
-    def taken(self, asked: Asked) -> Answer:
-        self.asked.append(asked)
-        return self._next.popleft() if self._next else self.always
 
     def vector(self, text: str, dimension: int) -> Vector:
         """The sum of the words' vectors, of length one."""
@@ -154,20 +136,11 @@ class EmbeddingService:
             return 200, {"model": wanted["model"], "embeddings": rows, "total_duration": 14143917}
         if asked.path.endswith("/embeddings"):
             packed = wanted.get("encoding_format") == "base64"
-            data = [
-                {"object": "embedding", "index": k, "embedding": _packed(row) if packed else row}
-                for k, row in enumerate(rows)
-            ]
+            data = [{"object": "embedding", "index": k, "embedding": _packed(row) if packed else row}
+                    for k, row in enumerate(rows)]  # fmt: skip
             usage = {"prompt_tokens": 1, "total_tokens": sum(len(text.split()) for text in asked.texts)}
             return 200, {"object": "list", "data": data, "model": wanted["model"], "usage": usage}
         return 404, {"error": f"there is no {asked.path}"}
-
-    def wait(self, seconds: float) -> None:
-        self._closed.wait(seconds)
-
-    @property
-    def closed(self) -> bool:
-        return self._closed.is_set()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -180,50 +153,37 @@ class _Handler(BaseHTTPRequestHandler):
         """Silence: the tests look at `asked`."""
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        service, body = self.of, self.rfile.read(int(self.headers.get("Content-Length", 0)))
         asked = Asked(self.path, dict(self.headers), body)
-        self.of.received += self.requestline.encode() + bytes(self.headers) + body
-        behaviour = self.of.taken(asked)
-        try:
-            self._act(asked, behaviour)
-        except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True
+        service.received += self.requestline.encode() + bytes(self.headers) + body
+        service.asked.append(asked)
+        behaviour = service.coming.popleft() if service.coming else service.always
+        service.closed.wait(behaviour.seconds)
+        self.close_connection = behaviour.hang_up or behaviour.drip or behaviour.cut
+        with suppress(BrokenPipeError, ConnectionResetError):
+            if not behaviour.hang_up:
+                self._answer(asked, behaviour)
 
-    def _act(self, asked: Asked, behaviour: Answer) -> None:
-        if behaviour.seconds:
-            self.of.wait(behaviour.seconds)
-        if behaviour.hang_up:
-            self.close_connection = True
-            return
-        self.of.answered += 1
+    def _answer(self, asked: Asked, behaviour: Answer) -> None:
         status, good = self.of.answer(asked)
         changed = behaviour.change(good) if behaviour.change and status == 200 else good
         body = behaviour.body if behaviour.body is not None else json.dumps(changed).encode()
         self.send_response(behaviour.status if behaviour.status != 200 else status)
-        headers = {"Content-Type": "application/json", "Content-Length": str(len(body))} | behaviour.headers
-        if behaviour.drip:
-            del headers["Content-Length"]
-            headers["Connection"] = "close"
-        for name, value in headers.items():
+        length = {"Connection": "close"} if behaviour.drip else {"Content-Length": str(len(body))}
+        for name, value in ({"Content-Type": "application/json"} | length | behaviour.headers).items():
             self.send_header(name, value)
         self.end_headers()
-        if behaviour.drip:
-            self.close_connection = True
-            self.of.dripping += 1
-            try:
-                while not self.of.closed:
-                    self.wfile.write(b" " * (1 if behaviour.pause else 65_536))
-                    if behaviour.pause:
-                        self.wfile.flush()
-                        self.of.wait(behaviour.pause)
-            finally:
-                self.of.dripping -= 1
-        elif behaviour.cut:
-            self.wfile.write(body[: len(body) // 2])
+        if not behaviour.drip:
+            self.wfile.write(body[: len(body) // 2] if behaviour.cut else body)
             self.wfile.flush()
-            self.close_connection = True
-        else:
-            self.wfile.write(body)
+            return
+        self.of.dripping += 1
+        try:
+            while not self.of.closed.wait(behaviour.pause):
+                self.wfile.write(b" " * (1 if behaviour.pause else 65_536))
+                self.wfile.flush()
+        finally:
+            self.of.dripping -= 1
 
 
 def _packed(row: Vector) -> str:

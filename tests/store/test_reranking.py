@@ -114,7 +114,7 @@ def test_one_too_slow_is_left_out(vault: Path, service: RerankService, notes: No
     answered: list[bool] = []
 
     def late(answer: object) -> object:
-        service.wait(20)
+        service.closed.wait(20)
         answered.append(True)
         return answer
 
