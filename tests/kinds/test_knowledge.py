@@ -134,7 +134,7 @@ def test_a_link_is_a_bullet_in_the_source_that_obsidian_follows(
     one, other, is_new = knowledge.link(fix.id, error.id[:8], "fixes")
     assert (one.id, other.id, is_new) == (fix.id, error.id, True)
     text = file.read_text()
-    assert text.endswith("edited by hand\n\n## Relations\n\n- fixes [[knowledge/error/pool-exhausted]]\n")
+    assert text.endswith("edited by hand\n\n## Relations\n- fixes [[knowledge/error/pool-exhausted]]\n")
     assert plain_store.backlinks(error.name)[0].name == fix.name
     assert knowledge.link(fix.id, error.id, " fixes ")[2] is False and file.read_text() == text
     with pytest.raises(Invalid):

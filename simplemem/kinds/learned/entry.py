@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from simplemem.errors import Invalid
 from simplemem.kinds.graph import spelling
+from simplemem.kinds.graph.page import Bond, bond_line, read_page, with_lines
 from simplemem.kinds.kind import Kind
 from simplemem.note.names import base_name, legal_name, name_of
 from simplemem.note.note import Note, read_note
@@ -26,17 +27,6 @@ _UNREAD: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)|%%
 _MARKUP: Final = re.compile(
     r"!\[\[[^\[\]]*\]\]|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>\n]*>|(\*\*|__|==)"
 )
-# A bullet, the words of a relation (a JSON string where they are odd), and the link behind them.
-_RELATION: Final = re.compile(
-    r'^[ \t]*+[-*+][ \t]++("(?:[^"\\\n]|\\.)*+"[ \t]*+|(?:(?!\[\[)[^\n])*+)\[\[([^\[\]|#\n]++)', re.MULTILINE
-)
-
-
-class EntryLink(NamedTuple):
-    """A relation as it stands under `## Relations`: its words, and the link behind them."""
-
-    relationship: str
-    target: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +46,7 @@ class KnowledgeEntry:
     name: str
     path: str
     sha256: str
-    ties: tuple[EntryLink, ...] = ()
+    ties: tuple[Bond, ...] = ()
     status: str = ""
     superseded_by: str = ""
     superseded_at: str = ""
@@ -98,7 +88,7 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
         return note.string(key) or ""
 
     is_own = LEARNED.holds(path, said("type"))
-    content, context, relations = _parts(note) if is_own else (note.content.strip(), "", "")
+    content, context = _parts(note) if is_own else (note.content.strip(), "")
     by_folder = folder.rpartition("/")[2].casefold().removesuffix("s")
     kind = said("knowledge_type") or (by_folder if by_folder in TYPES else "insight")
     sure = note.header.get("confidence")
@@ -116,10 +106,7 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
         name=name,
         path=path,
         sha256=sha256,
-        ties=tuple(
-            EntryLink(spelling.read(found[1].strip()) or "relates_to", found[2].strip())
-            for found in _RELATION.finditer(relations)
-        ),
+        ties=_ties(path, text) if is_own else (),
         status=said("status"),
         superseded_by=re.sub(r"\A\[\[([^\[\]|#]++)[^\[\]]*+\]\]\Z", r"\1", said("superseded_by").strip()).strip(),
         superseded_at=said("superseded_at"),
@@ -136,27 +123,28 @@ LEARNED: Final[Kind[KnowledgeEntry]] = Kind(
 )
 
 
-def _sections(note: Note) -> dict[str, tuple[int, int, int]]:
-    """Where the heading of each section of ours begins and ends, and where the section ends: the last of each name."""
-    found, headings = {}, note.body.headings
+def _parts(note: Note) -> tuple[str, str]:
+    """What was learned, and its context. Whatever is in no section of ours belongs to what was learned."""
+    sections, headings = dict[str, tuple[int, int, int]](), note.body.headings
     for number, heading in enumerate(headings):
         key = heading.text.strip().casefold()
         if key in ("context", "relations") and note.text.startswith("## ", heading.start):  # and not in a quotation
             end = next((later.start for later in headings[number + 1 :] if later.level <= 2), len(note.text))
-            found[key] = heading.start, heading.end, end
-    return found
-
-
-def _parts(note: Note) -> tuple[str, str, str]:
-    """What was learned, its context and its relations. Whatever else stands there belongs to what was learned."""
-    sections = _sections(note)
+            sections[key] = heading.start, heading.end, end
     kept, at = [], note.header.body_start
     for start, _, end in sorted(sections.values()):
         kept.append(note.text[at:start].strip())
         at = max(at, end)
-    said = {key: note.text[begin:end] for key, (_, begin, end) in sections.items()}
-    content = "\n\n".join(filter(None, [*kept, note.text[at:].strip()]))
-    return content, said.get("context", "").strip(), said.get("relations", "")
+    _, begin, end = sections.get("context", (0, 0, 0))
+    return "\n\n".join(filter(None, [*kept, note.text[at:].strip()])), note.text[begin:end].strip()
+
+
+def _ties(path: str, text: str) -> tuple[Bond, ...]:
+    """Its relations, read as those of an entity."""
+    page = read_page(path, text)
+    begin, end = page.sections.get("relations", (0, 0))
+    found = (each.says for each in page.bullets if begin <= each.start < end)
+    return tuple(each for each in found if isinstance(each, Bond) and each.link)
 
 
 # -- writing
@@ -165,27 +153,17 @@ def _parts(note: Note) -> tuple[str, str, str]:
 def body_of(content: str, context: str) -> str:
     """The body of a new entry. Sections of ours that stand in the content are the entry's own."""
     body = f"{content}\n" + (f"\n## Context\n\n{context}\n" if context else "")
-    probe = EntryLink("probes", "it")  # is a relation behind it read as one?
-    if read_entry(f"{FOLDER}/x.md", with_tie(f"---\n---\n{body}", *probe)).ties[-1:] != (probe,):
+    if read_page("", text := f"---\n---\n{body}").opened < len(text):
         raise Invalid(
             "the content leaves something open that would swallow what follows it",
-            hint="Close the code block, comment or formula in it.",
+            hint="Close the code block or comment in it.",
         )
     return body
 
 
 def with_tie(text: str, relationship: str, link: str) -> str:
     """The note with a relation more, behind those it has."""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    line = f"- {spelling.spell_type(relationship)} [[{link}]]{newline}"
-    section = _sections(read_note(text.encode("utf-8", "surrogatepass"))).get("relations")
-    if section is None:
-        gap = "" if text.endswith(newline * 2) else newline if text.endswith("\n") else newline * 2
-        return f"{text}{gap}## Relations{newline}{newline}{line}"
-    _, begin, end = section
-    said, after = text[begin:end].rstrip(), text[end:]
-    gap = newline if _RELATION.search(said) else newline * 2
-    return f"{text[:begin]}{said}{gap}{line}{newline if after else ''}{after}"
+    return with_lines(text, read_page("", text), "relations", [bond_line(relationship, f"[[{link}]]", {})])
 
 
 def slug_of(content: str) -> str:

@@ -78,11 +78,11 @@ class Knowledge:
     def leading_to(self, some: Sequence[KnowledgeEntry]) -> Related:
         """The relations of some entries to others."""
         links = [(entry, tie) for entry in some for tie in entry.ties]
-        meant = self.bench.meant([(tie.target, entry.path) for entry, tie in links])
+        meant = self.bench.meant([(tie.link, entry.path) for entry, tie in links])
         found: Related = {entry.path: [] for entry in some}
         for (entry, tie), path in zip(links, meant, strict=True):
             if path in self.shelf.items:
-                found[entry.path].append((tie.relationship, self.shelf.items[path]))
+                found[entry.path].append((tie.type, self.shelf.items[path]))
         return found
 
     def shown(self, some: Sequence[KnowledgeEntry]) -> list[dict[str, Any]]:
