@@ -84,7 +84,7 @@ class Bench:
         self.embedding = core.embedding.facts
         self.last_version = core.changes.newest  # the number of the last change, 0 when there is none
         self.recover = core.vault.recover
-        self.is_taken = core.vault.is_taken
+        self.is_taken: Callable[[str], bool] = lambda path: core.entry(path) is not None
         self.folder = core.vault.sidecar
 
     @property

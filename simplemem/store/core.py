@@ -229,7 +229,6 @@ class Core:
         if not embed:
             self.rows.waiting = None
         if rebuild:
-            self.vault.recover()
             self._rebuild(progress, embed=embed)
         report = self.compare_all(progress, believe=believe)
         if embed:
@@ -242,7 +241,7 @@ class Core:
         """Finish what a crash interrupted, and compare the whole vault with the index. What a scan some minutes ago doubted
         is believed."""
         with collector_at_rest():
-            seen = self.vault.recover_and_scan()
+            seen = self.vault.recover()[1]
         waited = time.monotonic() - self._doubted_since
         believe = believe or (self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes)
         report = self.index.consistently(lambda: self._scan(progress, believe=believe, seen=seen))

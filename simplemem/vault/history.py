@@ -313,13 +313,12 @@ class History:
         self.set_aside(here, file, saved[0].id if saved else version, sha)
         return saved
 
-    def sweep(self, here: Beneath, strays: Sequence[str]) -> int:
-        """Clear away staged files, whose writers are gone: how many. A text that exists nowhere else becomes a version."""
+    def sweep(self, here: Beneath, strays: Sequence[str]) -> None:
+        """Clear away staged files, whose writers are gone. A text that exists nowhere else becomes a version."""
         for path in strays:
             with suppress(FileNotFoundError):
                 self.rescue(here, path, path, "found in a file that an interrupted write left")
             here.rest()
-        return len(strays)
 
     def settle(self, here: Beneath, seconds: float = A_DAY, *, thorough: bool = False) -> list[Version]:
         """Look at the displaced files: a late save becomes a version; what has rested for `seconds` is dropped."""

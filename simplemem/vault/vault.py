@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.vault import disk
-from simplemem.vault.disk import MOST_BYTES, Entry, entry_at, entry_of, sha256
+from simplemem.vault.disk import Entry, entry_at, entry_of, sha256
 from simplemem.vault.history import History, Kind, Version
 from simplemem.vault.journal import Journal, is_trash
 from simplemem.vault.paths import (
@@ -62,13 +62,11 @@ class Vault:
         keep_days: int = 30,
         keep_mb: int = 100,
         trash: Literal["own", "obsidian"] = "own",
-        max_bytes: int = MOST_BYTES,
         access: Access = WHOLE_ACCESS,
         kind: Kind = "agent",
     ) -> None:
         self.root = Path(os.path.abspath(root))
         self.access, self.durable, self.trash_kind = access, durable, trash
-        self.max_bytes = min(max_bytes, MOST_BYTES)
         self.problems: list[ScanProblem] = []
         self.on_written: Callable[[str], None] | None = None  # told an operation once it is made, before it is answered
         self._lock = FileLock(str(self.root), f"{SIDECAR}/lock")
@@ -106,13 +104,6 @@ class Vault:
         with self._beneath() as here, telling("look at", path):
             return entry_at(here, path)
 
-    def is_taken(self, path: str) -> bool:
-        """Whether anything lies at a path, in a dot-folder too. No link on the way is followed, and no way out."""
-        with suppress(OSError, ValueError, SimplememError), self._beneath() as here:
-            here.stat(path)
-            return not self.access.hides(path)
-        return False
-
     def read(self, path: str) -> File:
         """A file's bytes and their hash, from one moment: it is read again while somebody writes into it."""
         with self.reading() as read:
@@ -131,7 +122,7 @@ class Vault:
             raise no_such(path)
         with telling("read", path):
             try:
-                data, found = disk.read_file(here, path, self.max_bytes)
+                data, found = disk.read_file(here, path)
             except (FileNotFoundError, NotADirectoryError) as error:
                 raise no_such(path) from error
         return File(path, data, sha256(data), entry_of(path, found))
@@ -232,13 +223,15 @@ class Vault:
             self.history.keep(here, data, sha256(data))
             self.history.given.add(sha256(data))
 
-    def recover(self) -> int:
-        """What a start does first: finish or drop what a crash interrupted, clear our strays; how much there was."""
-        return 0 if self.read_only else self._recover()[0]
-
-    def recover_and_scan(self) -> list[Entry]:
-        """Both in one walk, as every start does them."""
-        return self.scan() if self.read_only else self._seen(self._recover()[1])
+    def recover(self) -> tuple[int, list[Entry]]:
+        """What a start does first: finish or drop what a crash interrupted, clear our strays; how much there was, and the
+        scan of the same walk."""
+        if self.read_only:
+            return 0, self.scan()
+        with self._at_work("recover") as here:
+            resumed, scan = self.journal.resume(here), walk(here)
+            self.history.sweep(here, scan.strays)
+            return resumed + len(scan.strays) + len(self.history.settle(here)), self._seen(scan)
 
     def finish_interrupted(self) -> None:
         """Finish or drop the change that a crash interrupted, as every write does before its own."""
@@ -251,11 +244,6 @@ class Vault:
         with self._at_work("thin") as here:
             self.journal.resume(here)  # what a crash interrupted is to be in the log first: its texts are needed
             return thin(self.history, here)
-
-    def _recover(self) -> tuple[int, Scan]:
-        with self._at_work("recover") as here:
-            resumed, scan = self.journal.resume(here), walk(here)
-            return resumed + self.history.sweep(here, scan.strays) + len(self.history.settle(here)), scan
 
     @contextmanager
     def _at_work(self, doing: str) -> Iterator[Beneath]:

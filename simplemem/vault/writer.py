@@ -17,7 +17,7 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnl
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.note.names import compare_key
 from simplemem.vault import disk
-from simplemem.vault.disk import Entry, Intruded, entry_at, sha256
+from simplemem.vault.disk import MOST_BYTES, Entry, Intruded, entry_at, sha256
 from simplemem.vault.history import OWN_TRASH, Op, Version, spell
 from simplemem.vault.journal import OBSIDIAN_TRASH, Step
 from simplemem.vault.paths import Beneath, check_path, is_path, parent, telling
@@ -92,9 +92,8 @@ def carry_out(vault: Vault, wishes: Sequence[Wish], change: Change) -> list[Writ
             if path in seen:
                 raise Invalid(f"{path!r} is changed twice in one operation.")
             seen.add(path)
-        if wish.data is not None and len(wish.data) > vault.max_bytes:
-            much = f"{len(wish.data):,} bytes for {wish.path!r}"
-            raise TooLong(f"{much}; at most {vault.max_bytes:,} are written.")
+        if wish.data is not None and len(wish.data) > MOST_BYTES:
+            raise TooLong(f"{len(wish.data):,} bytes for {wish.path!r}; at most {MOST_BYTES:,} are written.")
     with telling(wishes[0].op, wishes[0].path, writing=True), vault.lock(), Beneath(str(vault.root)) as here:
         return _Operation(vault, here, wishes).carry_out(change)
 
@@ -146,7 +145,7 @@ class _Operation:
 
     def _present(self, wish: Wish) -> _Present | None:
         try:
-            data, found = disk.read_file(self._here, wish.path, self._vault.max_bytes)
+            data, found = disk.read_file(self._here, wish.path)
         except (FileNotFoundError, NotADirectoryError):
             return None
         return _Present(data, sha256(data), bool(found.st_mode & 0o222))

@@ -132,12 +132,12 @@ def test_a_late_save_into_the_displaced_file_becomes_a_version(vault: Path) -> N
         opened.replace("n.md", b"two", sha256(b"one"), CHANGE)
         editor.write(b"written by an editor that had the old file open")
     assert (vault / "n.md").read_bytes() == b"two"
-    assert opened.recover() == 1
+    assert opened.recover()[0] == 1
     saved = next(opened.history.log.of("n.md"))
     assert saved.op == "recovered" and saved.before is None
     assert opened.history.content(saved.after or "") == b"written by an editor that had the old file open"
     assert opened.history.content(sha256(b"one")) == b"one"
-    assert opened.recover() == 0
+    assert opened.recover()[0] == 0
 
 
 @pytest.mark.skipif(os.utime not in os.supports_fd, reason="no time of an open file can be set here")

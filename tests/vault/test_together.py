@@ -89,7 +89,7 @@ def test_eight_processes_append_and_no_acknowledged_line_is_lost(vault: Path, ki
     wins = [k for answer in answers for k in answer[1]]
     assert sorted(wins) == list(range(0, count, 10)), "of each race to create, one won"
     opened = Vault(vault)
-    assert not list(vault.rglob(".simplemem-*.tmp")) and opened.recover() == 0
+    assert not list(vault.rglob(".simplemem-*.tmp")) and opened.recover()[0] == 0
     versions = list(opened.history.log.backwards())[:10_000]
     assert len(versions) == len({v.id for v in versions}) == len(said) + len(wins)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, TooLong
-from simplemem.vault.disk import sha256
+from simplemem.vault.disk import MOST_BYTES, sha256
 from simplemem.vault.vault import Change, Vault, Wish, Written
 
 CHANGE = Change("test")
@@ -81,7 +81,7 @@ class TestLooking:
         assert [(p.path, p.folder) for p in opened.problems] == [("shut", True)]
 
     def test_what_is_not_there_or_too_long_is_said(self, vault: Path) -> None:
-        opened = Vault(vault, max_bytes=10)
+        opened = Vault(vault)
         for path in ("no.md", "no/such/folder.md"):
             with pytest.raises(NotFound):
                 opened.read(path)
@@ -90,7 +90,7 @@ class TestLooking:
         with pytest.raises(TooLong):
             opened.read("huge.md")
         with pytest.raises(TooLong):
-            opened.create("long.md", b"x" * 11, CHANGE)
+            opened.create("long.md", bytes(MOST_BYTES + 1), CHANGE)
         assert [e.path for e in opened.scan()] == ["huge.md"]
 
 
@@ -257,7 +257,7 @@ class TestRecovering:
         for name, data in strays.items():
             (vault / name).write_bytes(data)
         (vault / ".simplemem-mine.tmp").write_bytes(b"somebody else's file")
-        assert opened.recover() == 3
+        assert opened.recover()[0] == 3
         assert files(vault) == {"a/n.md": b"text", ".simplemem-mine.tmp": b"somebody else's file"}
         [found] = [v for v in list(opened.history.log.backwards()) if v.op == "recovered"]
         assert opened.history.content(found.after or "") == b"a text found nowhere else"
@@ -289,5 +289,5 @@ class TestRecovering:
     def test_a_damaged_plan_is_no_plan(self, vault: Path, opened: Vault, plan: bytes) -> None:
         opened.create("n.md", b"x", CHANGE)
         (vault / ".simplemem/journal/plan").write_bytes(plan)
-        assert opened.recover() == 0
+        assert opened.recover()[0] == 0
         assert opened.replace("n.md", b"y", sha256(b"x"), CHANGE).changed
