@@ -1,8 +1,8 @@
 """What git knows of a note, and commits of what our tools changed: asked of libgit2, which starts no program.
 
-A vault is somebody's clone, and its `.git` may hold anything. No setting of it runs anything here: libgit2 has no hooks, no
-monitor, no pager, no signing, and no filter but its own for line ends. What could lead out of the repository or hold us up
-is refused before it is opened. Nothing is fetched or pushed, and no file of the working tree is written.
+A vault is somebody's clone, and its `.git` may hold anything. No setting of it runs anything here: libgit2 has no hooks,
+monitor, pager or signing, and no filter but its own for line ends. What could lead out of the repository or hold us up is
+refused before it is opened. Nothing is fetched or pushed, and no file of the working tree is written.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> str
             if theirs.exists():
                 shutil.copystat(theirs, ours)  # by its time git tells what was edited in the moment it was staged
             os.replace(ours, theirs)
-            _made(repo, branch, draft.last, changed, message, when)
+            draft.commit(branch, changed, message, when)
     return ""
 
 
@@ -269,7 +269,7 @@ class _Draft:
 
     def __init__(self, repo: pygit2.Repository, place: Checkout, index: pygit2.Index) -> None:
         self._repo, self._place, self._index = repo, place, index
-        self.last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
+        self._last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
         self._files: Files = {}
 
     def changed(self) -> Files:
@@ -285,7 +285,7 @@ class _Draft:
         return {path: file for path, file in self._files.items() if file != self._head(path)}
 
     def _head(self, path: str) -> pygit2.IndexEntry | None:
-        return _file(self.last.tree, path) if self.last is not None else None
+        return _file(self._last.tree, path) if self._last is not None else None
 
     def apply(self, path: str, target: str, before: bytes | None, after: bytes | None) -> None:
         """Take in a change."""
@@ -320,6 +320,24 @@ class _Draft:
         mode = there.mode if there is not None else FileMode.BLOB
         self._files[target] = None if new is None else pygit2.IndexEntry(target, new, mode)
 
+    def commit(self, branch: str, changed: Files, message: str, when: int) -> None:
+        """Make the commit, if the branch is still where it was."""
+        repo, files = self._repo, pygit2.Index()
+        if self._last is not None:
+            files.read_tree(self._last.tree)
+        _set_files(files, changed)
+        name, email = "simplemem", "simplemem@localhost"
+        with suppress(KeyError, ValueError, pygit2.GitError):
+            name, email = repo.default_signature.name, repo.default_signature.email
+        author, committer = (pygit2.Signature(name, email, at, 0) for at in (when, int(time.time())))
+        repo.set_ident(name, email)
+        pygit2.settings.enable_fsync_gitdir(True)
+        tree, parents = files.write_tree(repo), [self._last.id] if self._last is not None else []
+        try:
+            repo.create_commit(branch, author, committer, message, tree, parents)
+        except pygit2.GitError as error:
+            raise Busy(f"git: {error}.") from error
+
     def _is_ignored(self, path: str) -> bool:
         """Whether git is not to have a note, as the person said. What only git's own programs could add is left to them."""
         place = self._place
@@ -344,27 +362,6 @@ class _Draft:
             return None
         ends = self._repo.load_filter_list(path) if text and b"\0" not in text else None
         return self._repo.create_blob(text if ends is None else ends.apply_to_buffer(text))
-
-
-def _made(
-    repo: pygit2.Repository, branch: str, last: pygit2.Commit | None, changed: Files, message: str, when: int
-) -> None:
-    """Make the commit, if the branch is still where it was."""
-    files = pygit2.Index()
-    if last is not None:
-        files.read_tree(last.tree)
-    _set_files(files, changed)
-    name, email = "simplemem", "simplemem@localhost"
-    with suppress(KeyError, ValueError, pygit2.GitError):
-        name, email = repo.default_signature.name, repo.default_signature.email
-    author, committer = (pygit2.Signature(name, email, at, 0) for at in (when, int(time.time())))
-    repo.set_ident(name, email)
-    pygit2.settings.enable_fsync_gitdir(True)
-    tree, parents = files.write_tree(repo), [last.id] if last else []
-    try:
-        repo.create_commit(branch, author, committer, message, tree, parents)
-    except pygit2.GitError as error:
-        raise Busy(f"git: {error}.") from error
 
 
 def _set_files(index: pygit2.Index, changed: Files) -> None:

@@ -22,7 +22,6 @@ from simplemem.note.words import counted
 if TYPE_CHECKING:
     from simplemem.cli.text import Part
     from simplemem.memory import ConflictMerge, ConflictMerged, Finding, Mended, Mending
-    from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
 _STYLES = {"note": "dim", "warning": "yellow", "error": "bold red"}
@@ -150,39 +149,29 @@ def conflicts(
             facts = {"conflicts": [copy.as_dict() for copy in copies]}
             return Answer(facts, [more if copies else [("No conflict copies.", "green")]], table, gives_way=0)
         merges = store.conflict_merges(name)
-        return _planned(merges) if dry_run else _merged(store, merges, _KEEPS[keep])
+        facts = {"merges": [merge.as_dict() for merge in merges]}
+        if dry_run:
+            return Answer(facts, _planned(merges))
+        done: list[ConflictMerged] = []
+        lines: list[list[Part]] = []
+        for planned in sorted(merges, key=lambda merge: merge.clean):  # what cannot be merged says so before all others
+            again = store.conflict_merges(planned.copy.name)  # the note has changed when another copy of it is merged
+            merge = next(each for each in again if each.copy == planned.copy)
+            preview(Answer({}, _planned([merge])))
+            with finishing():
+                done.append(store.merge_conflict(merge, keep=_KEEPS[keep], who=WHO))
+            verb = "Merged " if done[-1].changed else "Dropped "
+            lines += [[(verb, "green"), (merge.copy.name, "cyan")], undo_with(done[-1].version)]
+    warnings = [warning for each in done for warning in each.warnings]
+    return Answer({"merged": [each.as_dict() for each in done]}, lines, warnings=warnings)
 
 
-def _planned(merges: Sequence[ConflictMerge]) -> Answer:
+def _planned(merges: Sequence[ConflictMerge]) -> list[list[Part]]:
     lines: list[list[Part]] = []
     for merge in merges:
         lines.append([(merge.copy.path, "cyan"), " into ", (merge.copy.of, "cyan"), f": {_verdict(merge)}"])
         lines += diff_lines(merge.diff)
-    return Answer({"merges": [merge.as_dict() for merge in merges]}, lines)
-
-
-def _merged(store: EnhancedStore, merges: Sequence[ConflictMerge], keep: _Keep) -> Answer:
-    """Merge one after the other, each as a change of its own. What is left is named with the reason."""
-    done: list[ConflictMerged] = []
-    left: list[dict[str, str]] = []
-    lines: list[list[Part]] = []
-    for planned in merges:
-        again = store.conflict_merges(planned.copy.name)  # the note has changed when another copy of it is merged
-        merge = next(each for each in again if each.copy == planned.copy)
-        if keep == "merge" and (merge.problem or merge.conflicts):
-            left.append({"copy": merge.copy.path, "of": merge.copy.of, "why": _verdict(merge)})
-            continue
-        preview(_planned([merge]))
-        with finishing():
-            done.append(store.merge_conflict(merge, keep=keep, who=WHO, tool="conflicts"))
-        verb = "Merged " if done[-1].changed else "Dropped "
-        lines += [[(verb, "green"), (merge.copy.name, "cyan")], undo_with(done[-1].version)]
-    warnings = [warning for each in done for warning in each.warnings]
-    warnings += [f"{each['copy']}: {each['why']}" for each in left]
-    if left:
-        warnings.append("look with `simplemem conflicts merge NAME --dry-run`; decide with --keep note, copy or both")
-    facts = {"merged": [each.as_dict() for each in done], "left": left}
-    return Answer(facts, lines, warnings=warnings, failed=bool(left))
+    return lines
 
 
 def _verdict(merge: ConflictMerge) -> str:
@@ -192,6 +181,5 @@ def _verdict(merge: ConflictMerge) -> str:
         return f"both say something else in {counted(merge.conflicts, 'place')}"
     if not merge.diff:
         return "nothing in it is new to the note"
-    if not merge.base:
-        return "they fit together; what both began as is not known, so every line is kept"
-    return f"they fit together; both most likely began as {merge.base}"
+    base = f"both most likely began as {merge.base}" if merge.base else "every line is kept, as their base is not known"
+    return f"they fit together; {base}"

@@ -15,6 +15,7 @@ from simplemem.note.diff import LONG_DIFF, unified_diff
 from simplemem.note.merge import merge
 from simplemem.note.names import are_akin, clean_reference, conflict_name, name_of
 from simplemem.note.note import read_note
+from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
 from simplemem.store.history import commits_of
 from simplemem.store.undo import carry_out
@@ -118,7 +119,7 @@ def merge_conflict(core: Core, merge: ConflictMerge, *, keep: Keep = "merge", **
             raise Unreadable(f"{copy.name} cannot be merged: {merge.problem}", hint=hint)
         if keep == "merge" and not merge.clean:
             hint = "Keep one of the two with --keep note or --keep copy, or both, marked in the note, with --keep both."
-            message = f"{copy.of} and its copy say different things in {merge.conflicts} places"
+            message = f"{copy.of} and its copy say different things in {counted(merge.conflicts, 'place')}"
             raise Conflict(message, current_sha256=merge.note_sha256, diff=merge.diff, hint=hint)
         data = merge.text.encode("utf-8", "surrogatepass")
     if data is not None:

@@ -340,14 +340,14 @@ from pathlib import Path
 from simplemem import git
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore
-setattr(git, sys.argv[2], lambda *args, **more: os._exit(9))
+setattr(git if sys.argv[2] == "commit" else git._Draft, "commit", lambda *args, **more: os._exit(9))
 given = {"embed": {"provider": "none"}, "git": {"commit": "each"}}
 with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
     store.update("a", append="ours")
 """
 
 
-@pytest.mark.parametrize("at", ["commit", "_made"])
+@pytest.mark.parametrize("at", ["commit", "branch"])
 def test_what_a_dead_process_had_not_committed_is_left_to_the_person(
     git: Any, vault: Path, write: Write, at: str
 ) -> None:
