@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Unpack
+from dataclasses import replace
+from typing import NamedTuple, Unpack
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
 from simplemem.index.changes import is_called
@@ -125,18 +125,6 @@ def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:
 # -- everything somebody changed
 
 
-@dataclass(slots=True)
-class _Reversal:
-    """A path that is to have its old text again, or its old absence; or why it is left as it is."""
-
-    now: str | None
-    then: str | None
-    first: str  # the first version of theirs
-    groups: frozenset[str]
-    text: bytes | None
-    why: str
-
-
 def undo_all(
     core: Core, by: str, since: str, *, preview: bool = False, expected: str | None = None, **change: Unpack[By]
 ) -> UndoneMany:
@@ -159,81 +147,81 @@ def undo_all(
     return replace(shown, version=written[0].version)
 
 
+class _Reversal(NamedTuple):
+    """A path that is to have its old text again, or its old absence: what it has now, what it had then, and what changed it
+    since: each change with what it found and left."""
+
+    now: str | None
+    then: str | None
+    chain: list[tuple[Version, str | None, str | None]]
+    groups: set[str]  # of theirs among them
+
+
 def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     """What would become of each note, and the wishes that do it."""
-    lines = core.changes.recent(after=moment_of(core, since, start=True).number)[::-1]
-    theirs = [version for version in lines if is_called(version.who, by)]
-    if not theirs:
-        names = dict.fromkeys(version.who for version in reversed(lines) if version.who)
-        raise NotFound(f"nothing was changed by {by} since {since}", candidates=list(names)[:10])
+    lines = core.changes.recent(after=moment_of(core, since, start=True).number)
+    chains: dict[str, list[tuple[Version, str | None, str | None]]] = {}
     moves: dict[str, str] = {}  # where a note is now -> where it was
-    for version in theirs:
-        if version.new_path is not None:
+    for version in reversed(lines):
+        is_theirs = is_called(version.who, by)
+        for path, before, after in version.effects:
+            if is_theirs or path in chains:
+                chains.setdefault(path, []).append((version, before, after))
+        if is_theirs and version.new_path is not None:
             moves[version.new_path] = moves.pop(version.path, version.path)
+    if not chains:
+        names = dict.fromkeys(version.who for version in lines if version.who)
+        raise NotFound(f"nothing was changed by {by} since {since}", candidates=list(names)[:10])
     work: dict[str, _Reversal] = {}
-    for path in sorted({path for version in theirs for path, _, _ in version.effects}):
-        if (found := _reversal(core, by, path, lines)) is not None:
-            work[path] = found
+    for path, chain in sorted(chains.items()):
+        file = file_now(core, path)
+        now, groups = (
+            None if file is None else file.sha256,
+            {each.group for each, _, _ in chain if is_called(each.who, by)},
+        )
+        if now != chain[0][1]:
+            work[path] = _Reversal(now, chain[0][1], chain, groups)
     back = {  # notes that can go back where they were as they stand
         new: old
         for new, old in moves.items()
         if new in work and work[new].then is None and old in work and work[old].now is None
     }
-    _leave(core, work, back)
+    whys = {path: why for path, each in work.items() if (why := _why_left(core, by, path, each, path in back))}
+
+    def bound() -> tuple[str, str] | None:
+        pairs = ((path, other) for path in work if path not in whys for other in whys)
+        return next((pair for pair in pairs if work[pair[0]].groups & work[pair[1]].groups), None)
+
+    while pair := bound():
+        path, other = pair
+        whys[path] = f"{min(work[path].groups & work[other].groups)} changed it together with {name_of(other)}"
     notes, wishes = [], []
     for path, each in work.items():
-        if each.why or path in back.values():
+        if path in whys or path in back.values():
             continue
         old = back.get(path)
-        then = each if old is None else work[old]
-        done = "changed back" if each.now else "brought back"
-        done = "moved back" if old else "deleted" if then.then is None else done
-        notes.append(UndoneNote(name_of(path), old and name_of(old), done, each.first, each.now, then.then))
-        text = None if then.then == each.now else then.text
-        wishes.append(Wish("undo", path, before=each.now, new_path=old, data=text, gone=then.then is None))
-    left = tuple(LeftAsIs(name_of(path), each.why) for path, each in work.items() if each.why)
+        then = (each if old is None else work[old]).then
+        done = "moved back" if old else "deleted" if then is None else "changed back" if each.now else "brought back"
+        notes.append(UndoneNote(name_of(path), old and name_of(old), done, each.chain[0][0].id, each.now, then))
+        text = None if then is None or then == each.now else text_of(core, then)
+        wishes.append(Wish("undo", path, before=each.now, new_path=old, data=text, gone=then is None))
+    left = tuple(LeftAsIs(name_of(path), whys[path]) for path in work if path in whys)
     digest = hashlib.sha256(repr(notes).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return UndoneMany(by, since, "", tuple(notes), left, digest), wishes
 
 
-def _reversal(core: Core, by: str, path: str, lines: Sequence[Version]) -> _Reversal | None:
-    """What is to be done at one path, or why it is left: somebody else has changed it since. None when it is as it was."""
-    chain = [(version, before, after) for version in lines for at, before, after in version.effects if at == path]
-    chain = chain[next(place for place, (version, _, _) in enumerate(chain) if is_called(version.who, by)) :]
-    file, then = file_now(core, path), chain[0][1]
-    now = None if file is None else file.sha256
-    if then == now:
-        return None
-    theirs = [is_called(version.who, by) for version, _, _ in chain]
-    text = None if then is None else text_of(core, then)
-    why = ""
-    if not all(theirs):
-        other = chain[theirs.index(False)][0]
-        why = f"changed since by {other.who or 'somebody'} ({other.id})"
-    elif [after for _, _, after in chain] != [*(before for _, before, _ in chain[1:]), now]:
-        why = "changed since outside simplemem"
-    elif then is not None and text is None:
-        why = GONE
-    groups = frozenset(version.group for version, _, _ in chain if is_called(version.who, by))
-    return _Reversal(now, then, chain[0][0].id, groups, text, why)
-
-
-def _leave(core: Core, work: dict[str, _Reversal], back: dict[str, str]) -> None:
-    """Leave what the rules keep from being changed here, and whatever shares an operation with something that is left."""
+def _why_left(core: Core, by: str, path: str, work: _Reversal, moves: bool) -> str:
+    """Why a path is left as it is: somebody else has changed it since, or the rules keep it from being changed here."""
     rules, log = core.vault.access, core.vault.history.log
-    for path, each in work.items():
-        if each.why:
-            continue
-        if rules.hidden and any(len(core.changes.step(group)) < len(log.group(group)) for group in each.groups):
-            each.why = "it was changed together with what may not be changed here"
-        elif not rules.may_change(path):
-            each.why = "it may be read here, not changed"
-        elif rules.no_delete and each.then is None and path not in back:
-            each.why = "nothing may be deleted here"
-    blocked = {group: path for path, each in work.items() if each.why for group in each.groups}
-    while bound := [
-        (path, group) for path, each in work.items() if not each.why for group in each.groups & blocked.keys()
-    ]:
-        path, group = bound[0]
-        work[path].why = f"{group} changed it together with {name_of(blocked[group])}"
-        blocked |= dict.fromkeys(work[path].groups - blocked.keys(), path)
+    other = next((version for version, _, _ in work.chain if not is_called(version.who, by)), None)
+    if other is not None:
+        return f"changed since by {other.who or 'somebody'} ({other.id})"
+    if [after for _, _, after in work.chain] != [*(before for _, before, _ in work.chain[1:]), work.now]:
+        return "changed since outside simplemem"
+    if work.then is not None and text_of(core, work.then) is None:
+        return GONE
+    if rules.hidden and any(len(core.changes.step(group)) < len(log.group(group)) for group in work.groups):
+        return "it was changed together with what may not be changed here"
+    if not rules.may_change(path):
+        return "it may be read here, not changed"
+    return "nothing may be deleted here" if rules.no_delete and work.then is None and not moves else ""
