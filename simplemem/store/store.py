@@ -202,13 +202,13 @@ class EnhancedStore:
 
     def plan_mending(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
         """What `doctor` finds and the broken links among it that can be mended. Writes nothing; `mend` does."""
-        from simplemem.store.mending import plan_mending
+        from simplemem.store.doctor import plan_mending
 
         return plan_mending(self._core, self.doctor(progress, only=only), only)
 
     def mend(self, mending: Mending, **by: Unpack[By]) -> Mended:
         """Carry out what was planned: all of it as one change, which one `undo` takes back, or nothing."""
-        from simplemem.store.mending import mend
+        from simplemem.store.doctor import mend
 
         return mend(
             self._core, mending, change_by({**by, "reason": by.get("reason") or "broken links were mended"}, "doctor")

@@ -11,7 +11,6 @@ from simplemem.config import Settings
 from simplemem.errors import Invalid
 from simplemem.memory import Finding
 from simplemem.store import EnhancedStore
-from simplemem.store.doctor import on_disks
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -167,11 +166,14 @@ def test_an_index_in_a_synced_folder_is_warned_of(tmp_path: Path) -> None:
     assert [each.level for each in place("shared/notes")] == ["note"]
 
 
-def test_a_disk_that_other_computers_write_to_is_told() -> None:
-    vault, index = on_disks("nfs4", "nfs4")
-    assert (vault.level, index.level) == ("note", "warning")
-    assert "the vault is on a nfs4 disk" in vault.message and "the index is on a nfs4 disk" in index.message
-    assert [each.level for each in on_disks("9p", "ext4")] == ["note"] and not list(on_disks("ext4", "apfs"))
+@pytest.mark.parametrize(("kind", "levels"), [("nfs4", ["note", "warning"]), ("ext4", [])])
+def test_a_disk_that_other_computers_write_to_is_told(
+    plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch, kind: str, levels: list[str]
+) -> None:
+    monkeypatch.setattr("simplemem.store.doctor.file_system", lambda _path: kind)
+    assert [(each.level, "nfs4 disk" in each.message) for each in of(plain_store, "place")] == [
+        (e, True) for e in levels
+    ]
 
 
 # -- what is asked
