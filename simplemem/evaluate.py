@@ -3,7 +3,6 @@ is taken out of it, with what says nearly the same, and the copy is searched; on
 
 from __future__ import annotations
 
-import hashlib
 import math
 import random
 import re
@@ -188,6 +187,7 @@ def _stems(text: str) -> frozenset[str]:
 # -- asking them
 
 QUALITY = ("recall5", "recall10", "mrr")
+_LOOKED_AT = 10  # hits
 
 
 def run(
@@ -195,37 +195,37 @@ def run(
     questions: Questions,
     variants: Mapping[str, Settings],
     *,
-    limit: int = 10,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Ask all questions with each of the settings, and give the figures as plain values. The first of the variants is what
     others are compared with."""
     with tempfile.TemporaryDirectory(prefix="simplemem-eval-", ignore_cleanup_errors=True) as folder:
-        asked, skipped, private = _make_copy(store, questions, Path(folder) / "vault")
+        asked = _make_copy(store, questions, Path(folder) / "vault")
         if not asked:
             why = "none of the questions is about notes that are in the vault and not private"
             raise Invalid(why, hint="`simplemem eval init` makes new ones.")
         rows: list[dict[str, Any]] = []
         first: list[dict[str, float]] = []
-        for label, settings in variants.items():
-            degraded: Counter[str] = Counter()
-            with _store_of(store, Path(folder), settings, progress) as copy:
-                outcomes = [_outcome(copy, question, limit, degraded) for question in asked]
+        for number, (label, settings) in enumerate(variants.items()):
+            with _store_of(store, Path(folder), str(number), settings, progress) as copy:
+                found = [_outcome(copy, question) for question in asked]
+            outcomes = [outcome for outcome, _ in found]
             row = {"name": label, "questions": len(asked)} | {key: _mean([o[key] for o in outcomes]) for key in QUALITY}
             row["ms_median"] = round(statistics.median(outcome["ms"] for outcome in outcomes), 2)
             if first:
                 both = list(zip(outcomes, first, strict=True))
                 row["difference"] = {key: _mean([a[key] - b[key] for a, b in both]) for key in QUALITY}
-            if degraded:
-                row["degraded"] = [{"questions": count, "why": why} for why, count in degraded.most_common(5)]
+            if degraded := Counter(why for _, why in found if why).most_common(1):
+                row["degraded"] = {"why": degraded[0][0], "questions": degraded[0][1]}
             rows.append(row)
             first = first or outcomes
-    head = {"about": str(store.root), "notes": questions.notes, "seed": questions.seed, "limit": limit}
-    return head | {"skipped": skipped, "private": private, "rows": rows}
+    head = {"about": str(store.root), "notes": questions.notes, "seed": questions.seed}
+    return head | {"left_out": len(questions.pairs) - len(asked), "rows": rows}
 
 
-def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> tuple[list[Pair], int, int]:
-    """The notes without what is held out of them, and the questions that can be asked of them."""
+def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[Pair]:
+    """Copy the notes without what is held out of them; the questions that can be asked of the copies. Those about a private
+    note are not: under its other name no rule would know it."""
     paths = {name_of(path): path for path in store.bench.indexed()}
     there = [pair for pair in questions.pairs if {*pair.gold, *(held.note for held in pair.held_out)} <= paths.keys()]
     private = store.bench.private({paths[held.note] for pair in there for held in pair.held_out})
@@ -249,36 +249,34 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> tuple[
     for convention in (store.root / ".obsidian").glob("*.json"):  # what Obsidian leaves out is left out here too
         (root / ".obsidian").mkdir(exist_ok=True)
         shutil.copyfile(convention, root / ".obsidian" / convention.name)
-    found = [Pair(p.kind, p.question, tuple(renamed.get(name, name) for name in p.gold)) for p in asked]
-    return found, len(questions.pairs) - len(there), len(there) - len(asked)
+    return [Pair(pair.kind, pair.question, tuple(renamed.get(name, name) for name in pair.gold)) for pair in asked]
 
 
-def _store_of(store: EnhancedStore, room: Path, settings: Settings, progress: Progress | None) -> EnhancedStore:
-    """A store on the copy. Settings that differ only in how is searched share one index, and vectors that the vault has
-    paid for are not paid for again."""
-    made_with = settings.model_dump_json(exclude={"vault", "db", "search", "rerank"})
-    index = room / hashlib.sha256(made_with.encode()).hexdigest()[:16] / "index.db"
-    index.parent.mkdir(exist_ok=True)
+def _store_of(
+    store: EnhancedStore, room: Path, number: str, settings: Settings, progress: Progress | None
+) -> EnhancedStore:
+    """A store on the copy, with an index of its own. Vectors that the vault has paid for are not paid for again."""
     fast = settings.write.model_copy(update={"durability": "fast"})
-    changed = {"vault": room / "vault", "db": index, "read_only": False, "write": fast}
+    changed = {"vault": room / "vault", "db": room / number / "index.db", "read_only": False, "write": fast}
     copy = EnhancedStore(room / "vault", settings.model_copy(update=changed))
     bought, own = store.bench.vector_cache().path, copy.bench.vector_cache().path
-    if bought.is_file() and not own.exists():
+    if bought.is_file():
+        own.parent.mkdir(exist_ok=True)
         shutil.copyfile(bought, own)
     copy.sync(progress=progress)
     copy.bench.expect_more()
     return copy
 
 
-def _outcome(store: EnhancedStore, question: Pair, limit: int, degraded: Counter[str]) -> dict[str, float]:
+def _outcome(store: EnhancedStore, question: Pair) -> tuple[dict[str, float], str]:
+    """How well a question was answered, and what lessened the search."""
     began = time.process_time()
-    found = store.search(question.question, limit=max(10, limit))
+    found = store.search(question.question, limit=_LOOKED_AT)
     ms = 1000 * (time.process_time() - began)
-    degraded.update([found.degraded] if found.degraded else [])
     names, gold = [hit.name for hit in found.hits], set(question.gold)
-    first = next((place for place, name in enumerate(names[:limit], 1) if name in gold), 0)
+    first = next((place for place, name in enumerate(names, 1) if name in gold), 0)
     five, ten = (len(gold & set(names[:most])) / len(gold) for most in (5, 10))
-    return {"recall5": five, "recall10": ten, "mrr": 1 / first if first else 0.0, "ms": ms}
+    return {"recall5": five, "recall10": ten, "mrr": 1 / first if first else 0.0, "ms": ms}, found.degraded
 
 
 def _mean(values: Sequence[float]) -> dict[str, float]:

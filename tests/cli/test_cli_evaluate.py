@@ -1,4 +1,4 @@
-"""eval init, run and gate: what a person and a program get to see, and how each ends."""
+"""eval init and run: what a person and a program get to see, and how each ends."""
 
 from __future__ import annotations
 
@@ -53,15 +53,14 @@ def test_init_writes_questions_beside_the_index_and_run_asks_them(evaluate: Run,
     assert {file: file.read_bytes() for file in vault.rglob("*.md")} == before
 
 
-def test_the_gate_ends_with_one_and_a_sentence_below_what_is_wanted(evaluate: Run, tmp_path: Path) -> None:
+def test_a_run_ends_with_one_below_what_is_wanted(evaluate: Run, tmp_path: Path) -> None:
     asked = [("tides almanac", "people/Bert"), ("tides almanac", "people/Ada")]
     pairs = [{"kind": "mine", "question": text, "gold": [name], "held_out": []} for text, name in asked]
     (file := tmp_path / "mine.json").write_text(json.dumps({"format": 1, "notes": 4, "pairs": pairs}))
-    passed = evaluate("gate", "--file", str(file), "--min-recall5", "0.5")
-    assert passed.code == 0 and "recall@5 is 0.500" in passed.out
-    failed = evaluate("gate", "--file", str(file), "--min-mrr", "0.9", "--json")
+    passed = evaluate("run", "--file", str(file), "--min-recall5", "0.5")
+    assert passed.code == 0 and "0.500" in passed.out
+    failed = evaluate("run", "--file", str(file), "--min-mrr", "0.9", "--json")
     assert failed.code == 1 and failed.json["missed"] == ["mrr"]
-    assert evaluate("gate", "--file", str(file)).code == 2
 
 
 def test_what_cannot_be_asked_is_told_with_its_way_out(evaluate: Run, tmp_path: Path) -> None:
@@ -72,5 +71,5 @@ def test_what_cannot_be_asked_is_told_with_its_way_out(evaluate: Run, tmp_path: 
     assert "no question could be made" in evaluate("init", "--vault", str(tmp_path / "empty")).err
     assert "eval init" in evaluate("run").err
     wrong = evaluate("run", "--compare", "search.lexical_wight=0.5")
-    assert wrong.code == 1 and "Did you mean search.lexical_weight?" in wrong.err
+    assert wrong.code == 1 and "search.lexical_wight" in wrong.err
     assert evaluate("run", "--compare", "nothing").code == 2
