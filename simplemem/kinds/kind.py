@@ -125,6 +125,7 @@ class Shelf(Generic[T]):
         self.items: dict[str, T] = {}
         self.changed_by_others = 0  # grows when a person or another process changes an item
         self.is_read = False
+        self._order: list[T] | None = None
         self._mark: Mark | None = None
         self._notes: set[str] = set()  # the paths of all notes, of this kind or not
 
@@ -138,7 +139,9 @@ class Shelf(Generic[T]):
 
     def in_order(self) -> list[T]:
         """All items, in the order of their kind."""
-        return sorted(self.items.values(), key=self.kind.place)
+        if self._order is None:
+            self._order = sorted(self.items.values(), key=self.kind.place)
+        return self._order
 
     def change(self, draft: Callable[[S], R], by: By, make: Callable[[Any], S] = ChangeSet) -> tuple[R, Carried]:  # type: ignore[assignment]
         """Draft on what the vault holds now and write it as one step. Somebody who saves one of the notes meanwhile makes
@@ -213,10 +216,12 @@ class Shelf(Generic[T]):
     def place(self, item: T) -> None:
         """Hold what a note was read into."""
         self.items[item.path] = item
+        self._order = None
 
     def forget(self, path: str) -> None:
         """Hold a note no longer."""
         self.items.pop(path, None)
+        self._order = None
 
 
 def _is_sure_copy(path: str) -> bool:

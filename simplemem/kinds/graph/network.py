@@ -17,6 +17,9 @@ from simplemem.note.names import base_name, compare_key
 from simplemem.store import Bench
 
 
+_MANY = 500
+
+
 class Tie(NamedTuple):
     """A bond with what it leads to: a page, or no more than a name."""
 
@@ -71,7 +74,9 @@ class Network(Shelf[GraphPage]):
     def graph(self, pages: Iterable[GraphPage]) -> Graph:
         """Pages as entities, with the relations that have an end among them."""
         some = sorted((page for page in pages if not page.is_stub), key=place)
-        near = {each.path: each for page in some for each in (page, *self.pointing_at(page.path, page.name))}
+        near = self.items  # of many all are looked through
+        if len(some) <= _MANY:
+            near = {each.path: each for page in some for each in (page, *self.pointing_at(page.path, page.name))}
         names = {page.name for page in some}
         every = graph_of_pages(sorted(near.values(), key=place), self.ties, self.items).relations
         relations = tuple(each for each in every if each.source in names or each.target in names)
@@ -126,7 +131,7 @@ class Network(Shelf[GraphPage]):
             leading_to = {tie.path for tie in new if tie.path is not None}
             touched |= leading_to | {tie.path for tie in old if tie.path is not None}
             if path in self.items and self.items[path].is_own:
-                wanted |= leading_to - self.items.keys()
+                wanted |= {to for to in leading_to if to not in self.items}
         drawn = [self.kind.read(read) for read in self.bench.read(sorted(wanted))]
         for page in drawn:
             self.place(page)
