@@ -16,7 +16,6 @@ from simplemem.kinds.kind import Lookup, Shelf
 from simplemem.note.names import base_name, compare_key
 from simplemem.store import Bench
 
-
 _MANY = 500
 
 
