@@ -242,7 +242,7 @@ def _graph(store: EnhancedStore | None, graph: Graph, began: datetime) -> Data:
     """A graph with how many entities there are and how long it took. With a store each entity says how often it was
     changed by us, and by whom the last time."""
     changes: dict[str, tuple[int, str]] = {}
-    for version in reversed(store.bench.changes_since(0)) if store is not None else ():
+    for version in reversed(store.bench.changes()) if store is not None else ():
         for path, _, after in version.effects:
             if after is not None:
                 changes[path] = (changes.get(path, (0, ""))[0] + 1, version.who)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from simplemem.index.door import AnyOf, Standing, Term
 from simplemem.note.words import (
@@ -28,6 +28,9 @@ from simplemem.note.words import (
     words_in_order,
     words_of,
 )
+
+if TYPE_CHECKING:
+    from simplemem.index.sidecar import Sidecar
 
 MAX_CHARACTERS = 2_000  # of a question; the rest is not read
 _MAX_WORDS = 64
@@ -156,13 +159,7 @@ _BEGINNINGS = frozenset(
 _ANY_MARK = tuple(Term((mark,)) for mark in MARKS.values())
 
 
-class Vocabulary(Protocol):
-    """What is asked of the index: how many notes hold one of each group of words, counted to `most`, or all of them."""
-
-    def vocabulary(self, asked: Sequence[Sequence[AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]: ...
-
-
-def with_forms(query: Query, index: Vocabulary) -> tuple[Query, Standing]:
+def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
     """The question with the forms its words are asked in, and what was asked instead of words that are nowhere; and how far
     the index is."""
     if not (query.words or query.without):
@@ -201,12 +198,12 @@ def _word(word: str) -> tuple[Term]:
     return (Term((word,)),)
 
 
-def _counts(asked: Sequence[AnyOf], index: Vocabulary, most: int = 1) -> Sequence[int]:
+def _counts(asked: Sequence[AnyOf], index: Sidecar, most: int = 1) -> Sequence[int]:
     """How many notes hold one of each group of words, counted to `most`."""
     return index.vocabulary([[any_of] for any_of in asked], most)[0] if asked else ()
 
 
-def _in_languages(query: Query, index: Vocabulary) -> Query:
+def _in_languages(query: Query, index: Sidecar) -> Query:
     """The question with the stems of its words in the languages of the vault, and without the small words of its own."""
     held = _counts([_word(mark) for mark in MARKS.values()], index)
     languages = [language for language, is_held in zip(MARKS, held, strict=True) if is_held]
@@ -227,11 +224,11 @@ def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:
     return tuple(stem(word, language) for language in languages) if word.isalpha() and not is_unspaced(word) else ()
 
 
-def _held(asked: Sequence[Term], index: Vocabulary) -> tuple[Term, ...]:
+def _held(asked: Sequence[Term], index: Sidecar) -> tuple[Term, ...]:
     return tuple(term for term, held in zip(asked, _counts([[each] for each in asked], index), strict=True) if held)
 
 
-def _beginning(word: str, index: Vocabulary) -> tuple[Term, ...]:
+def _beginning(word: str, index: Sidecar) -> tuple[Term, ...]:
     """The words that begin so; else the one whose stem it is, with the beginning of an ending."""
     if found := _held([Term((word,), beginning=True)], index):
         return found
@@ -240,7 +237,7 @@ def _beginning(word: str, index: Vocabulary) -> tuple[Term, ...]:
     return _held(stems, index)[:1]
 
 
-def _one_slip_away(word: str, query: Query, index: Vocabulary, *, surely: bool) -> list[str]:
+def _one_slip_away(word: str, query: Query, index: Sidecar, *, surely: bool) -> list[str]:
     """The words of the vault that this one may be a slip of the fingers for, those in most notes first."""
     if surely and len(query.words) > _FEW_WORDS:
         return []  # the others lead there; a rare word put in by mistake would lead away

@@ -81,8 +81,14 @@ class Background:
         try:
             while not self._stop.is_set():
                 leads = self._leadership.held()
-                if leads and self._watcher is None and self._core.settings.index.watch != "off":
-                    self._begin_to_watch()
+                watch = self._core.settings.index.watch
+                if leads and self._watcher is None and watch != "off":
+                    from simplemem.vault.watch import Watcher
+
+                    self._watcher = Watcher(
+                        self._core.root, self._paths_changed, poll=watch == "poll", warn=_LOG.warning
+                    )
+                    self._scan_wanted = True  # what changed before the watching began
                 self._update(leads=leads)
                 if leads and not self._is_checked and not self._is_interrupted():
                     self._is_checked = True
@@ -98,13 +104,6 @@ class Background:
             if self._watcher is not None:
                 self._watcher.close()
             self._leadership.resign()
-
-    def _begin_to_watch(self) -> None:
-        from simplemem.vault.watch import Watcher
-
-        poll = self._core.settings.index.watch == "poll"
-        self._watcher = Watcher(self._core.root, self._paths_changed, poll=poll, warn=_LOG.warning)
-        self._scan_wanted = True  # what changed before the watching began
 
     def _update(self, *, leads: bool) -> None:
         """Scan if it is time, look at what was hinted at, and make the vectors that are missing."""

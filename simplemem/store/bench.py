@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from datetime import datetime
+from functools import partial
 from itertools import count
 from math import hypot
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -24,7 +24,6 @@ from simplemem.store.embedding import cache_path
 from simplemem.store.history import notes_at
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
-from simplemem.vault.history import Version
 from simplemem.vault.links import name_key, resolve
 from simplemem.vault.shared import SideFile
 from simplemem.vault.vault import Change, Wish, Written
@@ -82,6 +81,8 @@ class Bench:
         self.must_be_writable = core.must_be_writable
         self.since = core.index.since
         self.embedding = core.embedding.facts
+        self.changes = core.changes.recent
+        self.notes_at = partial(notes_at, core)
         self.last_version = core.changes.newest  # the number of the last change, 0 when there is none
         self.recover = core.vault.recover
         self.is_taken: Callable[[str], bool] = lambda path: core.entry(path) is not None
@@ -246,15 +247,6 @@ class Bench:
         return Carried(tuple(written), {path: data.decode() for path, data in texts.items()}, tuple(warnings))
 
     # -- the past
-
-    def changes_since(self, number: int = 0) -> list[Version]:
-        """The changes after the one of this number, newest first."""
-        return self._core.changes.recent(after=number)
-
-    def notes_at(self, when: datetime) -> Iterator[tuple[str, str | None, str | None]]:
-        """Every note that was another at a moment than it is now: its path, text and hash. Both are None where it was not
-        there, and the text alone where it is no longer kept."""
-        return notes_at(self._core, when)
 
     def is_by_hand(self, path: str, sha256: str) -> bool:
         """Whether a person gave a note this text: with a command, or where nobody told us."""

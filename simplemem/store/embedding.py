@@ -130,15 +130,13 @@ class Embedding:
             return (wanted, self.trouble()) if now.dimension else (None, none and (self.trouble() or none))
         old = self.called(now.embedder)
         until = f"until then {now.embedder} is used" if old is not None else "until then words only are searched"
-        return old, f"{self._on_the_way(wanted.name, ours, now)}; {until}. {self.trouble()}".strip()
+        return old, f"{self._on_the_way(wanted.name, ours)}; {until}. {self.trouble()}".strip()
 
-    def _on_the_way(self, wanted: str, ours: Generation | None, now: Generation) -> str:
+    def _on_the_way(self, wanted: str, ours: Generation | None) -> str:
         if ours is not None:
             waiting, total, *_ = self._index.embedded(ours.embedder, ours.remote)
             return f"Vectors of {wanted} are being made, {max(0, total - waiting)} of {total} notes"
-        if self._too_much is not None or not self._begun:
-            return f"Vectors of {wanted} have still to be made (`simplemem index`)"
-        return f"Another process has made vectors of {now.embedder} here; `simplemem index` makes those of {wanted}"
+        return f"Vectors of {wanted} have still to be made (`simplemem index`)"
 
     def trouble(self) -> str:
         """Why vectors are not being made just now; nothing when they are."""
@@ -268,7 +266,7 @@ class Embedding:
         now, ours = _in_use(standing), _generation_of(name, standing)
         said = f"{counted(pending, 'note')} {'is' if pending == 1 else 'are'} searchable by words, not yet by meaning"
         if now is not None and now != ours:
-            said = self._on_the_way(name, ours, now)
+            said = self._on_the_way(name, ours)
         return f"{said}. {self.trouble()}".strip()
 
     def kept_private(self) -> int:

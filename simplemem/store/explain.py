@@ -179,9 +179,8 @@ class Explained:
             return ""
         if row.private is not None and self._core.embedding.is_remote:
             return "it is private, and not given to an embedder on another machine"
-        if refused := dict(self._core.index.embedded("", False).refused).get(row.path):
-            return f"the embedder would not take its text ({refused.rstrip('.')})"
-        return "it has no vectors yet" if row.words else "it has no text that could have a meaning"
+        refused = dict(self._core.index.embedded("", False).refused).get(row.path, "").rstrip(".")
+        return f"the embedder would not take its text ({refused})" if refused else "it has no vectors yet"
 
 
 def _told(path: str, verdict: tuple[str, str, str], **more: Any) -> dict[str, Any]:

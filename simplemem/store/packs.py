@@ -76,7 +76,7 @@ def _sources(core: Core, ranking: Ranking) -> list[_Source]:
 
 def _pieces(core: Core, sources: Sequence[_Source]) -> list[Piece]:
     """The best passage of every note in order, then the next best ones."""
-    rounds: list[list[Piece]] = [[] for _ in range(_PASSAGES)]
+    pieces: list[tuple[int, Piece]] = []
     for note, score, via in sources:
         row, text = note.row, text_of(core, note.row.path)
         if text is None:
@@ -86,8 +86,8 @@ def _pieces(core: Core, sources: Sequence[_Source]) -> list[Piece]:
                 name_of(row.path), row.title, " > ".join(place.headings), place.line, row.modified,
                 text[place.start : place.stop], score / (k + 1), place.start, max(0, at - place.start), via,
             )  # fmt: skip
-            rounds[k].append(piece)
-    return [piece for one in rounds for piece in one]
+            pieces.append((k, piece))
+    return [piece for _, piece in sorted(pieces, key=lambda each: each[0])]
 
 
 def _passages_of(note: Shown) -> Mapping[Position, int]:

@@ -177,7 +177,9 @@ def test_two_servers_with_different_embedders_do_not_undo_each_other_for_ever(
             other.create("still", "And still one more.")
             assert eventually(lambda: other.state().pending == 0 and len(service.asked) > asked)
             assert other.stats()["embedder"].startswith("openai/tiny")
-            assert "Another process has made vectors of openai/tiny" in one.search("crane").degraded
+            assert (
+                "until then openai/tiny" in one.search("crane").degraded or "words only" in one.search("crane").degraded
+            )
             assert one.search("crane").hits
             texts = service.texts()
     assert len([text for text in texts if "number" in text]) == 5
