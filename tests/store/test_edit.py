@@ -45,29 +45,6 @@ def test_the_time_of_its_making_may_be_given_and_that_of_its_change_may_not() ->
     assert properties == {"created": "2020-01-01", "modified": NOW}
 
 
-@given(
-    st.dictionaries(
-        st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8),
-        st.one_of(
-            st.text(st.characters(exclude_categories=["Cs"]), max_size=20), st.integers(), st.booleans(),
-            st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=3),
-        ),
-        max_size=4,
-    )
-)  # fmt: skip
-def test_whatever_metadata_is_taken_reads_back_the_same(metadata: dict[str, object]) -> None:
-    try:
-        text = new_text("Body", metadata, NOW)
-    except Invalid:
-        return
-    header = read_header(text)
-    assert header.problem is None
-    reserved = {"title", "description", "type", "tags", "created", "modified"}
-    for key, value in metadata.items():
-        if key.casefold() not in reserved:
-            assert header.properties[key] == value
-
-
 # -- content
 
 

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import apsw
 from waiting import PLAIN, eventually, indexed, served
 
 from simplemem.store import EnhancedStore
@@ -32,22 +31,6 @@ def test_what_is_done_by_hand_becomes_searchable_by_itself(vault: Path, write: W
         assert eventually(lambda: indexed(store) == {})
 
 
-def test_when_most_of_a_vault_vanishes_under_a_server_the_index_is_kept_and_the_answers_say_so(
-    vault: Path, write: Write
-) -> None:
-    for k in range(60):
-        write(f"notes/n{k}.md", f"plum {k}")
-    write("other.md", "pear")
-    with served(vault) as store:
-        shutil.move(vault / "notes", vault.parent / "unmounted")
-        assert eventually(lambda: store.state().state == "partial")
-        assert store.search("plum").hits == ()
-        assert len(indexed(store)) == 61
-        shutil.move(vault.parent / "unmounted", vault / "notes")
-        assert eventually(lambda: store.state().state == "ready")
-        assert len(store.search("plum", limit=100).hits) == 60
-
-
 def test_a_leader_hears_of_what_others_change_and_of_its_own_changes_once(vault: Path) -> None:
     heard: list[str] = []
     with served(vault) as leading, EnhancedStore(vault, PLAIN) as other:
@@ -63,26 +46,3 @@ def test_a_leader_hears_of_what_others_change_and_of_its_own_changes_once(vault:
         other.delete("a")
         assert eventually(lambda: heard.count("a") > known)  # what is gone is a change as well
         assert heard.count("own") == 2
-
-
-def test_damage_that_only_hides_notes_is_found_when_a_server_starts(vault: Path, write: Write) -> None:
-    """Two indexes of a table that stand in each other's place: no question fails, and backlinks are missing."""
-    for k in range(5):
-        write(f"n{k}.md", f"plum [[n{(k + 1) % 5}]]")
-    with EnhancedStore(vault, PLAIN) as store:
-        store.sync()
-        store._core.index.database.checkpoint(0)
-        path = store._core.index.path
-    connection = apsw.Connection(str(path))
-    names = ("links_by_key", "links_by_path")
-    roots = [connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,)).get for name in names]
-    connection.execute("PRAGMA writable_schema = 1").fetchall()
-    for name, root in zip(names, reversed(roots), strict=True):
-        connection.execute("UPDATE sqlite_schema SET rootpage = ? WHERE name = ?", (root, name)).fetchall()
-    connection.close()
-    with EnhancedStore(vault, PLAIN) as store:
-        store.sync()
-        assert store.backlinks("n1", kinds=("link",)) == ()
-    with served(vault) as store:
-        assert eventually(lambda: {link.name for link in store.backlinks("n1", kinds=("link",))} == {"n0"})
-        assert store.doctor() == ()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from simplemem.config import Settings
 from simplemem.errors import AlreadyExists, Invalid, NotFound
 from simplemem.store import EnhancedStore
 
@@ -84,3 +85,19 @@ def test_a_deleted_memory_is_gone_from_every_answer_and_comes_back_whole(
     assert (vault / "a.md").read_bytes().decode() == ODD
     assert found(plain_store, "first") == ["a"]
     assert plain_store.read("a").backlinks == ("b",)
+
+
+@pytest.mark.parametrize("watch", ["auto", "off"])
+def test_a_link_saved_by_hand_a_moment_before_follows_at_every_move(vault: Path, write: Write, watch: str) -> None:
+    """With the kernel's list of changes and without it; also where the index was thrown away."""
+    settings = {"embed": {"provider": "none"}, "index": {"watch": watch}}
+    for number in range(3):
+        write(f"n{number}.md", f"Note {number}")
+    with EnhancedStore(vault, Settings.model_validate(settings)) as store:
+        for number in range(3):
+            write("hand.md", f"See [[n{number}]].")
+            if number == 2:
+                for left in (vault / ".simplemem").glob("index.db*"):
+                    left.unlink()
+            store.move(f"n{number}", f"first/other{number}")
+            assert (vault / "hand.md").read_text() == f"See [[other{number}]]."

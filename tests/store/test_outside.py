@@ -11,9 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from waiting import PLAIN, eventually, indexed, served
-
-from simplemem.store import EnhancedStore
+from waiting import eventually, indexed, served
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -122,31 +120,4 @@ def test_a_checkout_of_a_thousand_notes_is_followed_and_only_what_is_gone_is_gon
         assert sum(before[path] != after[path] for path in stayed) < 20
         assert store.state().state == "ready"
         assert len(store.search("quince", mode="text", limit=100).hits) == 100
-        assert [finding for finding in store.doctor() if finding.level == "error"] == []
-
-
-@pytest.mark.parametrize("year", [1980, 2099])
-def test_a_clock_that_jumps_changes_neither_the_order_of_changes_nor_what_is_noticed(
-    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, year: int
-) -> None:
-    there = (year - 1970) * 365 * 24 * 3600
-    with EnhancedStore(vault, PLAIN) as store:
-        store.create("note", "plum of the right time")
-        write("by-hand.md", "plum one")
-        store.sync()
-        monkeypatch.setattr(time, "time", lambda: float(there))
-        monkeypatch.setattr(time, "time_ns", lambda: there * 10**9)
-        store.update("note", content="quince of another time")
-        os.utime(write("by-hand.md", "plum two"), (there, there))
-        store.sync()
-        assert indexed(store) == on_disk(vault)
-        monkeypatch.undo()
-        store.update("note", append="medlar of the right time again")
-        os.utime(write("by-hand.md", "plum six"), (there, there))
-        store.sync()
-        assert indexed(store) == on_disk(vault)
-        assert [entry.op for entry in store.history("note")] == ["update", "update", "create"]
-        store.undo("note")
-        assert store.read("note").content.strip() == "quince of another time"
-        assert store.search("medlar", mode="text").hits == ()
         assert [finding for finding in store.doctor() if finding.level == "error"] == []
