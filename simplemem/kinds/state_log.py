@@ -30,13 +30,12 @@ class StateLog(Generic[S]):
         self._empty, self._fold = empty, fold
         self._guard = threading.RLock()
         self._state = empty()
-        self._extent: Any = None  # how far it was read
         self._pending = b""
 
     def state(self) -> S:
         """What all lines make, those of other processes too."""
         with self._guard:
-            lines, self._extent, is_another = self._file.read(self._extent)
+            lines, is_another = self._file.follow()
             if is_another:
                 self._state = self._empty()
             self._take(self._state, lines)

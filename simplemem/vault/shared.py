@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.vault import disk
@@ -34,14 +33,6 @@ class Leadership:
             return False
 
 
-class Extent(NamedTuple):
-    """How far a file was read, and which file that was."""
-
-    device: int
-    inode: int
-    offset: int
-
-
 class SideFile:
     """A file under `.simplemem/` beside the index, `state/access.jsonl` say: lines of several processes, or a whole file put
     in place at once. Its own lock is held no longer than a line takes."""
@@ -50,6 +41,7 @@ class SideFile:
         self._root = root
         self._path = f"{SIDECAR}/{name}"
         self._lock = FileLock(root, f"{SIDECAR}/{name.rsplit('.', 1)[0]}.lock")
+        self._seen = (0, 0, 0)  # which file was read, and how far
 
     @contextmanager
     def held(self, patience: float) -> Iterator[bool]:
@@ -69,19 +61,21 @@ class SideFile:
             if sync:
                 disk.sync_file(fd)
 
-    def read(self, since: Extent | None) -> tuple[bytes, Extent | None, bool]:
-        """The whole lines behind what was read, how far that is, and whether the file is another by now: then
-        the lines are all there are."""
+    def follow(self) -> tuple[bytes, bool]:
+        """The whole lines behind what was read last, and whether the file is another by now: then they are all there are."""
+        *was, offset = self._seen
         try:
             with Beneath(self._root) as here, here.opened(self._path, READ) as fd:
                 stat = os.fstat(fd)
-                is_same = since is not None and since[:2] == (stat.st_dev, stat.st_ino) and since.offset <= stat.st_size
-                offset = since.offset if since is not None and is_same else 0
+                is_another = was != [stat.st_dev, stat.st_ino] or offset > stat.st_size
+                offset = 0 if is_another else offset
                 data = disk.read_at(fd, offset, stat.st_size - offset)
         except (OSError, SimplememError):
-            return b"", None, since is not None
+            is_another, self._seen = self._seen != (0, 0, 0), (0, 0, 0)
+            return b"", is_another
         whole = data[: data.rfind(b"\n") + 1]  # what is being written just now is for the next time
-        return whole, Extent(stat.st_dev, stat.st_ino, offset + len(whole)), not is_same
+        self._seen = stat.st_dev, stat.st_ino, offset + len(whole)
+        return whole, is_another
 
     def replace(self, data: bytes) -> Path:
         """Put a whole file in place; its path."""

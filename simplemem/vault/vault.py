@@ -89,11 +89,7 @@ class Vault:
     def entries_below(self, folder: str) -> list[Entry]:
         """The files in one folder and its folders; none when it is not there."""
         parts = check_path(folder) if folder else ()
-        with self._beneath() as here, telling("list", folder):
-            try:
-                here.folder(parts)
-            except (FileNotFoundError, NotADirectoryError):
-                return []
+        with self._beneath() as here:
             return [entry for entry in walk(here, parts).entries if not self.access.hides(entry.path)]
 
     def entry(self, path: str) -> Entry | None:

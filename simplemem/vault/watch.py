@@ -58,8 +58,7 @@ class Watcher:
     """Calls `on_change` with sets of vault paths, in a thread of its own, until it is closed.
 
     Once it is made, every later change will be reported: so make it first, then scan. `warn` is told, once, when the
-    system can't do the watching and the vault is looked through every `poll_seconds` instead; and when `on_change` raises,
-    after which the paths are reported again. A missing root is waited for.
+    system can't do the watching and the vault is looked through every `poll_seconds` instead. A missing root is waited for.
     """
 
     def __init__(
@@ -77,7 +76,6 @@ class Watcher:
         self._bell, self._rope = socket.socketpair()  # rung to end a wait
         self._identity: tuple[int, int] | None = None  # of the root folder; None while it isn't there
         self._listener: Listener | None = None
-        self._owed: set[str] = set()  # what `on_change` has not taken yet
         self._open()
         self._thread = threading.Thread(target=self._run, name="simplemem-watch", daemon=True)
         self._thread.start()
@@ -99,7 +97,8 @@ class Watcher:
                 if EVERYTHING in changed or _identity(self._root) != self._identity:
                     self._open()
                     changed = {EVERYTHING}
-                self._report(changed | self._owed)
+                if changed:
+                    self._on_change(changed)
         finally:
             for each in (self._listener, self._bell, self._rope):
                 if each is not None:
@@ -115,18 +114,6 @@ class Watcher:
             return {EVERYTHING}
         self._stop.wait(0.25)  # until there is a root
         return set()
-
-    def _report(self, changed: set[str]) -> None:
-        try:
-            if changed:
-                self._on_change(changed)
-        except Exception as failure:  # noqa: BLE001 - whatever it was, watching goes on and the paths come again
-            if not self._owed:
-                self._warn(f"Taking in changes failed and will be tried again: {failure!r}")
-            self._owed = changed
-            self._stop.wait(min(self._poll_seconds, 2.0))
-        else:
-            self._owed = set()
 
     def _open(self) -> None:
         """Begin with the folder that is at the root now, or note that there is none."""

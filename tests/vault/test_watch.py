@@ -198,23 +198,6 @@ def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, l
     assert run.stdout.split() == [str(limit == "2"), "1", "True", "True"], run.stderr
 
 
-def test_an_error_in_taking_a_change_in_is_told_and_the_paths_come_again(vault: Path, heard: Heard) -> None:
-    attempts: list[set[str]] = []
-
-    def fail_twice(paths: set[str]) -> None:
-        attempts.append(set(paths))
-        if len(attempts) <= 2:
-            raise RuntimeError("the index is locked")
-        heard(paths)
-
-    warnings: list[str] = []
-    with closing(Watcher(vault, fail_twice, poll_seconds=0.05, warn=warnings.append)):
-        (vault / "note.md").write_text("two\n")
-        heard.wait_for("note.md")
-    assert attempts[:3] == [{"note.md"}] * 3
-    assert len(warnings) == 1 and "the index is locked" in warnings[0]
-
-
 @ON_LINUX
 def test_a_link_to_a_folder_outside_is_not_walked_into(vault: Path, heard: Heard) -> None:
     """F36. A link to `/` in a vault would otherwise have us listen to the whole disk."""
