@@ -1,5 +1,4 @@
-"""The wire: one JSON-RPC message a line, in on standard input, out on standard output. Nothing else ever reaches that
-output.
+"""The wire: one JSON-RPC message a line, in on standard input, out on standard output.
 
 The SDK's own transport has no bound on a line and no answer to a broken one, so this stands in its place with the same
 two streams. A client that stops reading stops us from reading; one that has gone is not waited for.
@@ -17,27 +16,22 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
-import anyio.to_thread
 import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.to_thread import run_sync
 from mcp.shared.message import SessionMessage
 
-if TYPE_CHECKING:
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-
-    Messages = MemoryObjectReceiveStream[SessionMessage | Exception]
-    Answers = MemoryObjectSendStream[SessionMessage]
+Messages = MemoryObjectReceiveStream[SessionMessage | Exception]
+Answers = MemoryObjectSendStream[SessionMessage]
 
 MOST_BYTES: Final = 8 * 1024 * 1024
 """The longest message that is read. A note of that size has no business in a tool call."""
-_MOST_UNANSWERED = 64
-"""Requests in work at once. Beyond it nothing more is read until one is answered."""
-_GRACE = 1.2
-"""Seconds that requests in work have to be answered once the input has ended."""
-_LAST_ANSWERS = 0.4
-"""Seconds that the last answers have to be written."""
+_MOST_UNANSWERED = 64  # requests in work at once; beyond it nothing more is read until one is answered
+_GRACE = 1.2  # seconds that requests in work have to be answered once the input has ended
+_LAST_ANSWERS = 0.4  # seconds that the last answers have to be written
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -49,7 +43,7 @@ async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Message
     into, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     answers, outward = anyio.create_memory_object_stream[SessionMessage](0)
     refusals = answers.clone()
-    in_work: set[str | int] = set()
+    in_work: set[Any] = set()
     answered = asyncio.Event()
 
     async def until_unanswered_are(most: int) -> None:
@@ -60,7 +54,7 @@ async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Message
     def drop(ident: Any) -> None:
         if isinstance(ident, (str, int)):
             in_work.discard(ident)
-        answered.set()
+            answered.set()
 
     async def hand_over(message: Any) -> None:
         if isinstance(message, _Refusal):
@@ -96,16 +90,13 @@ async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Message
             loop.call_soon_threadsafe(into.close)
 
     async def write() -> None:
-        """Write what is sent, a line each, in a thread, which waits for a client that reads slowly."""
-        try:
-            async with outward:
-                async for each in outward:
-                    line = _line_of(each.message)
-                    await anyio.to_thread.run_sync(_write_all, wire_out, line, abandon_on_cancel=True)
-                    if isinstance(each.message, (types.JSONRPCResponse, types.JSONRPCError)):
-                        drop(each.message.id)
-        except OSError:
-            into.close()
+        with suppress(OSError):
+            async for each in outward:
+                # In a thread, which waits for a client that reads slowly.
+                await run_sync(_write, wire_out, _line_of(each.message), abandon_on_cancel=True)
+                drop(getattr(each.message, "id", None))
+        outward.close()
+        into.close()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(write)
@@ -168,7 +159,7 @@ def _in_utf8(value: Any) -> bytes:
     return _HALF.sub("\ufffd", json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
-def _write_all(wire: int, data: bytes) -> None:
+def _write(wire: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(wire, left) :]
