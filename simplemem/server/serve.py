@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("simplemem.server")
 
-_WAITING = 1000
-"""Lines kept for a reader that is slow. More are dropped."""
 _AFTER_THE_LIST = 0.05
 """Seconds between the answer to `tools/list` and the heavy work: the client has its list first."""
 
@@ -92,7 +90,7 @@ def log_to_stderr(level: str) -> Callable[[], object]:
     """Send every log of this process to stderr, and what nobody catches, which Python would print with its message. The
     SDK speaks only of warnings: below that it quotes messages. What is returned gives the log a moment to be read before
     the process ends."""
-    lines: queue.Queue[Any] = queue.Queue(_WAITING)
+    lines: queue.Queue[Any] = queue.Queue(1000)  # more than that a slow reader loses
     handler = logging.handlers.QueueHandler(lines)
     handler.setFormatter(_Line())
     logging.raiseExceptions = False  # else a full queue would be told on the stderr that nobody reads

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import anyio
 import mcp_types as types
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
 from simplemem.faces.profiles import PROFILES, choose
 from simplemem.server.door import Door
@@ -37,18 +35,6 @@ async def connected(
             yield client
     finally:
         door.close(writing=1, closing=5)
-
-
-@asynccontextmanager
-async def connected_to_process(vault: Path, mode: str) -> AsyncIterator[Client]:
-    command = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "simplemem", "serve", "--vault", str(vault)],
-        env={name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")},
-    )
-    about = types.Implementation(name="protocol-test", version="1.2")
-    async with Client(command, mode=mode, client_info=about) as client:
-        yield client
 
 
 def run(body: Callable[[], Awaitable[None]]) -> None:

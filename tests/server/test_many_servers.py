@@ -1,4 +1,4 @@
-"""Several servers on one vault: one of them looks after it, all of them answer, and none of them is two processes."""
+"""Several servers on one vault: one of them looks after it, all of them answer."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ WORDS = {"SIMPLEMEM_EMBED_PROVIDER": "none"}
 
 
 @contextlib.contextmanager
-def servers(vault: Path, count: int, env: dict[str, str] | None = None) -> Iterator[list[Bare]]:
+def servers(vault: Path, count: int) -> Iterator[list[Bare]]:
     with contextlib.ExitStack() as open_:
-        found = [open_.enter_context(Bare(vault, env=WORDS if env is None else env)) for _ in range(count)]
+        found = [open_.enter_context(Bare(vault, env=WORDS)) for _ in range(count)]
         for bare in found:
             bare.initialize()
             bare.request("tools/list")
@@ -35,15 +35,6 @@ def listens(bare: Bare) -> bool:
         with contextlib.suppress(OSError):
             found.add(os.readlink(link))
     return "anon_inode:inotify" in found
-
-
-def children(bare: Bare) -> list[str]:
-    """The processes that any thread of this server has begun and that are still there."""
-    found = []
-    for file in Path(f"/proc/{bare.process.pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += file.read_text().split()
-    return found
 
 
 def finds(bare: Bare, word: str) -> bool:
@@ -74,23 +65,6 @@ def test_a_leader_that_is_killed_is_followed_by_exactly_one_until_none_is_left(t
             (tmp_path / f"late{number}.md").write_text(f"byhand{number}")  # nobody leads at this moment
             assert eventually(lambda n=number: all(finds(bare, f"byhand{n}") for bare in all_))
             assert eventually(lambda: sum(map(listens, all_)) == 1)
-
-
-def test_a_server_is_one_process_while_it_indexes_embeds_and_answers(tmp_path: Path) -> None:
-    for k in range(300):
-        text = f"# Note {k}\n\nSome words about harbour cranes and boats, number {k}.\n" * 5
-        (tmp_path / f"n{k}.md").write_text(text)
-    with servers(tmp_path, 2, env={}) as all_:
-        seen: list[str] = []
-
-        def ready(bare: Bare) -> bool:
-            seen.extend(child for each in all_ for child in children(each))
-            answer = bare.call("search_memories", query="boats on the water")["structuredContent"]
-            return bool(answer["index"]["state"] == "ready")
-
-        assert eventually(lambda: all(ready(bare) for bare in all_))
-        all_[0].call("create_memory", name="more", content="A ferry.")
-        assert seen + children(all_[0]) == []
 
 
 def test_a_server_whose_answers_nobody_reads_does_not_spin(tmp_path: Path) -> None:

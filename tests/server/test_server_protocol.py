@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
-from sdk_client import LEGACY, MODERN, both, connected, connected_to_process, run, text_of, until
+from sdk_client import LEGACY, MODERN, both, connected, run, text_of, until
 
 
 async def indexed(client: Client, word: str) -> bool:
@@ -25,7 +25,7 @@ def test_every_tool_answers_as_its_schema_says(vault: Path, mode: str) -> None:
     """Each tool, in the course of an ordinary conversation; text and structured content both."""
 
     async def body() -> None:
-        async with connected_to_process(vault, mode) as client:
+        async with connected(vault, mode) as client:
             schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
             used = set()
 
