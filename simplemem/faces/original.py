@@ -5,13 +5,14 @@ an answer."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from simplemem.errors import AlreadyExists, Invalid, TooLong, Unavailable
+from simplemem.errors import Invalid, TooLong
 from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_most
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.faces.reference import resolved, to_change
@@ -26,8 +27,9 @@ _HITS = 5
 _SET_BY_US = {"created", "modified"}
 _DEMANDED: dict[str, Any] = {"title": str, "description": str, "tags": (dict, list, str)}
 _SHOWN = _SET_BY_US | _DEMANDED.keys() | {"links"}
-_PARSED = 100_000
-"""Characters beyond which a text is not taken apart: it is too long for any limit that is meant."""
+_UNREAD = re.compile(
+    r"^```.*?(?:^```|\Z)|<[^<>\n]*+>|\]\([^()\n]*+\)|^[#>*+ -]++|[*_`\[\]]++", re.DOTALL | re.MULTILINE
+)
 
 NewName = Annotated[Name, about("unique, e.g. meeting-notes")]
 Metadata = Annotated[Object, about("title, description, tags {key: value or true}; any further keys")]
@@ -40,10 +42,7 @@ def create_memory(
 ) -> Reply[None]:
     """Create a memory: a small Markdown note about one thing, with metadata and [[links]]."""
     kept = _checked(store, metadata, content)
-    try:
-        return _written(store.create(name, content, kept, tags_as_map=True, **caller), "created")
-    except AlreadyExists as error:
-        raise AlreadyExists(error.message, hint="update_memory replaces it.", **error.details) from None
+    return _written(store.create(name, content, kept, tags_as_map=True, **caller), "created")
 
 
 @tool("Update a memory", writes=True, destructive=True)
@@ -118,8 +117,8 @@ def change_tag(
 def read_memory(store: EnhancedStore, name: Name) -> Reply[None]:
     """Read a memory with its metadata and links."""
     memory = store.read(resolved(store, name))
-    end = "" if memory.text.endswith("\n") else "\n"
-    lines = [memory.text + end, "---", "", *_facts(memory, 1000), *(["", "**Links:**"] if memory.links else [])]
+    lines = [memory.text.removesuffix("\n") + "\n", "---", "", *_facts(memory, 1000)]
+    lines += ["", "**Links:**"] if memory.links else []
     for link in memory.links[:200]:
         text = f"{line(link.display)}: " if link.display else ""
         kind = "(markdown)" if link.kind == "markdown" else "(wiki)"
@@ -232,16 +231,8 @@ def _tags(tags: Mapping[str, Any]) -> str:
 
 
 def plain_length(text: str) -> int:
-    """How long a text is to its reader. SM-16: text nodes only, the end of a block counts as a space, code blocks and
-    raw HTML count nothing."""
-    if len(text) > _PARSED:
-        return len(text)
-    from markdown_it import MarkdownIt
-
-    parsed = MarkdownIt("commonmark", {"maxNesting": 40}).parse(text)
-    blocks = [token.children or [] for token in parsed if token.type == "inline"]
-    nodes = [each for block in blocks for each in block if each.type in ("text", "code_inline") or "break" in each.type]
-    return sum(1 if "break" in each.type else len(each.content) for each in nodes) + max(0, len(blocks) - 1)
+    """About how long a text is to its reader (SM-16): without code blocks, HTML, where links lead, and marks."""
+    return len(_UNREAD.sub("", text).strip())
 
 
 TOOLS = (
@@ -264,10 +255,8 @@ def original_settings(folder: Path, env: Mapping[str, str], named: Path | None =
         return {}
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise Unavailable(f"the settings {path} cannot be read: {error.strerror}") from error
-    except ValueError as error:  # of TOML, or of UTF-8
-        raise Invalid(f"{path} is not valid TOML: {error}") from error
+    except (OSError, ValueError) as error:
+        raise Invalid(f"the settings {path} cannot be read: {error}") from error
     voyage = table["voyage_ai"] if isinstance(table.get("voyage_ai"), dict) else {}
     said = {f"voyage_ai.{key}": voyage.get(key) for key in ("api_key", "model", "rerank_model")}
     said["max_memory_length"] = table.get("max_memory_length")
