@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from simplemem.index import legs, links, nearest, notes
+from simplemem.index import legs, links, notes, vectors
 from simplemem.index.changes import written_by
 from simplemem.index.door import Beside, Narrow, NotePage, Position, Question, Row, Shown
 from simplemem.index.legs import IDS, Counts, bound, quoted
@@ -124,7 +124,7 @@ def shown(
             blocks_of[match.note].append(match.place)
     found = {note: place for note, place in wanted.items() if place}
     if vector is not None and (others := [note for note in rows if note not in found and not blocks_of[note]]):
-        found |= nearest.nearest_places(db, vector, others)
+        found |= vectors.nearest_places(db, vector, others)
     places = _positions(db, [*found.values(), *(place for some in blocks_of.values() for place in some)])
     return {
         note: Shown(

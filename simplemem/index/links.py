@@ -7,7 +7,7 @@ depends on the change and not on the vault. Conflict copies are known by the nam
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from functools import cache, partial
 from typing import Any
 
@@ -15,7 +15,7 @@ import apsw
 
 from simplemem.index.door import Outline, Row, StoredLink
 from simplemem.index.notes import ROW, Rows, is_note
-from simplemem.note.names import COPY_REASON, are_akin, compare_key, conflict_name
+from simplemem.note.names import COPY_REASON, ConflictName, compare_key, conflict_name
 from simplemem.note.note import Note
 from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
 
@@ -134,22 +134,15 @@ def outline(db: apsw.Connection, path: str) -> Outline | None:
 # index after any changes equals one made afresh.
 
 
-def copy_reason(db: apsw.Connection, path: str, text: str, read: Callable[[str], str | None]) -> str | None:
-    """Why the note at `path` is left out of recall as a conflict copy, None when it is not. `read` gives the text of
-    another note, None when it cannot be read."""
+def copy_at(db: apsw.Connection, path: str) -> tuple[ConflictName, str] | None:
+    """What the name of a file says of the note it would be a copy of, and that note; None when it is not there."""
     name = conflict_name(path)
-    original = None if name is None else _original_of(db, path, name.original)
-    if name is None or original is None:
+    if name is None:
         return None
-    is_copy = name.certain or ((theirs := read(original)) is not None and are_akin(text, theirs))
-    return name.reason if is_copy else None
-
-
-def _original_of(db: apsw.Connection, path: str, original: str) -> str | None:
-    """The file that one of this name is a copy of; None when it is not there."""
-    key = compare_key(original)
+    key = compare_key(name.original)
     named = files_named(db, key.rsplit("/", 1)[-1])
-    return next((each for each in named if compare_key(each) == key and each != path), None)
+    original = next((each for each in named if compare_key(each) == key and each != path), None)
+    return None if original is None else (name, original)
 
 
 def copies_of(db: apsw.Connection, originals: Iterable[str]) -> list[str]:
@@ -167,10 +160,8 @@ def conflict_copies(db: apsw.Connection) -> list[tuple[str, str]]:
     sql = """SELECT f.path, n.hidden IS NULL FROM files f LEFT JOIN notes n ON n.path = f.path
              WHERE f.copy_of IS NOT NULL ORDER BY f.path"""
     found = []
-    for path, takes_part in [(str(path), takes_part) for path, takes_part in db.execute(sql)]:
-        name = conflict_name(path)
-        if name is None or (takes_part and not name.certain and is_note(path)):
-            continue
-        if (original := _original_of(db, path, name.original)) is not None:
-            found.append((path, original))
+    for path, takes_part in db.execute(sql).fetchall():
+        copy = copy_at(db, str(path))
+        if copy is not None and (copy[0].certain or not takes_part or not is_note(str(path))):
+            found.append((str(path), copy[1]))
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -52,17 +52,6 @@ class SyncReport:
     trouble: str = ""  # why vectors are missing that could not be made
     seconds: float = 0.0
 
-    def after(self, earlier: SyncReport) -> SyncReport:
-        """Two passes as one."""
-        return replace(
-            self,
-            **{
-                name: getattr(earlier, name) + getattr(self, name) for name in ("added", "modified", "moved", "removed")
-            },
-            embedded=earlier.embedded + self.embedded,
-            seconds=earlier.seconds + self.seconds,
-        )
-
     def changed(self) -> set[str]:
         """The paths of all notes whose rows are new."""
         return {*self.added, *self.modified, *self.removed, *(path for pair in self.moved for path in pair)}
@@ -70,56 +59,46 @@ class SyncReport:
     def as_dict(self) -> dict[str, Any]:
         counts = {name: len(getattr(self, name)) for name in ("added", "modified", "moved", "removed")}
         skipped = [{"path": path, "why": why} for path, why in self.skipped]
-        return {
-            **counts,
-            "embedded": self.embedded,
-            "skipped": skipped,
-            "doubted": self.doubted,
-            "trouble": self.trouble,
-            "seconds": round(self.seconds, 3),
-        }
+        rest = {"doubted": self.doubted, "trouble": self.trouble, "seconds": round(self.seconds, 3)}
+        return {**counts, "embedded": self.embedded, "skipped": skipped, **rest}
 
 
+@dataclass(slots=True)
 class Reconciling:
     """One pass over the files that lie there and what the index has of them, in the `generation` of its file. What it did
     is in `report`; `sync.stop` ends it after the notes it is at."""
 
-    def __init__(
-        self,
-        sync: Sync,
-        entries: dict[str, Entry],
-        known: dict[str, Known],
-        files: set[str],
-        generation: int,
-        progress: Progress | None = None,
-    ) -> None:
-        self.report = SyncReport()
-        self._sync, self._database, self._vault = sync, sync.database, sync.vault
-        self._entries, self._known, self._files = entries, known, files
-        self._generation = generation
-        self._progress = progress
-        self._much = False
-        self._gone: dict[str, list[Known]] = {}  # notes whose file went, by hash: a new file may be one of them
+    sync: Sync
+    entries: dict[str, Entry]
+    known: dict[str, Known]
+    files: set[str]
+    generation: int
+    progress: Progress | None = None
+    report: SyncReport = field(default_factory=SyncReport)
+    _much: bool = False
+    _gone: dict[str, list[Known]] = field(
+        default_factory=dict
+    )  # whose file went, by hash: a new file may be one of them
 
     def carry_out(self, total: int | None) -> SyncReport:
         """Make the rows of the files on both sides right. With the `total` of notes, too many that vanish are doubted."""
         if total is not None:
             self._doubt(total)
-        entries, known, files = self._entries, self._known, self._files
+        entries, known, files = self.entries, self.known, self.files
         came, went = entries.keys() - files, {path for path in files - entries.keys() if self._is_gone(path)}
-        skipped = self._sync.skipped.items()
-        self._sync.skipped = {path: why for path, why in skipped if path not in entries and not self._is_gone(path)}
+        skipped = self.sync.skipped.items()
+        self.sync.skipped = {path: why for path, why in skipped if path not in entries and not self._is_gone(path)}
         to_read = sorted(path for path, entry in entries.items() if self._is_to_read(entry))
-        too_large = {path for path in self._sync.skipped if path in known and path in entries}
+        too_large = {path for path in self.sync.skipped if path in known and path in entries}
         gone = [found for path, found in known.items() if path not in entries and (path in went or path not in files)]
         if came or went or to_read or gone or too_large:
             self._much = len(to_read) > _MUCH
             for found in gone:
                 self._gone.setdefault(found.sha256, []).append(found)
-            with self._database.writing_on(self._generation) as db:
+            with self.sync.database.writing_on(self.generation) as db:
                 # Files first, since after a pass that is cut short nobody would know of them.
                 links.follow_files(db, came, went)
-                self.report.modified += self._sync.judge_copies_of(db, came | went, links.named_by(db))
+                self.report.modified += self.sync.judge_copies_of(db, came | went, links.named_by(db))
                 if self._much:
                     text.expect_much(db)
             self._put_notes([entries[path] for path in to_read])
@@ -129,32 +108,30 @@ class Reconciling:
     def _doubt(self, total: int) -> None:
         """Keep what vanished if that is too much of `total` notes at once to be believed: a folder that was unmounted is
         not a mass delete. Notes that came in their place make it a move."""
-        vanished = self._known.keys() - self._entries.keys()
+        vanished = self.known.keys() - self.entries.keys()
         if len(vanished) <= max(_FEW, total // 5):
             return
-        arrived = sum(1 for path in self._entries if is_note(path) and path not in self._known)
+        arrived = sum(1 for path in self.entries if is_note(path) and path not in self.known)
         if arrived < len(vanished) // 2:
             self.report.doubted = len(vanished)
-            self._known = {path: found for path, found in self._known.items() if path not in vanished}
-            self._files &= self._entries.keys()
+            self.known = {path: found for path, found in self.known.items() if path not in vanished}
+            self.files &= self.entries.keys()
 
     def _is_to_read(self, entry: Entry) -> bool:
         """Whether a file is a note whose rows may be wrong."""
         path, size, mtime_ns, ctime_ns, _ = entry
         if not is_note(path):
             return False
-        if self._sync.skip_if_large(path, size):
-            self.report.skipped.append((path, self._sync.skipped[path]))
+        if self.sync.skip_if_large(path, size):
+            self.report.skipped.append((path, self.sync.skipped[path]))
             return False
-        known = self._known.get(path)
-        return (
-            known is None or known.may_have_changed(size, mtime_ns, ctime_ns) or self._sync.is_judged_otherwise(known)
-        )
+        known = self.known.get(path)
+        return known is None or known.may_have_changed(size, mtime_ns, ctime_ns) or self.sync.is_judged_otherwise(known)
 
     def _is_gone(self, path: str) -> bool:
         """The second proof that a deletion asks for."""
         try:
-            return self._vault.entry(path) is None and self._vault.root.is_dir()
+            return self.sync.vault.entry(path) is None and self.sync.vault.root.is_dir()
         except SimplememError:
             return False
 
@@ -163,21 +140,21 @@ class Reconciling:
     def _put_notes(self, entries: Sequence[Entry]) -> None:
         done = 0
         for batch in self._batches(entries):
-            with self._database.writing_on(self._generation) as db:
+            with self.sync.database.writing_on(self.generation) as db:
                 rows, named = Rows(), links.named_by(db)
                 paths = [path for path, _ in batch]
                 there = notes.known_at(db, paths)
                 for path, read in batch:
                     self._put_file(db, path, read, there.get(path), named, rows)
                 rows.write(db)
-                self.report.modified += self._sync.judge_copies_of(db, paths, named)
+                self.report.modified += self.sync.judge_copies_of(db, paths, named)
             done += len(batch)
             batch.clear()  # before the collector looks at what lives
             if self._much:
                 gc.collect(0)
-            self._database.checkpoint(WAL_LIMIT_AMID_MUCH)
-            if self._progress is not None:
-                self._progress("text", done, len(entries))
+            self.sync.database.checkpoint(WAL_LIMIT_AMID_MUCH)
+            if self.progress is not None:
+                self.progress("text", done, len(entries))
 
     def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, Looked]]]:
         """Files read and understood before the transaction that puts them, which others wait for."""
@@ -185,12 +162,12 @@ class Reconciling:
         while first < len(entries):
             batch: list[tuple[str, Looked]] = []
             size = 0
-            with self._vault.reading() as reading:
+            with self.sync.vault.reading() as reading:
                 while first < len(entries) and len(batch) < _BATCH and size < _BATCH_BYTES:
-                    if self._sync.stop.is_set():
+                    if self.sync.stop.is_set():
                         raise Stopped
                     entry = entries[first]
-                    batch.append((entry.path, self._sync.look(entry.path, self._known.get(entry.path), reading)))
+                    batch.append((entry.path, self.sync.look(entry.path, self.known.get(entry.path), reading)))
                     first, size = first + 1, size + entry.size
             yield batch
 
@@ -198,20 +175,20 @@ class Reconciling:
         self, db: apsw.Connection, path: str, read: Looked, now: Known | None, named: Named, rows: Rows
     ) -> None:
         """Put a file that was read. `now` is what the index knows of it, which may be more than when the pass began."""
-        known = self._known.get(path)
+        known = self.known.get(path)
         if now != known:  # somebody put or removed it since: what was read may be older than that
-            known, read = now, self._sync.look(path)
+            known, read = now, self.sync.look(path)
         if isinstance(read, NotFound):
             return  # it went while we looked; its own event or the next scan tells
         if isinstance(read, Unavailable):
             raise read
         if isinstance(read, Exception):  # what was known of it stays: unreadable is not deleted (F10)
             self.report.skipped.append((path, str(read)))
-            self._sync.skipped[path] = str(read)
+            self.sync.skipped[path] = str(read)
         elif isinstance(read, Stat):
             assert known is not None
             notes.refresh(db, known.id, read)
-        elif known is not None and known.sha256 == read.note.sha256 and not self._sync.is_judged_otherwise(known):
+        elif known is not None and known.sha256 == read.note.sha256 and not self.sync.is_judged_otherwise(known):
             notes.refresh(db, known.id, read.stat, read.head.modified)
         else:
             origin = self._origin(db, read.note.sha256) if known is None else None
@@ -220,7 +197,7 @@ class Reconciling:
                 self.report.moved.append((origin.path, path))
             else:
                 (self.report.added if known is None else self.report.modified).append(path)
-            self._sync.put_note(db, read, named, known or origin, rows)
+            self.sync.put_note(db, read, named, known or origin, rows)
 
     def _origin(self, db: apsw.Connection, sha256: str) -> Known | None:
         """The note that a new file of these bytes was before. What another process has given a new name since is somebody
@@ -236,15 +213,15 @@ class Reconciling:
     def _forget(self, too_large: Collection[str]) -> None:
         """Remove the notes whose file went, but for those that are now another's origin, and those grown too large."""
         gone = [found.path for same in self._gone.values() for found in same if self._is_gone(found.path)]
-        with self._database.writing_on(self._generation) as db:
+        with self.sync.database.writing_on(self.generation) as db:
             for path in (*gone, *too_large):
-                self._sync.remove_at(db, path)
+                self.sync.remove_at(db, path)
                 self.report.removed.append(path)
             if too_large:
-                self.report.modified += self._sync.judge_copies_of(db, too_large, links.named_by(db))
+                self.report.modified += self.sync.judge_copies_of(db, too_large, links.named_by(db))
             unfolded = text.unfolded(db)
-        text.fold(unfolded, lambda: self._database.writing_on(self._generation))
-        self._database.checkpoint()
+        text.fold(unfolded, lambda: self.sync.database.writing_on(self.generation))
+        self.sync.database.checkpoint()
 
 
 @contextmanager

@@ -18,13 +18,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import audit, door, file, filters, legs, links, nearest, notes, vectors
+from simplemem.index import audit, door, file, filters, legs, links, notes, vectors
 from simplemem.index.database import Database, open_database, state_of
 from simplemem.index.door import Matches, Narrow, NoteId, Question, Standing
 from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import Counts
-from simplemem.index.nearest import VectorsInMemory
 from simplemem.index.notes import generations, in_use, waiting
+from simplemem.index.vectors import VectorsInMemory
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -164,7 +164,7 @@ class Sidecar:
         """The vector of a question, if it can be compared with those in use: another embedder's never are."""
         if question.like:
             known = notes.known(db, question.like)
-            return None if known is None else nearest.mean_vector(db, known.id)
+            return None if known is None else vectors.mean_vector(db, known.id)
         vector, found = question.vector, in_use(db)
         if vector is None or found is None or found.dimension not in (0, len(vector)):
             return None

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 import apsw
 
@@ -19,7 +20,7 @@ from simplemem.index.door import Known, Stat
 from simplemem.index.notes import Rows, stat_of
 from simplemem.index.reconcile import Progress, Reconciling, SyncReport, collector_at_rest
 from simplemem.index.text import Understood, understood
-from simplemem.note.names import is_copy_reason, private_by_rule
+from simplemem.note.names import are_akin, is_copy_reason, private_by_rule
 from simplemem.note.note import Note, private_reason, read_note
 from simplemem.vault.links import Named
 from simplemem.vault.vault import Entry, File, Vault
@@ -31,26 +32,19 @@ Looked = Understood | Stat | SimplememError | OSError
 read."""
 
 
+@dataclass(slots=True)
 class Sync:
     """Keeps one database in step with one vault. `hidden_reason` says which notes are left out of recall, and why;
     `private` are the rules by which notes are kept private."""
 
-    def __init__(
-        self,
-        vault: Vault,
-        database: Database,
-        hidden_reason: Callable[[str], str | None],
-        max_note_bytes: int,
-        private: Sequence[str] = (),
-    ) -> None:
-        self.vault = vault
-        self.database = database
-        self.hidden_reason = hidden_reason
-        self.max_note_bytes = max_note_bytes
-        self.private = tuple(private)
-        self.stop = threading.Event()  # set to end a scan after the notes it is at
-        self.waiting: Waiting | None = Waiting()  # texts that wait for their vectors; None when none will be made
-        self.skipped: dict[str, str] = {}  # files that are not indexed, and why
+    vault: Vault
+    database: Database
+    hidden_reason: Callable[[str], str | None]
+    max_note_bytes: int
+    private: Sequence[str] = ()
+    stop: threading.Event = field(default_factory=threading.Event)  # set to end a scan after the notes it is at
+    waiting: Waiting | None = field(default_factory=lambda: Waiting())  # None when no vectors will be made
+    skipped: dict[str, str] = field(default_factory=dict)  # files that are not indexed, and why
 
     # -- what there is to do
 
@@ -197,15 +191,17 @@ class Sync:
 
     def _hidden(self, db: apsw.Connection, read: Understood) -> str | None:
         """Why a note is left out of recall: by the settings, or as a conflict copy."""
-
-        def text_at(path: str) -> str | None:
+        if (reason := self.hidden_reason(read.path)) is not None or (copy := links.copy_at(db, read.path)) is None:
+            return reason
+        name, original = copy
+        if not name.certain:
             try:
-                return self.vault.read(path).data.decode("utf-8", "replace")
+                theirs = self.vault.read(original).data.decode("utf-8", "replace")
             except (SimplememError, OSError):
                 return None
-
-        reason = self.hidden_reason(read.path)
-        return reason if reason is not None else links.copy_reason(db, read.path, read.note.text, text_at)
+            if not are_akin(read.note.text, theirs):
+                return None
+        return name.reason
 
 
 class Waiting:

@@ -1,22 +1,38 @@
-"""Vectors of passages and blocks as they come and go: generations, what waits for them, and what they would cost.
+"""Vectors of passages and blocks: generations, what waits for them, what they would cost, and the notes nearest to one.
 
-They lie in an ordinary table, so that a filter skips rows and removal is by range. How they are compared stands in
-nearest.py, how they are made in fill.py.
+They are int8, in an ordinary table, so that a filter skips rows and removal is by range (fill.py makes them). Compared they
+are in memory, by simsimd, exactly: those of passages from the first question on, those of blocks from the second, unless
+there are more than MOST_HELD numbers of passages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+import threading
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from simplemem.index import notes
-from simplemem.index.door import Embedded, Estimate, Generation, MadeBefore
+from simplemem.index.door import Embedded, Estimate, Generation, MadeBefore, Nearness
+from simplemem.index.legs import IDS, bound
 from simplemem.index.notes import NEXT, NOW, VectorTable, generations, shelf_of, waiting
 from simplemem.index.text import BLOCK, SHIFT, span
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 _BYTES_PER_TOKEN = 4  # of English prose; a Chinese character, of three bytes, comes out at less than one token
 _TOKENS_OF_A_HEADING = 8  # every text begins with where it stands
+MOST_HELD = 64_000_000  # numbers: 250,000 passages of 256
+_LEFT = 1_000  # rows of notes that changed or went, and a quarter of all: then all are loaded anew
+_CANDIDATES = 8  # times as many passages as notes are wanted
+_NOBODY = 0  # is no note
+
+Bests = dict[int, float]
+"""By note, the cosine of its nearest passage or block."""
 
 
 def generation_of(db: apsw.Connection, embedder: str) -> Generation | None:
@@ -107,12 +123,6 @@ def missing(db: apsw.Connection, limit: int, shelf: VectorTable = NOW) -> list[t
     return list(db.execute(f"SELECT id, path FROM notes WHERE {shelf.flag} = 0 ORDER BY id LIMIT ?", (limit,)))
 
 
-def vectors_of(db: apsw.Connection, note_id: int) -> list[bytes]:
-    """The vectors of a note's passages."""
-    sql, first = "SELECT vector FROM vectors WHERE id >= ? AND id < ? ORDER BY id", note_id << SHIFT
-    return [row[0] for row in db.execute(sql, (first, first | BLOCK))]
-
-
 # -- how far they are, and what they would cost
 
 
@@ -150,3 +160,163 @@ def estimate(
     waiting = [text for hash_, text in texts.items() if hash_ not in made]
     tokens = sum(size / _BYTES_PER_TOKEN + _TOKENS_OF_A_HEADING for _, size in waiting)
     return Estimate(embedder, remote, len({note for note, _ in waiting}), len(waiting), round(tokens), len(made))
+
+
+# -- the nearest
+
+
+def stored(db: apsw.Connection, some: Iterable[int] | None, *, blocks: bool = False) -> Iterable[tuple[int, bytes]]:
+    """The places and vectors of the passages of some notes or of all, or of their blocks, in order."""
+    where = f"(v.id & {BLOCK} <> 0) = :blocks"
+    if some is None:
+        return db.execute(f"SELECT v.id, v.vector FROM vectors v WHERE {where} ORDER BY v.id", {"blocks": blocks})
+    sql = f"""SELECT v.id, v.vector FROM {IDS} n CROSS JOIN vectors v
+              WHERE v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT}) AND {where}"""
+    return db.execute(sql, {"ids": bound(sorted(some)), "blocks": blocks})
+
+
+def nearest_places(db: apsw.Connection, query: bytes, some: Iterable[int]) -> dict[int, int]:
+    """Of each of some notes the passage that is nearest; those without a vector are absent."""
+    rows = list(stored(db, some))
+    near = distances(query, b"".join(vector for _, vector in rows)).tolist()
+    best: dict[int, tuple[float, int]] = {}
+    for (place, _), distance in zip(rows, near, strict=True):
+        best[place >> SHIFT] = min(best.get(place >> SHIFT, (distance, place)), (distance, place))
+    return {note: place for note, (_, place) in best.items()}
+
+
+def vectors_of(db: apsw.Connection, note_id: int) -> list[bytes]:
+    """The vectors of a note's passages."""
+    return [vector for _, vector in stored(db, [note_id])]
+
+
+def mean_vector(db: apsw.Connection, note: int) -> bytes | None:
+    """The middle of a note's passages, as a vector of the same kind."""
+    import numpy as np
+
+    rows = [np.frombuffer(vector, np.int8) for vector in vectors_of(db, note)[:64]]
+    if not rows:
+        return None
+    sums = np.sum(rows, axis=0, dtype=np.float64)
+    return np.rint(sums * 127 / (np.abs(sums).max() or 1)).astype(np.int8).tobytes()
+
+
+def distances(query: bytes, rows: Any) -> NDArray[np.float64]:
+    """How far each row of a buffer is from a query, by cosine; a vector of zeros is near to nothing."""
+    import numpy as np
+    import simsimd
+
+    count = len(rows) // len(query) if query else 0
+    if not count or not any(query):
+        return np.ones(count)
+    asked = memoryview(query).cast("b", shape=[1, len(query)])
+    found: Any = simsimd.cdist(asked, memoryview(rows).cast("b", shape=[count, len(query)]), "cosine", dtype="int8")
+    return np.frombuffer(memoryview(found).cast("B"), np.float64)
+
+
+class _Rows:
+    """The vectors of passages, or of blocks, one behind the other, with the notes they are of. Those of a note that changed
+    come last, and what it had before belongs to nobody."""
+
+    def __init__(self, rows: Iterable[tuple[int, bytes]]) -> None:
+        self.vectors, self.owners = bytearray(), array("q")
+        self.left = 0
+        self.add(rows)
+
+    def add(self, rows: Iterable[tuple[int, bytes]]) -> None:
+        for place, vector in rows:
+            self.owners.append(place >> SHIFT)
+            self.vectors += vector
+
+    def forget(self, some: Iterable[int]) -> None:
+        """Take notes out."""
+        import numpy as np
+
+        rows = self._of(some)
+        np.frombuffer(self.owners, np.int64)[rows] = _NOBODY
+        self.left += int(np.count_nonzero(rows))
+
+    def best(self, query: bytes, some: Iterable[int] | None = None, limit: int | None = None) -> Bests:
+        """The best row of each of some notes; with a limit, of so many of the nearest notes at least."""
+        import numpy as np
+
+        owners = np.frombuffer(self.owners, np.int64)
+        rows = slice(None) if some is None else self._of(some)
+        if not isinstance(rows, slice) and 4 * np.count_nonzero(rows) < len(rows):  # else all are compared as soon
+            vectors = np.frombuffer(self.vectors, np.int8).reshape(-1, len(query))[rows]
+            found = distances(query, vectors.reshape(-1).data)
+        else:
+            found = distances(query, self.vectors)[rows]
+        owners = owners[rows]
+        count = len(found) if limit is None else _CANDIDATES * limit
+        while True:
+            near = found <= (np.partition(found, count)[count] if count < len(found) else np.inf)
+            nearest_last = np.argsort(-found[near], kind="stable")
+            ids, cosines = owners[near][nearest_last], 1 - found[near][nearest_last]
+            best = dict(zip(ids.tolist(), cosines.tolist(), strict=True))
+            best.pop(_NOBODY, None)
+            if limit is None or len(best) >= limit or count >= len(found):
+                return best
+            count *= 4
+
+    def _of(self, some: Iterable[int]) -> NDArray[np.bool_]:
+        """Which rows are of some notes."""
+        import numpy as np
+
+        owners = np.frombuffer(self.owners, np.int64)
+        ids = np.asarray(some if isinstance(some, array) else list(some), np.int64)
+        marks = np.zeros(int(owners.max(initial=0)) + 1, bool)
+        marks[ids[ids < len(marks)]] = True
+        marked: NDArray[np.bool_] = marks[owners]
+        return marked
+
+
+class VectorsInMemory:
+    """The vectors of one index. Follows the table by the notes' `rev`: a change costs what it changes. Notes that are gone
+    are met when they are about to be returned. One question at a time."""
+
+    def __init__(self, most_held: int = MOST_HELD) -> None:
+        self._most_held = most_held
+        self._lock = threading.Lock()
+        self._seen: tuple[object, int] = (None, -1)  # whose they are, and the newest rev
+        self._passages = _Rows(())
+        self._blocks: _Rows | None = None  # whoever asks once is read those it needs
+        self._asked = False
+
+    def nearest(
+        self,
+        db: apsw.Connection,
+        whose: object,
+        query: bytes,
+        ids: Sequence[int] | None,
+        limit: int,
+        also: Collection[int],
+    ) -> dict[int, Nearness]:
+        """The notes with the nearest passages, among `ids` when given; and the notes in `also`, near or not. `whose` says of
+        which embedder and index the vectors are: those of another are let go."""
+        with self._lock:
+            self._follow(db, whose)
+            while True:
+                passages = self._passages.best(query, ids, limit)
+                passages |= self._passages.best(query, also)
+                best = sorted([(-cosine, note) for note, cosine in passages.items()])[:limit]
+                wanted = {*(note for _, note in best), *(passages.keys() & set(also))}
+                if not (gone := wanted - notes.paths_of(db, wanted).keys()):
+                    break
+                for rows in filter(None, (self._passages, self._blocks)):
+                    rows.forget(gone)
+            blocks = (self._blocks or _Rows(stored(db, wanted, blocks=True))).best(query, wanted)
+        return {note: Nearness(passages[note], max(passages[note], blocks.get(note, 0.0))) for note in wanted}
+
+    def _follow(self, db: apsw.Connection, whose: object) -> None:
+        seen, (before, rev) = (whose, notes.newest_rev(db)), self._seen
+        if whose != before or self._passages.left > _LEFT + len(self._passages.owners) // 4:
+            self._passages, self._blocks, self._asked = _Rows(stored(db, None)), None, self._asked and whose == before
+        elif seen != self._seen:
+            changed = [row[0] for row in db.execute("SELECT id FROM notes WHERE rev > ?", (rev,))]
+            for rows in filter(None, (self._passages, self._blocks)):
+                rows.forget(changed)
+                rows.add(stored(db, changed, blocks=rows is self._blocks))
+        if self._asked and self._blocks is None and len(self._passages.vectors) <= self._most_held:
+            self._blocks = _Rows(stored(db, None, blocks=True))
+        self._seen, self._asked = seen, True

@@ -14,12 +14,12 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.errors import NotFound
-from simplemem.index import nearest, notes, text, vectors
+from simplemem.index import notes, text, vectors
 from simplemem.index.database import Database, open_database
 from simplemem.index.door import Nearness, Question, Stat
-from simplemem.index.nearest import MOST_HELD, VectorsInMemory
 from simplemem.index.notes import Rows
 from simplemem.index.text import BLOCK, SHIFT
+from simplemem.index.vectors import MOST_HELD, VectorsInMemory
 from simplemem.note.note import read_note
 from simplemem.services.embed import embedder_named
 from simplemem.store import EnhancedStore
@@ -126,7 +126,7 @@ def test_few_notes_are_compared_exactly(
 
 @BOTH
 def test_every_change_is_followed(database: Database, most_held: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearest, "_LEFT", 12)  # some reloads between
+    monkeypatch.setattr(vectors, "_LEFT", 12)  # some reloads between
     made, chance = Vectors(4), random.Random(4)
     followed = held(most_held)
     there: dict[str, int] = {}
