@@ -38,7 +38,7 @@ def main() -> None:
         vault = room / "vault"
         make_vault(vault, given.notes)
         print(f"{given.notes} notes, {sum(p.stat().st_size for p in vault.rglob('*.md')) / 1e6:.1f} MB")
-        for measure in (cold, unchanged, searching, filtered, one_shot, writing, editing_by_hand):
+        for measure in (cold, unchanged, searching, one_shot, writing, editing_by_hand):
             measure(vault, given.queries)
 
 
@@ -86,18 +86,6 @@ def searching(vault: Path, count: int) -> None:
             print(f"search {mode}: p50 {_at(times, 0.5):.1f} ms, p95 {_at(times, 0.95):.1f} ms cpu")
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"resident at most: {memory:.0f} MB")
-
-
-def filtered(vault: Path, count: int) -> None:
-    """Searches narrowed by a tag and a folder."""
-    from simplemem.memory import Filter
-
-    queries = make_queries(count)
-    narrow = Filter.of(tags={"status": "done"}, prefix="area-1")
-    with EnhancedStore(vault) as store:
-        store.search(queries[0])
-        times = sorted(1000 * _cpu(lambda q=query: store.search(q, filter=narrow)) for query in queries)
-        print(f"search filtered: p50 {_at(times, 0.5):.1f} ms, p95 {_at(times, 0.95):.1f} ms cpu")
 
 
 def one_shot(vault: Path, _: int) -> None:

@@ -3,7 +3,7 @@
 The vault is made with a fixed seed (bench/corpus.py) and indexed as any other; with `--keep DIR` it stays, a run that was
 stopped goes on where it was, and a later run only asks. Questions are four to eight words of a section, small words among
 them. Times are CPU milliseconds of one process that stays; memory is what that process holds, in a process of its own.
-Recall is against the same question asked in full: every row with a word scored by SQLite, every vector compared.
+Recall is against the same question asked in full: every row with a word scored by SQLite. Every vector is compared anyway.
 """
 
 from __future__ import annotations
@@ -17,27 +17,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from bench.corpus import PASSAGES_A_NOTE, Corpus
 from simplemem.index import legs
-from simplemem.index.door import Narrow, Question
-from simplemem.index.sidecar import Sidecar
-from simplemem.index.text import BLOCK, SHIFT
+from simplemem.index.door import Question
 from simplemem.memory import Filter
-from simplemem.note.words import without_stop_words
 from simplemem.search.query import read_query
 from simplemem.store import EnhancedStore
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 _GOALS = {10_000: 10, 100_000: 25, 1_000_000: 100}  # milliseconds, of the passages there are
-_FLOORS = {10_000: 3, 100_000: 10, 1_000_000: 30}  # measured on bare parts before the project began
 Words = tuple[str, str]
 
 
@@ -94,9 +86,8 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
             raise SystemExit(why_not)
         _say("first question", f"{_cpu(lambda: store.search(questions[0][0])):.2f} s")
         passages = corpus.notes * PASSAGES_A_NOTE
-        of = {**_told(_GOALS, passages, "goal"), **_told(_FLOORS, passages, "floor")}
-        _say("by both", _times(store, questions, **of))
-        _say("as questions, by both", _times(store, [(f"{words}?", note) for words, note in questions]))
+        goal = f" (goal {_GOALS[passages]} ms)" if passages in _GOALS else ""
+        _say("by both", _times(store, questions, goal))
         _say("by words", _times(store, questions, mode="text"))
         _say("by meaning", _times(store, questions, mode="semantic"))
         half, tenth = Filter.of(tags={"project": ""}), Filter.of(tags={"status": "done"}, prefix="area-1")
@@ -109,13 +100,11 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
         _say("the note itself found", _found(store, questions))
         _say("recall of words", _recall_of_words(store, questions))
         _say("recall, frequent only", _recall_of_words(store, frequent[:50]))
-        _say("recall of meaning", _recall_of_meaning(store, questions[:100]))
-        _say("beside it, grep -ril", _grep(vault, questions))
 
 
-def _times(store: EnhancedStore, questions: Iterable[Words], goal: str = "", floor: str = "", **asked: Any) -> str:
+def _times(store: EnhancedStore, questions: Iterable[Words], goal: str = "", **asked: Any) -> str:
     times = sorted(1000 * _cpu(lambda text=text: store.search(text, **asked)) for text, _ in questions)  # type: ignore[misc]
-    return f"p50 {_at(times, 0.5):6.1f} ms, p95 {_at(times, 0.95):6.1f} ms, most {times[-1]:6.1f} ms{goal}{floor}"
+    return f"p50 {_at(times, 0.5):6.1f} ms, p95 {_at(times, 0.95):6.1f} ms, most {times[-1]:6.1f} ms{goal}"
 
 
 def _after_changes(store: EnhancedStore, questions: list[Words]) -> str:
@@ -152,68 +141,6 @@ def _recall_of_words(store: EnhancedStore, questions: list[Words]) -> str:
     return f"{kept / wanted:.4f} of the first 20"
 
 
-def _recall_of_meaning(store: EnhancedStore, questions: list[Words]) -> str:
-    """How many of the twenty notes with the nearest passages are found, of all notes and through filters."""
-    import numpy as np
-
-    index = store._core.index
-    embedder, _ = store._core.embedding.wanted()
-    if embedder is None:
-        return "nothing to compare"
-    made = [embedder.query(without_stop_words(text)) for text, _ in questions]
-    vectors = [vector for vector in made if any(vector)]  # of small words alone there is no meaning
-    notes, near = _all_compared(store, vectors)
-    told = []
-    for name, every in (("all notes", 1), ("every third", 3), ("every hundredth", 100)):
-        paths = () if every == 1 else _paths_of(index, set(notes[::every].tolist()))
-        rows = np.arange(len(notes))[::every]
-        kept = wanted = 0
-        for vector, cosines in zip(vectors, near, strict=True):
-            exact = set(notes[rows[np.argsort(-cosines[rows], kind="stable")[:20]]].tolist())
-            found = index.ask(Question(vector=vector, narrow=Narrow(only=paths))).near or {}
-            kept += len(exact & set(sorted(found, key=lambda note: -found[note].passage)[:20]))
-            wanted += len(exact)
-        told.append(f"{name} {kept / wanted:.4f}")
-    return ", ".join(told) + " of the first 20"
-
-
-def _paths_of(index: Sidecar, ids: set[int]) -> tuple[str, ...]:
-    return tuple(known.path for known in index.known().values() if known.id in ids)
-
-
-def _all_compared(store: EnhancedStore, queries: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The cosine of the best passage of every note, for every question: what the index's own code is held against."""
-    import numpy as np
-
-    asked = np.frombuffer(b"".join(queries), np.int8).reshape(len(queries), -1).astype(np.float32)
-    asked /= np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), 1e-9)
-    with store._core.index.snapshot() as db:
-        notes = np.array([row[0] for row in db.execute("SELECT id FROM notes WHERE hidden IS NULL ORDER BY id")])
-        near = np.full((len(queries), len(notes)), -1, np.float32)
-        rows = db.execute(f"SELECT id, vector FROM vectors WHERE id & {BLOCK} = 0 ORDER BY id")
-        while some := [row for _, row in zip(range(8192), rows, strict=False)]:
-            raw = np.frombuffer(b"".join(vector for _, vector in some), np.int8).reshape(len(some), -1)
-            matrix = raw.astype(np.float32)
-            matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
-            at = np.searchsorted(notes, np.array([id_ for id_, _ in some]) >> SHIFT)
-            first = np.flatnonzero(np.diff(at, prepend=-1))
-            best = np.maximum.reduceat(asked @ matrix.T, first, axis=1)
-            near[:, at[first]] = np.maximum(near[:, at[first]], best)
-    return notes, near
-
-
-def _grep(vault: Path, questions: list[Words]) -> str:
-    """One word a question, the longest."""
-    times = []
-    for text, _ in questions[:5]:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        word = max(text.split(), key=len)
-        subprocess.run(["grep", "-ril", "--include=*.md", word, str(vault)], check=False, stdout=subprocess.DEVNULL)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
-    return f"p50 {_at(sorted(times), 0.5):.0f} ms for one word, unranked"
-
-
 def _memory() -> str:
     """What this process holds now and held at most; of Linux, what of it is its own."""
     try:
@@ -223,10 +150,6 @@ def _memory() -> str:
         return f"{most:.0f} MB at most"
     now, own, most = (int(status[key].split()[0]) / 1024 for key in ("VmRSS", "RssAnon", "VmHWM"))
     return f"{now:.0f} MB resident, {own:.0f} MB of it its own; {most:.0f} MB at most"
-
-
-def _told(known: dict[int, int], passages: int, name: str) -> dict[str, str]:
-    return {name: f" ({name} {known[passages]} ms)"} if passages in known else {}
 
 
 def _shown(phase: str, done: int, total: int) -> None:

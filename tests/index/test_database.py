@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,16 +14,15 @@ from typing import TypeVar
 import apsw
 import pytest
 
+from bench.corruptions import KINDS, one_round
 from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.database import Database, open_database
-from simplemem.index.file import APPLICATION_ID, SCHEMA_VERSION, beside
+from simplemem.index.file import APPLICATION_ID, SCHEMA_VERSION
 from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
 Write = Callable[[str, str | bytes], Path]
-Damage = Callable[[Path, random.Random], None]
-Where = Callable[[Callable[[], object]], object]
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
 
 
@@ -46,10 +43,6 @@ def in_a_new_thread(ask: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     return answers[0]
-
-
-def here(ask: Callable[[], T]) -> T:
-    return ask()
 
 
 def plums(store: EnhancedStore) -> set[str]:
@@ -86,7 +79,7 @@ def test_a_snapshot_ends_on_the_file_it_began_on(tmp_path: Path) -> None:
     database = open_database(tmp_path / "index.db", nullcontext)
     database.set_meta("x", "old")
     with database.reading() as db:
-        deleted_with_its_log(database.path, random.Random())
+        KINDS["deleted with its log"](database.path, random.Random())
         in_a_new_thread(lambda: database.set_meta("x", "new"))
         assert database.meta("x") == db.execute("SELECT value FROM meta WHERE key = 'x'").get == "old"
     assert database.meta("x") == "new"
@@ -172,152 +165,41 @@ def test_the_log_stays_small_though_a_program_only_writes(
 # -- damage under a running store
 
 
-def truncated_to_nothing(path: Path, chance: random.Random) -> None:
-    os.truncate(path, 0)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_index_damaged_under_running_stores_comes_back_by_itself(vault: Path, kind: str) -> None:
+    """A damage that hides is never an error of another kind, and a rebuild mends it."""
+    assert one_round(vault, kind, random.Random(kind)) == []
 
 
-def cut_short(path: Path, chance: random.Random) -> None:
-    os.truncate(path, chance.randrange(1, path.stat().st_size))
-
-
-def overwritten(path: Path, chance: random.Random) -> None:
-    size = path.stat().st_size
-    with path.open("r+b") as file:
-        file.write(chance.randbytes(size))
-
-
-def flipped(path: Path, chance: random.Random) -> None:
-    size = path.stat().st_size
-    with path.open("r+b") as file:
-        for _ in range(200):
-            file.seek(chance.randrange(size))
-            file.write(chance.randbytes(8))
-
-
-def deleted_with_its_log(path: Path, chance: random.Random) -> None:
-    for file in path.parent.glob(f"{path.name}*"):
-        file.unlink()
-
-
-def replaced_by_noise(path: Path, chance: random.Random) -> None:
-    other = path.with_name("other")
-    other.write_bytes(chance.randbytes(50_000))
-    os.replace(other, path)
-
-
-def replaced_by_an_empty_index(path: Path, chance: random.Random) -> None:
-    Database(beside(path), nullcontext).close()
-    fresh = next(file for file in path.parent.glob(f"{path.name}.new-*") if not file.name.endswith(("-wal", "-shm")))
-    with raw(fresh) as db:
-        db.execute("PRAGMA journal_mode = DELETE").fetchall()
-    for suffix in ("-wal", "-shm"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
-    os.replace(fresh, path)
-
-
-def replaced_by_one_of_another_shape(path: Path, chance: random.Random) -> None:
-    """Of our version by its marks, and with other tables: made by a program that was being worked on."""
-    other = path.with_name("other")
-    with raw(other) as db:
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}").fetchall()
-        db.execute("CREATE TABLE notes (path)").fetchall()
-    for suffix in ("-wal", "-shm"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
-    os.replace(other, path)
-
-
-def with_the_mark_of_another_program(path: Path, chance: random.Random) -> None:
-    with path.open("r+b") as file:
-        file.seek(68)
-        file.write(chance.randbytes(4))
-
-
-def its_log_overwritten(path: Path, chance: random.Random) -> None:
-    log = Path(f"{path}-wal")
-    if log.exists():
-        log.write_bytes(chance.randbytes(5000))
-
-
-def its_folder_removed(path: Path, chance: random.Random) -> None:
-    shutil.rmtree(path.parent)
-
-
-GROSS = [
-    truncated_to_nothing, overwritten, deleted_with_its_log, replaced_by_noise, replaced_by_an_empty_index,
-    replaced_by_one_of_another_shape, its_log_overwritten, its_folder_removed,
-]  # fmt: skip
-SUBTLE = [cut_short, flipped, with_the_mark_of_another_program]  # what is in SQLite's cache may hide them for a while
-
-ASKED: dict[str, Callable[[EnhancedStore], object]] = {
-    "search": lambda s: s.search("plum", mode="text"),
-    "read": lambda s: s.read("n1"),
-    "list": lambda s: s.list(),
-    "names": lambda s: s.names("n"),
-    "tags": lambda s: s.tags(),
-    "state": lambda s: s.state(),
-    "resolve": lambda s: s.resolve("alias 2"),
-    "backlinks": lambda s: s.backlinks("n2", kinds=("link",)),
-    "context": lambda s: s.context("plum"),
-    "stats": lambda s: s.stats(),
-    "create": lambda s: s.create("new", "[[n1]] plum"),
-    "append": lambda s: s.update("n3", append="more"),
-    "move": lambda s: s.move("n4", "moved"),
-    "delete": lambda s: s.delete("n5"),
-    "sync": lambda s: s.sync(),
-    "doctor": lambda s: s.doctor(),
-    "history": lambda s: s.history("n6", diff=True),
-    "undo": lambda s: s.undo("n6"),
+WRITTEN: dict[str, Callable[[EnhancedStore], object]] = {
+    "create": lambda store: store.create("new", "[[n1]] plum"),
+    "append": lambda store: store.update("n3", append="more"),
+    "move": lambda store: store.move("n4", "moved"),
+    "delete": lambda store: store.delete("n5"),
+    "undo": lambda store: store.undo("n6"),
 }
 
 
-def vault_of_plums(write: Write) -> None:
+@pytest.mark.parametrize("kind", ["deleted with its log", "emptied", "garbage", "another shape", "the log overwritten"])
+def test_what_is_written_on_a_damaged_index_is_kept_and_found(vault: Path, write: Write, kind: str) -> None:
+    chance = random.Random(kind)
     for k in range(12):
-        text = f"---\naliases: [alias {k}]\ntags: [t{k}]\n---\nplum {k} [[n{(k + 1) % 12}]]\n" + "other words " * 100
-        write(f"n{k}.md", text)
-
-
-def damaged_and_asked(store: EnhancedStore, damage: Damage, name: str, chance: random.Random, where: Where) -> None:
-    """Damage the index while part of it stands in its log, and ask something, which may only fail as one of ours."""
-    if chance.random() < 0.7:
-        in_a_new_thread(lambda: store._core.index.database.checkpoint(0))
-    with suppress(SimplememError):
-        store.update("n6", append="before the damage")
-    damage(store._core.index.path, chance)
-    with suppress(SimplememError):
-        where(lambda: ASKED[name](store))
-
-
-@pytest.mark.parametrize("damage", [*GROSS, *SUBTLE])
-def test_an_index_damaged_under_a_running_store_comes_back_by_itself(vault: Path, write: Write, damage: Damage) -> None:
-    """A damage that hides is never an error of another kind, and a rebuild mends it."""
-    chance = random.Random(damage.__name__)
-    vault_of_plums(write)
+        write(f"n{k}.md", f"plum {k} [[n{(k + 1) % 12}]]\n" + "other words " * 100)
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        for name, where in zip(chance.sample(sorted(ASKED), 4), (in_a_new_thread, here) * 2, strict=True):
-            damaged_and_asked(store, damage, name, chance, where)
-            store.sync(rebuild=damage in SUBTLE)
-            assert in_a_new_thread(lambda: plums(store)) == notes_with_plums(vault), name
-        assert store._core.index.database.check() == []
-
-
-@pytest.mark.parametrize("damage", [*GROSS, *SUBTLE])
-def test_an_index_damaged_between_two_runs_is_no_reason_not_to_start(vault: Path, write: Write, damage: Damage) -> None:
-    chance = random.Random(damage.__name__)
-    vault_of_plums(write)
+        for name, act in WRITTEN.items():
+            with suppress(SimplememError):
+                store.update("n6", append="before the damage")
+            KINDS[kind](store._core.index.path, chance)
+            with suppress(SimplememError):
+                in_a_new_thread(lambda act=act: act(store))  # type: ignore[misc]
+            store.sync()
+            there = {path.stem for path in vault.glob("*.md") if "plum" in path.read_text()}
+            assert in_a_new_thread(lambda: plums(store)) == there, name
+    KINDS[kind](vault / ".simplemem" / "index.db", chance)
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        store._core.index.database.checkpoint(0)
-        store.update("n6", append="in the log")
-    damage(vault / ".simplemem" / "index.db", chance)
-    with EnhancedStore(vault, PLAIN) as store:
-        store.sync(rebuild=damage in SUBTLE)
-        assert plums(store) == notes_with_plums(vault)
-        assert store._core.index.database.check() == []
-
-
-def notes_with_plums(vault: Path) -> set[str]:
-    return {path.stem for path in vault.glob("*.md") if "plum" in path.read_text()}
+        assert plums(store) == there and store._core.index.database.check() == []
 
 
 def test_a_check_sees_that_words_are_missing_in_a_file_that_is_whole(database: Database) -> None:
