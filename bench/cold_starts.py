@@ -10,62 +10,40 @@ and the index must be whole and equal a rebuilt one. Exits with 1 when anything 
 from __future__ import annotations
 
 import argparse
-import json
-import os
+import multiprocessing
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from simplemem.config import load_settings
 from simplemem.store import EnhancedStore
 
+T = TypeVar("T")
 SETTINGS = load_settings({"embed.provider": "none"})
 NOTES = 30
+FORKED = multiprocessing.get_context("fork")
 
 
-def together(count: int, work: Callable[[int], object]) -> list[str]:
+def together(count: int, work: Callable[[int], T]) -> list[T]:
     """What so many processes say that begin at one moment."""
-    start, go = os.pipe()
-    hearing = []
-    for me in range(count):
-        reading, telling = os.pipe()
-        if os.fork() == 0:
-            said = "an error; see above"
-            try:
-                os.close(go)
-                os.read(start, 1)  # until the starting pistol is closed
-                said = json.dumps(work(me))
-            except Exception as error:  # noqa: BLE001  (to be told of)
-                traceback.print_exc()
-                said = json.dumps(repr(error))
-            finally:
-                os.write(telling, said.encode())
-                os._exit(0)
-        os.close(telling)
-        hearing.append(reading)
-    os.close(start)
-    os.close(go)
-    answers = []
-    for reading in hearing:
-        with os.fdopen(reading) as pipe:
-            answers.append(pipe.read())
-    for _ in hearing:
-        os.wait()
-    return answers
+    start = FORKED.Barrier(count)
+    with FORKED.Pool(count, initializer=start.wait) as pool:
+        return pool.map(work, range(count), chunksize=1)
 
 
-def found_by_a_store(vault: Path) -> int:
+def found_by_a_store(vault: Path, _: int) -> int:
     with EnhancedStore(vault, SETTINGS) as store:
         store.sync(embed=False)
         return len(store.search("plum", mode="text", limit=50).hits)
 
 
-def commit_much(vault: Path, me: int, commits: int) -> float:
+def commit_much(vault: Path, commits: int, me: int) -> float:
     """Change a note so often; the longest wait in seconds."""
     longest = 0.0
     with EnhancedStore(vault, SETTINGS) as store:
@@ -84,25 +62,19 @@ def main() -> int:
     parser.add_argument("--servers", type=int, default=8)
     parser.add_argument("--commits", type=int, default=200)
     given = parser.parse_args()
-    wrong: list[str] = []
     with tempfile.TemporaryDirectory(prefix="simplemem-cold-") as folder:
         vault = Path(folder)
         for k in range(NOTES):
             (vault / f"n{k}.md").write_text(f"plum {k} [[n{(k + 1) % NOTES}]]\n" + "other words\n" * 50)
+        wrong: list[str] = []
         for k in range(given.rounds):
             for file in (vault / ".simplemem").glob("index.db*"):
                 file.unlink()
-            answers = together(given.servers, lambda _: found_by_a_store(vault))
-            wrong += [f"start {k}: {answer}" for answer in answers if answer != str(NOTES)]
+            answers = together(given.servers, partial(found_by_a_store, vault))
+            wrong += [f"start {k}: {answer} notes found" for answer in answers if answer != NOTES]
         print(f"{given.rounds} cold starts of {given.servers} stores, {len(wrong)} answers not as they should be")
-        if given.commits:
-            waits = together(given.servers, lambda me: commit_much(vault, me, given.commits))
-            failed = [wait for wait in waits if not wait.replace(".", "").isdigit()]
-            wrong += failed
-            longest = max((float(wait) for wait in waits if wait not in failed), default=0.0)
-            print(
-                f"{given.servers} times {given.commits} changes, {len(failed)} failed, longest wait {longest * 1000:.0f} ms"
-            )
+        waits = together(given.servers, partial(commit_much, vault, given.commits))
+        print(f"{given.servers} times {given.commits} changes, longest wait {max(waits) * 1000:.0f} ms")
         with EnhancedStore(vault, SETTINGS) as store:
             wrong += store._core.index.database.check()
             wrong += [finding.message for finding in store.doctor() if finding.level == "error"]

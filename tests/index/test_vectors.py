@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -34,10 +34,6 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened = open_database(tmp_path / "index.db", nullcontext)
     yield opened
     opened.close()
-
-
-def held(most_held: int) -> VectorsInMemory:
-    return VectorsInMemory(most_held)
 
 
 class Vectors:
@@ -76,14 +72,12 @@ def remove(db: apsw.Connection, note_id: int) -> None:
     notes.remove(db, note_id)
 
 
-def about(found: dict[int, Nearness]) -> object:
-    of = {(note, "passage"): near.passage for note, near in found.items()}
-    return pytest.approx(of | {(note, "block"): near.block for note, near in found.items()}, abs=1e-5)
+def numbers(found: Mapping[int, Nearness]) -> dict[tuple[int, str], float]:
+    return {(note, kind): cosine for note, near in found.items() for kind, cosine in near._asdict().items()}
 
 
-def numbers(found: dict[int, Nearness]) -> dict[tuple[int, str], float]:
-    of = {(note, "passage"): near.passage for note, near in found.items()}
-    return of | {(note, "block"): near.block for note, near in found.items()}
+def about(found: Mapping[int, Nearness]) -> object:
+    return pytest.approx(numbers(found), abs=1e-5)
 
 
 def compared(db: apsw.Connection, query: bytes) -> dict[int, Nearness]:
@@ -114,7 +108,7 @@ def test_few_notes_are_compared_exactly(
     with database.writing() as db:
         for k in range(60):
             put(db, f"n{k}", made, chance)
-        vectors_held = held(most_held)
+        vectors_held = VectorsInMemory(most_held)
         for _ in range(5):  # the second question and those after it are answered with blocks in memory
             query = made.one()
             every = compared(db, query)
@@ -128,7 +122,7 @@ def test_few_notes_are_compared_exactly(
 def test_every_change_is_followed(database: Database, most_held: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "_LEFT", 12)  # some reloads between
     made, chance = Vectors(4), random.Random(4)
-    followed = held(most_held)
+    followed = VectorsInMemory(most_held)
     there: dict[str, int] = {}
     for step in range(150):
         with database.writing() as db:
@@ -141,26 +135,14 @@ def test_every_change_is_followed(database: Database, most_held: int, monkeypatc
             query = made.one()
             for ids in (None, sorted(there.values())[::2]):
                 found = followed.nearest(db, 0, query, ids, 7, ())
-                assert numbers(found) == about(held(most_held).nearest(db, 0, query, ids, 7, ())), step
-
-
-def test_another_index_in_the_place_of_ours_is_read_anew(database: Database, tmp_path: Path) -> None:
-    made, chance = Vectors(5), random.Random(5)
-    vectors_held = held(MOST_HELD)
-    query = made.one()
-    other = open_database(tmp_path / "other.db", nullcontext)
-    for generation, opened in enumerate((database, other)):
-        with opened.writing() as db:
-            put(db, "n0", made, chance)
-            assert numbers(vectors_held.nearest(db, generation, query, None, 5, ())) == about(compared(db, query))
-    other.close()
+                assert numbers(found) == about(VectorsInMemory(most_held).nearest(db, 0, query, ids, 7, ())), step
 
 
 @BOTH
 def test_following_a_change_costs_what_has_changed(database: Database, most_held: int) -> None:
     """Counted in steps of SQLite's machine, which no other load on this one can change."""
     made, chance = Vectors(6), random.Random(6)
-    vectors_held = held(most_held)
+    vectors_held = VectorsInMemory(most_held)
     query = made.one()
 
     def steps(db: apsw.Connection) -> int:
@@ -205,7 +187,7 @@ def test_memory_follows_every_change_of_the_table(store: EnhancedStore) -> None:
         if chosen.random() < 0.4:  # else several changes between two questions
             followed = index.ask(Question(vector=query)).near or {}
             with index.snapshot() as db:
-                assert numbers(dict(followed)) == about(compared(db, query)), step
+                assert numbers(followed) == about(compared(db, query)), step
 
 
 def test_vectors_of_a_note_that_changed_meanwhile_are_not_stored(database: Database) -> None:
