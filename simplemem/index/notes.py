@@ -161,30 +161,29 @@ def count(db: apsw.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM notes").get)
 
 
+def _known(db: apsw.Connection, where: str, *values: Any) -> list[Known]:
+    return list(map(Known._make, db.execute(f"SELECT {_KNOWN} FROM notes WHERE {where}", values)))
+
+
 def known(db: apsw.Connection, path: str) -> Known | None:
-    row = db.execute(f"SELECT {_KNOWN} FROM notes WHERE path = ?", (path,)).fetchone()
-    return None if row is None else Known._make(row)
+    return next(iter(_known(db, "path = ?", path)), None)
 
 
 def known_at(db: apsw.Connection, paths: Iterable[str] | None = None) -> dict[str, Known]:
-    """Those of the notes at these paths that the index knows; every note without paths."""
-    if paths is None:
-        rows = db.execute(f"SELECT {_KNOWN} FROM notes")
-    else:
-        sql = f"SELECT {_KNOWN} FROM notes WHERE path IN (SELECT value FROM json_each(?))"
-        rows = db.execute(sql, (json.dumps(list(paths)),))
-    return {known.path: known for known in map(Known._make, rows)}
+    """What the index knows of those of these notes that are there, without reading them; of every note without paths."""
+    some = ("1",) if paths is None else ("path IN (SELECT value FROM json_each(?))", json.dumps(list(paths)))
+    return {known.path: known for known in _known(db, *some)}
 
 
 def known_below(db: apsw.Connection, path: str) -> dict[str, Known]:
     """The note at a path, and those in the folder of that name and its folders."""
-    sql = f"SELECT {_KNOWN} FROM notes WHERE path = ? OR (path >= ? || '/' AND path < ? || '0')"
-    return {known.path: known for known in map(Known._make, db.execute(sql, (path, path, path)))}
+    below = "path = ? OR (path >= ? || '/' AND path < ? || '0')"
+    return {known.path: known for known in _known(db, below, path, path, path)}
 
 
 def known_since(db: apsw.Connection, rev: int) -> list[Known]:
     """The notes put after `rev`."""
-    return list(map(Known._make, db.execute(f"SELECT {_KNOWN} FROM notes WHERE rev > ? ORDER BY rev", (rev,))))
+    return _known(db, "rev > ? ORDER BY rev", rev)
 
 
 def rows_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Row]:

@@ -35,7 +35,7 @@ OURS = {
     "index/filters.py": "columns k name part table where",
     "index/links.py": "where",
     "index/legs.py": "among_ids narrowed note place row score source table",
-    "index/notes.py": "columns marks shelf.flag table",
+    "index/notes.py": "columns marks shelf.flag table where",
     "index/text.py": "shelf.flag shelf.table table",
     "index/vectors.py": "places private shelf.flag shelf.table table waits wants_nothing where without.table",
 }

@@ -125,12 +125,6 @@ def test_links_narrow_by_where_they_lead_and_where_they_stand(filled: EnhancedSt
     assert passing(filled, linked_by="gemini") == set()  # it embeds a picture, which is no memory
 
 
-def test_every_part_of_a_filter_holds_at_once(filled: EnhancedStore) -> None:
-    assert passing(filled, tags={"project": ""}, type="project", prefix="projects/", until="2026-01-09") == {
-        "projects/apollo"
-    }
-
-
 @pytest.mark.parametrize(
     ("query", "names"),
     [

@@ -103,16 +103,6 @@ def kept(vault: Path, write: Write, tmp_path: Path) -> Iterator[Kept]:
     opened.close()
 
 
-def test_no_text_is_given_twice_when_the_making_is_interrupted(kept: Kept, half: Half) -> None:
-    kept.fill(WHOLE)
-    for enough in range(1, 7):
-        half.fails_after = enough
-        with suppress(Unavailable):
-            kept.fill(half)
-    assert kept.in_use() == "half"
-    assert len(half.given) == len(set(half.given)) == 6
-
-
 def test_what_changes_while_vectors_are_made_is_as_if_it_had_always_been_so(
     kept: Kept, half: Half, vault: Path, write: Write, tmp_path: Path
 ) -> None:
