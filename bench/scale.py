@@ -73,7 +73,7 @@ def build(corpus: Corpus, vault: Path) -> None:
         _say("on disk", f"notes {sizes[0] / 1e6:.0f} MB, index {sizes[1] / 1e6:.0f} MB")
 
 
-_TABLES = ("notes", "passages", "blocks", "vectors")
+_TABLES = ("notes", "places", "vectors")
 
 
 def ask(corpus: Corpus, vault: Path, count: int) -> None:

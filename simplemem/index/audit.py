@@ -25,8 +25,8 @@ _COUNTS = {
     "notes": "count(*) FROM notes",
     "files": "count(*) FROM files",
     "words": "coalesce(sum(words), 0) FROM notes",
-    "passages": "count(*) FROM passages",
-    "blocks": "count(*) FROM blocks",
+    "passages": "count(*) FROM places WHERE id & 524288 = 0",
+    "blocks": "count(*) FROM places WHERE id & 524288 <> 0",
     "vectors": "count(*) FROM vectors",
     "tags": "count(DISTINCT lower(tag)) FROM tags",
     "links": "count(*) FROM links",
@@ -95,8 +95,7 @@ _OF_NOTE = {
     "tag_pairs": "note_id, key, value",
     "properties": "note_id, seq, key, value",
     "links": "note_id, seq, form, target, subpath, display, line, key, path, via, ambiguous",
-    "passages": "id >> 20, id & 1048575, start, stop, line, headings, hash",
-    "blocks": "id >> 20, id & 1048575, start, stop, line, kind, headings, hash",
+    "places": "id >> 20, id & 1048575, start, stop, line, headings, hash",
     "vectors": "id >> 20, id & 1048575, hash, vector",
 }
 """The rows of notes, the note first."""

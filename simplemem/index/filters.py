@@ -15,12 +15,11 @@ from simplemem.index.changes import written_by
 from simplemem.index.door import Beside, Narrow, NotePage, Position, Question, Row, Shown
 from simplemem.index.legs import IDS, Counts, bound, quoted
 from simplemem.index.notes import ROW
-from simplemem.index.text import SHIFT
+from simplemem.index.text import BLOCK, SHIFT
 from simplemem.note.names import base_name, compare_key, date_in
 from simplemem.note.words import stretches
 
 _MOST_BLOCKS = 5_000
-_PLACES = ("passages", "blocks")
 _ORDER = {
     "modified": "n.modified DESC, n.path",
     "created": "n.created DESC, n.path",
@@ -158,8 +157,7 @@ def _beside(db: apsw.Connection, row: Row) -> Iterator[Beside]:
 
 def _positions(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Position]:
     """Where passages and blocks stand, by their ids."""
-    columns = "p.id, p.start, p.stop, p.line, p.headings"
-    sql = " UNION ALL ".join(f"SELECT {columns} FROM {IDS} n JOIN {table} p ON p.id = n.value" for table in _PLACES)
+    sql = f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {IDS} n JOIN places p ON p.id = n.value"
     rows = db.execute(sql, {"ids": bound(ids)})
     return {id_: Position(start, stop, line, tuple(json.loads(above))) for id_, start, stop, line, above in rows}
 
@@ -167,7 +165,7 @@ def _positions(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Position]:
 def _passages_of(db: apsw.Connection, some: Iterable[int]) -> dict[int, list[Position]]:
     """All passages of some notes, each in order."""
     sql = f"""SELECT n.value, p.start, p.stop, p.line, p.headings FROM {IDS} n
-              CROSS JOIN passages p WHERE p.id >= (n.value << {SHIFT}) AND p.id < ((n.value + 1) << {SHIFT})"""
+              CROSS JOIN places p WHERE p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"""
     found: dict[int, list[Position]] = {}
     parsed = cache(lambda headings: tuple(json.loads(headings)))  # passages of a section share theirs
     for note, start, stop, line, headings in db.execute(sql, {"ids": bound(some)}):

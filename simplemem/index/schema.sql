@@ -86,15 +86,11 @@ CREATE TABLE links (
 CREATE INDEX links_by_key ON links (key);
 CREATE INDEX links_by_path ON links (path) WHERE path IS NOT NULL;
 
--- What is searched. An id holds the note (id >> 20) and the place in it; blocks have bit 19 set (BLOCK in text.py).
--- Offsets are characters of the file's text, lines are 1-based. The text itself stays in the note.
-CREATE TABLE passages (
+-- What is searched: passages and blocks. An id holds the note (id >> 20) and the place in it; blocks have bit 19 set (BLOCK
+-- in text.py). Offsets are characters of the file's text, lines are 1-based. The text itself stays in the note.
+CREATE TABLE places (
     id INTEGER PRIMARY KEY, start INTEGER NOT NULL, stop INTEGER NOT NULL, line INTEGER NOT NULL,
     headings TEXT NOT NULL, hash BLOB
-);
-CREATE TABLE blocks (
-    id INTEGER PRIMARY KEY, start INTEGER NOT NULL, stop INTEGER NOT NULL, line INTEGER NOT NULL,
-    kind TEXT NOT NULL, headings TEXT NOT NULL, hash BLOB
 );
 
 -- One vector a passage, and one a block that says more than its passage or a heading (a place without one has no

@@ -127,8 +127,7 @@ def units(note_id: int, read: Understood) -> list[tuple[int, Unit, str]]:
 
 _PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
-_PUT_PASSAGE = "INSERT INTO passages (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
-_PUT_BLOCK = "INSERT INTO blocks (id, start, stop, line, headings, hash, kind) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
 _TABLES = ("note_text", "block_text")
 _WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
 _OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
@@ -158,12 +157,9 @@ def put(
     texts = [(place, text, text_hash(text)) for place, _, text in every if text]
     hashes = {place: hash_ for place, _, hash_ in texts}
     above = {headings: _as_json(headings) for headings in dict.fromkeys([unit.headings for _, unit, _ in every])}
-    placed = [(place, u.start, u.stop, u.line, above[u.headings], hashes.get(place)) for place, u, _ in every]
-    count = len(read.passages)
-    rows.add(_PUT_PASSAGE, placed[:count])
-    rows.add(_PUT_BLOCK, [(*row, unit.kind) for row, (_, unit, _) in zip(placed[count:], every[count:], strict=True)])
-    in_blocks = [(place, title, _as_indexed(u.text, language, names=names)) for place, u, _ in every[count:]]
-    rows.add(_PUT_BLOCK_TEXT, in_blocks)
+    rows.add(_PUT_PLACE, [(id_, u.start, u.stop, u.line, above[u.headings], hashes.get(id_)) for id_, u, _ in every])
+    blocks = every[len(read.passages) :]
+    rows.add(_PUT_BLOCK_TEXT, [(id_, title, _as_indexed(u.text, language, names=names)) for id_, u, _ in blocks])
     missing: list[tuple[int, str]] = []
     for each in rows.generations:  # the one that is being made comes last: its texts are the ones that wait
         shelf, wanted = shelf_of(each), [] if private and each.remote else texts
@@ -197,10 +193,11 @@ def span(note_id: int) -> tuple[int, int]:
 def remove(db: apsw.Connection, note_id: int) -> None:
     """Forget a note's text and vectors."""
     db.execute("DELETE FROM note_text WHERE rowid = ?", (note_id,)).fetchall()
-    blocks = db.execute("SELECT id FROM blocks WHERE id >= ? AND id < ?", span(note_id)).fetchall()
+    first, after = span(note_id)
+    blocks = db.execute("SELECT id FROM places WHERE id >= ? AND id < ?", (first | BLOCK, after)).fetchall()
     db.executemany("DELETE FROM block_text WHERE rowid = ?", blocks)  # as a subquery it cost twice as much
-    for table in ("passages", "blocks", "vectors", "vectors_next"):
-        db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", span(note_id)).fetchall()
+    for table in ("places", "vectors", "vectors_next"):
+        db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", (first, after)).fetchall()
     db.execute("DELETE FROM refused WHERE note_id = ?", (note_id,)).fetchall()
 
 

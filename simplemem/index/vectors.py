@@ -113,8 +113,7 @@ def hashes_of(db: apsw.Connection, note_id: int, without: VectorTable | None = N
     """The places of a note that are to have a vector, with the hash of what it is made of; those that wait for one in a
     table, where one is given."""
     waits = "" if without is None else f"AND id NOT IN (SELECT id FROM {without.table} WHERE id >= ?1 AND id < ?2)"
-    sql = f"""SELECT id, hash FROM passages WHERE id >= ?1 AND id < ?2 {waits}
-              UNION ALL SELECT id, hash FROM blocks WHERE id >= ?1 AND id < ?2 AND hash IS NOT NULL {waits}"""
+    sql = f"SELECT id, hash FROM places WHERE id >= ?1 AND id < ?2 AND hash IS NOT NULL {waits}"
     return dict(db.execute(sql, span(note_id)))
 
 
@@ -147,14 +146,11 @@ def estimate(
     if found is not None:
         shelf = shelf_of(found)
         waits += f" AND n.{shelf.flag} = 0 AND NOT EXISTS (SELECT 1 FROM {shelf.table} v WHERE v.id = p.id)"
-    places = " UNION ALL ".join(
-        f"""SELECT p.hash, n.id AS note, n.size, p.start, p.stop
-            FROM notes n CROSS JOIN {table} p ON p.id >= (n.id << {SHIFT}) AND p.id < ((n.id + 1) << {SHIFT})
-            WHERE p.hash IS NOT NULL AND {waits}"""
-        for table in ("passages", "blocks")
-    )  # bytes a character: the last text of a note ends where its file does
-    sql = f"""SELECT hash, note, (stop - start) * min(4.0, size * 1.0 / max(1, max(stop) OVER (PARTITION BY note)))
-              FROM ({places})"""
+    # Bytes a character: the last text of a note ends where its file does.
+    sql = f"""SELECT p.hash, n.id,
+                     (p.stop - p.start) * min(4.0, n.size * 1.0 / max(1, max(p.stop) OVER (PARTITION BY n.id)))
+              FROM notes n CROSS JOIN places p ON p.id >= (n.id << {SHIFT}) AND p.id < ((n.id + 1) << {SHIFT})
+              WHERE p.hash IS NOT NULL AND {waits}"""
     texts = {hash_: (note, size) for hash_, note, size in db.execute(sql, {"remote": remote})}
     made = set(known(list(texts)) if known is not None else ()) & texts.keys()
     waiting = [text for hash_, text in texts.items() if hash_ not in made]

@@ -131,7 +131,7 @@ def test_only_texts_without_a_vector_are_given_to_the_embedder(database: Databas
     with database.writing() as db:
         asked = put(db, 1, "# One\n\nalpha\n\nbeta\n")
         assert {line for _, text_ in asked for line in text_.split("\n")} >= {"alpha", "beta"}
-        hashes = dict(db.execute("SELECT id, hash FROM passages UNION ALL SELECT id, hash FROM blocks"))
+        hashes = dict(db.execute("SELECT id, hash FROM places"))
         rows = ((id_, hashes[id_], b"v") for id_, _ in asked)
         db.executemany("INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)", rows)
         assert put(db, 1, "---\nrating: 5\n---\n# One\n\nalpha\n\nbeta\n") == []

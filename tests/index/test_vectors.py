@@ -57,12 +57,10 @@ def put(db: apsw.Connection, name: str, made: Vectors, chance: random.Random) ->
     if known is not None:
         text.remove(db, note_id)
     first = note_id << SHIFT
-    columns = "(id, start, stop, line, headings, hash"
     places = [first | k for k in range(chance.randint(1, 4))]
     blocks = [first | BLOCK | k for k in range(chance.randint(0, 4))]
-    db.executemany(f"INSERT INTO passages {columns}) VALUES (?, 0, 1, 1, '[]', x'00')", [(id_,) for id_ in places])
-    sql = f"INSERT INTO blocks {columns}, kind) VALUES (?, 0, 1, 1, '[]', x'00', 'text')"
-    db.executemany(sql, [(id_,) for id_ in blocks])
+    sql = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES (?, 0, 1, 1, '[]', x'00')"
+    db.executemany(sql, [(id_,) for id_ in (*places, *blocks)])
     assert vectors.put(db, note_id, note.sha256, {id_: made.one() for id_ in [*places, *blocks]})
     return note_id
 

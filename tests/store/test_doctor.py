@@ -50,7 +50,7 @@ def test_a_vault_in_order_has_no_findings_and_is_left_as_it_was(
         "UPDATE links SET path = NULL",
         "DELETE FROM tags",
         "INSERT INTO properties VALUES (999, 0, 'left', '1')",
-        "UPDATE blocks SET line = line + 1",
+        "UPDATE places SET line = line + 1",
         "DELETE FROM files WHERE path = 'plan.png'",
         "DELETE FROM note_text WHERE rowid = (SELECT id FROM notes WHERE path = 'a.md')",
     ],
