@@ -1,15 +1,15 @@
 """The face of Memento (memento.md §4): the nine tools that it shares with the reference, and eight of its own.
 
-The nine mean what they mean there; the strength, confidence and metadata that Memento adds to them are taken and kept.
-In a note they stand behind the bullet they are about, where Obsidian does not show them. Its other eight do what its
-documentation says: scores are real, entity types count, confidence fades, and the past is the notes' own, deleted ones
-as well. Times are milliseconds since 1970.
+The nine mean what they mean there; strength, confidence and metadata are kept behind the bullet they are about, where
+Obsidian does not show them. Its other eight do what its documentation says: scores are real, entity types count, confidence
+fades, and the past is the notes' own. Times are milliseconds since 1970.
 """
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,7 +25,6 @@ from simplemem.faces.graph_tools import GraphArguments, List
 from simplemem.faces.render import pretty
 from simplemem.faces.server_memory import HINTS, RULES
 from simplemem.kinds.graph.values import Entity, Graph, Relation
-from simplemem.note.names import name_of
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
@@ -36,8 +35,6 @@ V = TypeVar("V", Entity, Relation)
 Number = Annotated[int | float, WithJsonSchema({"type": "number"})]  # as it was said: 0 is not 0.0 in a note
 Moment = Annotated[float, about("Milliseconds since 1970")]
 _AT: Final = "at"  # when a relation or an observation was last said to be so
-_SINCE: Final = "created"
-_REST: Final = "metadata"
 _WEIGHTS: Final = ("strength", "confidence")
 _NAMESPACE: Final = uuid.UUID("6f0f7f4e-5c1b-5a52-9d0e-2d6f2b1a7c11")
 _MANNER: Final = RULES.manner
@@ -55,18 +52,17 @@ class _Weighed(GraphArguments):
     updatedAt: Moment | None = None
 
     def attributes(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """These as attributes. A strength and a confidence of `before` that are not given again are kept, metadata is
-        replaced."""
+        """These as attributes. What is not given again is kept of those `before`."""
         kept = before or {}
         found = {key: kept[key] for key in _WEIGHTS if key in kept}
         found |= self.model_dump(include={*_WEIGHTS}, exclude_none=True)
         if metadata := _metadata(kept) if self.metadata is None else self.metadata:
-            found[_REST] = metadata
+            found["metadata"] = metadata
         if found:
             moment = datetime.now(UTC) if self.updatedAt is None else _moment(self.updatedAt)
             found[_AT] = moment.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
-            if first := kept.get(_SINCE, kept.get(_AT)):
-                found[_SINCE] = first
+            if _AT in kept:
+                found["created"] = kept.get("created", kept[_AT])
         return found
 
 
@@ -86,8 +82,8 @@ _HINTS = HINTS | {
 
 def _metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata among attributes; each may also be one by itself."""
-    rest = attributes.get(_REST)
-    plain = {key: value for key, value in attributes.items() if key not in (*_WEIGHTS, _AT, _SINCE, _REST)}
+    plain = {key: value for key, value in attributes.items() if key not in (*_WEIGHTS, _AT, "created", "metadata")}
+    rest = attributes.get("metadata")
     return plain | (dict(rest) if isinstance(rest, Mapping) else {})
 
 
@@ -111,8 +107,8 @@ def update_relation(graph: KnowledgeGraph, caller: Caller, relation: WeighedRela
     """Change the strength, the confidence or the metadata of a relation"""
     wanted = relation.relation()
     there = graph.relation(*wanted.key)
-    attributes = relation.attributes(there.attributes if there is not None else None)
     try:
+        attributes = relation.attributes(there.attributes if there is not None else None)
         graph.update_relation(replace(wanted, attributes=attributes), **caller)
     except NotFound as error:
         raise Invalid(error.message) from None
@@ -125,11 +121,10 @@ def get_entity_embedding(store: EnhancedStore, graph: KnowledgeGraph, entity_nam
     entity = graph.entity(entity_name)
     if entity is None:
         return Reply(f"Entity not found: {entity_name}")
-    found = store.bench.vector_of(entity.path)
-    if found is None:
+    if (found := store.bench.vector_of(entity.path)) is None:
         return Reply(f"No embedding found for entity: {entity_name}")
     shown = {"entityName": entity_name, "embedding": found[0], "model": found[1], "dimensions": len(found[0])}
-    return Reply(pretty(shown | {"lastUpdated": _milliseconds(_time(store.read(name_of(entity.path)).modified))}))
+    return Reply(pretty(shown | {"lastUpdated": _milliseconds(_time(entity.modified))}))
 
 
 # --- the past
@@ -140,9 +135,9 @@ def get_entity_history(store: EnhancedStore, entityName: str) -> Reply[None]:
     """All that an entity was, oldest first"""
     from simplemem.kinds.graph.past import entity_history
 
+    id_ = {"id": _id(entityName)}
     return _versions(
-        entity_history(store, entityName),
-        lambda each: each.value.as_dict() | {"id": _id(entityName), "updatedAt": _milliseconds(each.since)},
+        entity_history(store, entityName), lambda each, when: each.as_dict() | id_ | {"updatedAt": _milliseconds(when)}
     )
 
 
@@ -151,17 +146,16 @@ def get_relation_history(store: EnhancedStore, source: Source, target: Target, r
     """All that a relation was, oldest first"""
     from simplemem.kinds.graph.past import relation_history
 
-    versions = relation_history(store, Relation(source, relationType, target))
-    return _versions(versions, lambda each: _relation(each.value, each.since))
+    return _versions(relation_history(store, Relation(source, relationType, target)), _relation)
 
 
-def _versions(versions: list[PastVersion[V]], shown: Callable[[PastVersion[V]], Data]) -> Reply[None]:
+def _versions(versions: list[PastVersion[V]], shown: Callable[[V, datetime], Data]) -> Reply[None]:
     """Some versions, each with its number, when it was so, and who made it so."""
     every = []
     for number, each in enumerate(versions, 1):
         times = {"createdAt": versions[0].since, "validFrom": each.since, "validTo": each.until}
         validity = {"version": number} | {key: _milliseconds(moment) for key, moment in times.items()}
-        every.append(shown(each) | validity | {"changedBy": each.by or None})
+        every.append(shown(each.value, each.since) | validity | {"changedBy": each.by or None})
     return Reply(pretty(every))
 
 
@@ -218,18 +212,17 @@ def semantic_search(
     wanted = {each.path: each for each in graph.read().entities if not types or each.type.casefold() in types}
     alike = store.bench.likeness(query, wanted.keys())
     weight = 0.0 if alike.missing else semantic_weight if hybrid_search else 1.0
-    found: list[tuple[float, Entity, Data]] = []
+    found: list[tuple[Entity, dict[str, float]]] = []
     for path in alike.words if alike.missing else alike.meaning:
-        words, similarity = alike.words.get(path, 0.0), (1 + alike.meaning.get(path, -1.0)) / 2
-        score = weight * similarity + (1 - weight) * words
-        if alike.missing or max(similarity, score) >= min_similarity:
-            parts = {"score": score} | ({} if alike.missing else {"similarity": similarity})
-            found.append((score, wanted[path], parts | ({"keyword": words} if weight < 1 else {})))
-    best = sorted(found, key=lambda each: -each[0])[: int(limit)]
-    entities = tuple(entity for _, entity, _ in best)
+        parts = {"similarity": (1 + alike.meaning.get(path, -1.0)) / 2, "keyword": alike.words.get(path, 0.0)}
+        score = weight * parts["similarity"] + (1 - weight) * parts["keyword"]
+        if alike.missing or max(score, parts["similarity"]) >= min_similarity:
+            found.append((wanted[path], {"score": score} | parts))
+    best = sorted(found, key=lambda each: -each[1]["score"])[: int(limit)]
+    entities = tuple(entity for entity, _ in best)
     shown = _graph(store, Graph(entities, graph.open(each.name for each in entities).relations), began)
     shown["scores"] = [
-        {"name": entity.name} | {key: round(part, 4) for key, part in parts.items()} for _, entity, parts in best
+        {"name": each.name} | {key: round(part, 4) for key, part in parts.items()} for each, parts in best
     ]
     why = {"diagnostics": {"searched": "words", "why": alike.missing}} if alike.missing else {}
     return Reply(pretty(shown | why))
@@ -241,21 +234,18 @@ def semantic_search(
 def _graph(store: EnhancedStore | None, graph: Graph, began: datetime) -> Data:
     """A graph with how many entities there are and how long it took. With a store each entity says how often it was
     changed by us, and by whom the last time."""
-    changes: dict[str, tuple[int, str]] = {}
-    for version in reversed(store.bench.changes()) if store is not None else ():
-        for path, _, after in version.effects:
-            if after is not None:
-                changes[path] = (changes.get(path, (0, ""))[0] + 1, version.who)
+    changes = store.bench.changes() if store is not None else []
+    made = [(path, each.who) for each in reversed(changes) for path, _, after in each.effects if after is not None]
+    counts, last = Counter(path for path, _ in made), dict(made)
     entities, changed = [], {}
     for entity in graph.entities:
-        count, who = changes.get(entity.path, (1, ""))
-        last = changed[entity.name] = _time(entity.modified) or _time(entity.created)
-        made, updated = _milliseconds(_time(entity.created) or last), _milliseconds(last)
-        times = {"createdAt": made, "updatedAt": updated, "validFrom": updated, "validTo": None}
-        facts = {"id": _id(entity.name), "version": count, **times, "changedBy": who or None}
-        entities.append(entity.as_dict() | facts)
-    took = max(0, int((datetime.now(UTC) - began).total_seconds() * 1000))
+        modified = changed[entity.name] = _time(entity.modified) or _time(entity.created)
+        times = {"createdAt": _time(entity.created) or modified, "updatedAt": modified, "validFrom": modified}
+        shown = entity.as_dict() | {"id": _id(entity.name), "version": counts.get(entity.path, 1)}
+        shown |= {key: _milliseconds(moment) for key, moment in times.items()}
+        entities.append(shown | {"validTo": None, "changedBy": last.get(entity.path) or None})
     relations = [_relation(each, changed.get(each.source)) for each in graph.relations]
+    took = max(0, int((datetime.now(UTC) - began).total_seconds() * 1000))
     return {"entities": entities, "relations": relations, "total": len(entities), "timeTaken": took}
 
 
@@ -263,7 +253,7 @@ def _relation(relation: Relation, page: datetime | None) -> Data:
     """A relation. `page` is when its note was changed, for one that tells no time."""
     told = relation.attributes
     last = _time(told.get(_AT)) or page
-    times = {"createdAt": _time(told.get(_SINCE)) or last, "updatedAt": last}
+    times = {"createdAt": _time(told.get("created")) or last, "updatedAt": last}
     metadata = {key: _milliseconds(at) for key, at in times.items() if at is not None} | _metadata(told)
     return relation.as_dict() | {key: told[key] for key in _WEIGHTS if key in told} | {"metadata": metadata}
 
