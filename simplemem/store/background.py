@@ -122,7 +122,8 @@ class Background:
             self._fill_wanted = False
             self._carefully(self._core.thin_history)  # something was written
             if self._embed:
-                again = self._carefully(partial(self._core.fill_vectors, self._is_interrupted))
+                fill = partial(self._core.embedding.fill_in_background, self._core.rows.waiting, self._is_interrupted)
+                again = self._carefully(partial(self._core.index.consistently, fill))
                 self._fill_at = float("inf") if again is None else time.monotonic() + again
 
     def _is_interrupted(self) -> bool:

@@ -286,10 +286,6 @@ class Core:
             self._doubted_since = time.monotonic()
         self._doubted = count
 
-    def fill_vectors(self, stopped: Callable[[], bool]) -> float | None:
-        """Embed what is missing, until `stopped`. Returns after how many seconds to try again, if it must be."""
-        return self.index.consistently(lambda: self.embedding.fill_in_background(self.rows.waiting, stopped))
-
     def thin_history(self) -> None:
         """Drop texts that the settings say need not be kept, when there may be some."""
         try:
@@ -344,30 +340,26 @@ class Core:
             self.listeners.tell({*report.changed(), *filter(is_note, notes)})
 
     def fresh(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
-        """An answer of the index, asked once more when one of the notes that it shows had changed."""
-        found = ask()
-        return ask() if self._recheck(rows(found)) else found
-
-    def _recheck(self, rows: Iterable[Row]) -> bool:
-        """Look again at notes by what the disk said when they were indexed; True when one of them had changed."""
+        """An answer of the index, asked once more when one of the notes that it shows is another on the disk than the one
+        that was indexed."""
+        found, owed = ask(), set(self._owed)
         self._follow_obsidian()
-        owed = set(self._owed)
-        now = {row.path: (self.entry(row.path), Stat(row.size, row.mtime_ns, row.ctime_ns)) for row in rows}
-        changed = {path for path, (entry, stat) in now.items() if entry is None or stat_of(entry) != stat} | owed
+        seen = {row.path: (self.entry(row.path), Stat(row.size, row.mtime_ns, row.ctime_ns)) for row in rows(found)}
+        changed = {path for path, (entry, stat) in seen.items() if entry is None or stat_of(entry) != stat} | owed
         if self._doubted:  # what seems to have vanished is not shown, but kept until that is certain
             changed = {path for path in changed if self.entry(path) is not None}
         if not changed:
-            return False
+            return found
         try:
             report = self.index.consistently(lambda: self.rows.look_at(changed))
         except Unavailable as error:
             # A full disk, a busy index: what is known is answered, and they are looked at again.
             _LOG.warning("changed notes could not be indexed: %s", error)
             self._owed |= changed
-            return False
+            return found
         self._owed -= owed
         self.listeners.tell(report.changed())
-        return True
+        return ask()
 
     def indexed(self, paths: Iterable[str], put: Callable[[], None]) -> list[str]:
         """Index files that were just written. They are safe; an index that fails now is caught up with later."""

@@ -14,17 +14,16 @@ from datetime import UTC, date, datetime
 from typing import Any, Unpack
 
 from simplemem.config import Settings
-from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError, TooLong
-from simplemem.memory import By, Deleted, Moved, Saved
+from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong
+from simplemem.memory import By, Saved
 from simplemem.note.header import find_key, read_header
-from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
+from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.properties import remove_property, render_header, set_property
 from simplemem.note.tags import change_tags as with_tags
 from simplemem.note.tags import parse_tag_request, tag_map, tag_names, tags_for_new_note
 from simplemem.store.core import Core, change_by
-from simplemem.vault.history import Version
-from simplemem.vault.links import Move, name_key, resolve, rewrite_links
+from simplemem.vault.links import Move, name_key, rewrite_links
 from simplemem.vault.vault import Change, File, Wish, Written
 
 MAX_TEXT = 10 * 1024 * 1024  # characters that a note may be given
@@ -158,64 +157,6 @@ def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, cha
     raise AssertionError("unreachable")
 
 
-# -- moving and deleting
-
-
-def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
-    """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
-    core.must_be_writable()
-    new = path_of(check_name(new_name))
-    try:
-        old = core.path_meant(name)
-    except NotFound:
-        if (done := _last_change(core, name, "move")) is not None and done.new_path == new:
-            return Moved(name_of(new), new, name_of(done.path), done.after or "", (), done.id, ())
-        raise
-    if old == new:
-        raise Invalid(f"{name_of(old)} already has this name")
-    core.catch_up()  # a link saved a moment ago is to follow as well
-    with core.vault.lock():
-        if compare_key(old) != compare_key(new) and core.entry(new) is not None:
-            raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
-        file = core.vault.read(old)
-        warnings = judge(core.settings, "", name_of(old), name_of(new))
-        rewrites, stuck = rewrites_for(core, old, new)
-        own = next((each.data for each in rewrites if each.path == old), None)
-        others = [each for each in rewrites if each.path != old]
-        change = change_by(by, "move")
-        written = core.vault.move(old, new, change, rewrites=others, data=own, expected_sha256=file.sha256)
-        texts = {new: file.data if own is None else own, **{each.path: each.data or b"" for each in others}}
-        warnings += stuck + indexed(core, texts, [written], moved=(old, new))
-    rewritten = [name_of(each.path) for each in others] + ([name_of(new)] if own is not None else [])
-    sha256 = written.sha256 or file.sha256
-    return Moved(name_of(new), new, name_of(old), sha256, tuple(rewritten), written.version, tuple(warnings))
-
-
-def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:
-    """Put a memory in the trash. Links to it stay as they are and lead nowhere; `undo` brings it back."""
-    core.must_be_writable()
-    try:
-        path = core.path_meant(name)
-    except NotFound:
-        done = _last_change(core, name, "delete") if if_sha256 else None
-        if done is not None and done.before == if_sha256:
-            return Deleted(name_of(done.path), done.id, 0)
-        raise
-    with core.vault.lock():
-        linking = core.index.links(path)
-        written = core.vault.trash(path, if_sha256, change_by(by, "delete"))
-        indexed(core, {}, [], gone=[path])
-        named = core.index.files_named
-        broken = sum(1 for link in linking if resolve(link.target, link.source, named).path is None)
-    return Deleted(name_of(path), written.version, broken)
-
-
-def _last_change(core: Core, name: str, op: str) -> Version | None:
-    """The last change of a memory that is not there, if it was this one: a call whose answer was lost is repeated."""
-    versions = core.changes.of(path_of(clean_reference(name)), 1)
-    return versions[0] if versions and versions[0].op == op else None
-
-
 def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], list[str]]:
     """The notes whose links must be written again so that a name that comes, or moves from an old one, changes no link's
     meaning; and what is to be said of those that cannot be."""
@@ -295,16 +236,13 @@ def new_text(content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map
     """The text of a note that is made by us: a header as Obsidian writes it, a blank line, the content. With
     `tags_as_map` its tags are the map that the original simplemem wrote."""
     given = {str(key): value for key, value in metadata.items() if value is not None}
-
-    def taken(key: str) -> Any:
-        return given.pop(find_key(given, key) or key, None)
-
-    said = {key: taken(key) for key in ("title", "description", "type")}
-    request, created, _ = parse_tag_request(taken("tags") or None), taken("created"), taken("modified")
-    tags, extra = (request, {}) if tags_as_map else tags_for_new_note(request)
+    ours = ("title", "description", "type", "tags", "created", "modified")
+    *said, tags, created, _ = (given.pop(find_key(given, key) or key, None) for key in ours)
+    properties: dict[str, Any] = {key: value for key, value in zip(ours, said, strict=False) if value not in (None, "")}
+    request = parse_tag_request(tags or None)
+    tags, extra = tags_for_new_note(request) if not tags_as_map else (request, {})
     if tags_as_map:
         tags = {key: value for key, value in request.items() if value is not None}
-    properties = {key: value for key, value in said.items() if value not in (None, "")}
     properties |= ({"tags": tags} if tags else {}) | extra | given
     properties["created"] = (created.isoformat() if isinstance(created, date) else created) or now
     properties["modified"] = now
