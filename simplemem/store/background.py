@@ -45,9 +45,9 @@ class Background:
         self._watcher: Watcher | None = None
         self._stop = threading.Event()
         self._wake = threading.Event()
-        self._hints: set[str] = set()
+        self._hints = {EVERYTHING}  # what may have changed
         self._guard = threading.Lock()
-        self._scan_wanted = self._fill_wanted = True
+        self._fill_wanted = True
         self._scanned_at = 0.0
         self._is_checked = False  # each leader asks once whether the index was checked lately
         self._fill_at = float("inf")  # when to try again what an embedder could not do
@@ -63,18 +63,17 @@ class Background:
 
     def scan_soon(self) -> None:
         """The index was replaced or doubts itself: look through the whole vault."""
-        self._paths_changed({EVERYTHING})
+        self._hint({EVERYTHING})
 
     def fill_soon(self) -> None:
         """A note was written: its vectors are wanted."""
         self._fill_wanted = True
         self._wake.set()
 
-    def _paths_changed(self, paths: set[str]) -> None:
-        """The watcher's hint. `EVERYTHING` asks for a look through the whole vault."""
+    def _hint(self, paths: set[str]) -> None:
+        """What the watcher saw. `EVERYTHING` asks for a look through the whole vault."""
         with self._guard:
-            self._scan_wanted = self._scan_wanted or EVERYTHING in paths
-            self._hints |= paths - {EVERYTHING}
+            self._hints |= paths
         self._wake.set()
 
     def _run(self) -> None:
@@ -85,10 +84,8 @@ class Background:
                 if leads and self._watcher is None and watch != "off":
                     from simplemem.vault.watch import Watcher
 
-                    self._watcher = Watcher(
-                        self._core.root, self._paths_changed, poll=watch == "poll", warn=_LOG.warning
-                    )
-                    self._scan_wanted = True  # what changed before the watching began
+                    self._watcher = Watcher(self._core.root, self._hint, poll=watch == "poll", warn=_LOG.warning)
+                    self.scan_soon()  # what changed before the watching began
                 self._update(leads=leads)
                 if leads and not self._is_checked and not self._is_interrupted():
                     self._is_checked = True
@@ -96,7 +93,7 @@ class Background:
                 if not leads:
                     self._carefully(self._core.listeners.tell_of_others)
                 until_scan = self._scan_seconds - (time.monotonic() - self._scanned_at)
-                if not (self._hints or self._scan_wanted or self._fill_wanted):
+                if not (self._hints or self._fill_wanted):
                     seconds = min(until_scan if leads else _FOLLOW_SECONDS, self._fill_at - time.monotonic())
                     self._wake.wait(timeout=max(0.05, seconds))
                 self._wake.clear()
@@ -107,17 +104,16 @@ class Background:
 
     def _update(self, *, leads: bool) -> None:
         """Scan if it is time, look at what was hinted at, and make the vectors that are missing."""
-        if self._scan_wanted or (leads and time.monotonic() - self._scanned_at > self._scan_seconds):
-            self._scan_wanted = False
+        with self._guard:
+            paths, self._hints = self._hints, set()
+        if EVERYTHING in paths or (leads and time.monotonic() - self._scanned_at > self._scan_seconds):
             self._carefully(self._core.compare_all)
             self._scanned_at = time.monotonic()
             if not self._stop.is_set():
                 self.settled.set()
-        with self._guard:
-            paths, self._hints = self._hints, set()
-        if paths:
+        self._fill_wanted = self._fill_wanted or bool(paths)
+        if paths := paths - {EVERYTHING}:
             self._carefully(partial(self._core.look_at, paths))
-            self._fill_wanted = True
         if (self._fill_wanted or time.monotonic() >= self._fill_at) and not self._stop.is_set():
             self._fill_wanted = False
             self._carefully(self._core.thin_history)  # something was written
@@ -128,9 +124,8 @@ class Background:
 
     def _is_interrupted(self) -> bool:
         """Whether something more urgent than vectors waits. What is left is taken up right after."""
-        waits = bool(self._hints) or self._scan_wanted
-        self._fill_wanted = self._fill_wanted or waits
-        return waits or self._stop.is_set()
+        self._fill_wanted = self._fill_wanted or bool(self._hints)
+        return bool(self._hints) or self._stop.is_set()
 
     def _carefully(self, work: Callable[[], T]) -> T | None:
         """A failure in the background is logged and tried again with the next scan; it never ends the thread."""

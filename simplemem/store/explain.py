@@ -88,10 +88,8 @@ class Explained:
             because = f"It is not in the index: {reason.rstrip('.')}." if reason else "It is not indexed yet."
             return _told(path, ("not_indexed", because, "" if reason else "Ask again in a moment."))
         if row.hidden is not None:
-            hint = "Move or rename it to have it found."
-            if row.hidden.startswith("excluded in"):
-                hint = "Take it out of the excluded files in Obsidian's settings (Files and links)."
-            elif is_copy_reason(row.hidden):
+            hint = "Move or rename it to have it found, or change Obsidian's settings where they exclude it."
+            if is_copy_reason(row.hidden):
                 hint = "`simplemem conflicts` shows how it differs from its note, and merges the two."
             return _told(path, ("hidden", f"It is left out of every search: {row.hidden}.", hint))
         return self._of_visible(row, hits)
