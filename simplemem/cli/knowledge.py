@@ -196,7 +196,7 @@ def analyze(
             "superseded": analysis.superseded(),
             "contradictions": [each.data() for each in analysis.contradictions()],
             "recurring": patterns["recurring"],
-            "clusters": [each.data() for each in analysis.themes()[:10]],
+            "clusters": analysis.clusters()[:10],
             "suggested_tags": analysis.suggested_tags(),
             "insights": analysis.insights(),
             "antipatterns": analysis.antipatterns(),

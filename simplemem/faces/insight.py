@@ -167,7 +167,7 @@ def cluster_knowledge(
 ) -> Reply[Clusters]:
     """Groups of entries about one thing, around the most read ones."""
     analysis = _analysis(store, notes)
-    found = [each.data() for each in analysis.themes(similarityThreshold, minClusterSize)[:maxClusters]]
+    found = analysis.clusters(similarityThreshold, minClusterSize)[:maxClusters]
     return _answer(analysis, "clusters", found, f"grown around the most read entries, by {analysis.method}")
 
 

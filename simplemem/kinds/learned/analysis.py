@@ -31,23 +31,11 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 _BLOCK: Final = 256  # entries that are compared with all others at once
 _MOST_ALIKE: Final = 40  # sentences of one form: more are a form that is filled in again and again
-_PRIORITIES: Final = {
-    "recurring error": "critical",
-    **dict.fromkeys(("errors without solution", "duplicates", "theme"), "high"),
-    **dict.fromkeys(("low confidence", "never read"), "medium"),
-    **dict.fromkeys(("untagged", "group"), "low"),
-}
-_ANTIPATTERNS: Final = ("errors without solution", "duplicates", "low confidence", "untagged")
-_RULES: Final = ("slot", "polarity", "duplicate?")
 _EMPHASIS: Final = frozenset("always should must shall please prefer we you i".split())
-# `use V for A`, `A is V`: forms that leave little doubt.
-_USE: Final = re.compile(
-    r"(?:we |you |always |please |should |must |decided to )*(?:use|using|chose|prefer|adopt|go with|switch to) "
-    r"(?P<v>[^,;:()]{1,60}?) (?P<a>(?:for|as|when|in) [^,;:()]{3,80})"
-)
-_IS: Final = re.compile(
-    r"(?:the |our |its )?(?P<a>[\w .`/'’-]{2,120}?) "
-    r"(?:(?P<plain>is|are|was|were|=|must be|should be)|(?:is |are )?set to|defaults? to|listens on) (?P<v>.+)"
+# Forms that leave little doubt: `use V for A`, `A is set to V`, `the B of A is V`.
+_CLAIM: Final = re.compile(
+    r"(?:.*\b)?(?:use|using|chose|prefer|adopt|go with|switch to) (?P<v>.{1,60}?) (?P<a>(?:for|as|when|in) .{3,80})"
+    r"|(?:the |our |its )?(?P<b>.{2,80}?) (?:set to|defaults? to|listens on|(?P<plain>is|are|=|must be|should be)) (?P<w>.+)"
 )
 _NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:default|maximum|minimum|current|preferred|main|only) ")
 _TAIL: Final = re.compile(r"[,;:(].*|\s(?:because|since|so that|which|where|but|and|or|instead|rather|unless|if)\b.*")
@@ -77,17 +65,6 @@ class Contradiction(NamedTuple):
         other = brief(self.other) | {"said": self.instead, "confidence": self.other.confidence}
         told = {"rule": self.rule, "one": one, "other": other, "about": self.about, "similarity": self.similarity}
         return told | ({"winner": self.winner.id, "why": self.why} if self.winner else {})
-
-
-class Theme(NamedTuple):
-    """Some entries that belong together, the one in the middle first, and words that most of them have."""
-
-    members: tuple[KnowledgeEntry, ...]
-    words: tuple[str, ...]
-
-    def data(self) -> Data:
-        """As it is told."""
-        return {"words": list(self.words), "size": len(self.members), "entries": list(map(brief, self.members))}
 
 
 @dataclass(frozen=True)
@@ -130,7 +107,7 @@ class Analysis:
         for start in range(0, len(vectors), _BLOCK):
             likeness = np.triu(vectors[start : start + _BLOCK] @ vectors[start:].T, 1)
             for one, other in np.argwhere(likeness >= max(1e-9, least - 1e-6)).tolist():
-                found[start + one, start + other] = _share(likeness[one, other])
+                found[start + one, start + other] = float(likeness[one, other])
         return found
 
     # -- contradictions
@@ -141,27 +118,24 @@ class Analysis:
         """Every pair of entries that hold and disagree, told once by the strongest rule, and who would win. Two of which one
         leads to the other take no part: somebody has looked at those."""
         linked = {frozenset((path, other.path)) for path, ties in self._related.items() for _, other in ties}
+        told = [*self._disagreeing()]
+        for ends in self.near(threshold):
+            one, other = (self.standing[end] for end in ends)
+            sure = [each.confidence for each in (one, other) if each.confidence is not None]
+            if len(sure) == 2 and abs(sure[0] - sure[1]) >= least_delta - 1e-9:
+                said, instead = (f"{each.headline} (confidence {each.confidence:g})" for each in (one, other))
+                told.append(("duplicate?", ends, said, instead, ""))
         found: dict[tuple[int, int], Contradiction] = {}
-        for rule, ends, said, instead, about in (*self._disagreeing(), *self._unlike(threshold, least_delta)):
+        for rule, ends, said, instead, about in sorted(told, key=lambda each: "spd".index(each[0][0])):
             one, other = (self.standing[end] for end in ends)
             is_open = one.type == other.type or not same_type_only
             if ends not in found and is_open and frozenset((one.path, other.path)) not in linked:
-                similarity = _share(self._vectors[ends[0]] @ self._vectors[ends[1]])
+                similarity = max(0.0, round(float(self._vectors[ends[0]] @ self._vectors[ends[1]]), 4))
                 found[ends] = Contradiction(rule, one, other, said, instead, similarity, about)
-        return list(self._judged(sorted(found.values(), key=lambda each: _RULES.index(each.rule))))
-
-    def _unlike(self, threshold: float, least_delta: float) -> Iterator[tuple[str, tuple[int, int], str, str, str]]:
-        """Near duplicates of different confidence."""
-        for ends in self.near(threshold):
-            a, b = (self.standing[end].confidence for end in ends)
-            if a is not None and b is not None and abs(a - b) >= least_delta - 1e-9:
-                one, other = (
-                    f"{e.headline} (confidence {e.confidence:g})" for e in map(self.standing.__getitem__, ends)
-                )
-                yield "duplicate?", ends, one, other, ""
+        return list(self._judged(found.values()))
 
     def _disagreeing(self) -> Iterator[tuple[str, tuple[int, int], str, str, str]]:
-        """Pairs of sentences and what they are about: those that give a subject two values, then those of one frame."""
+        """Pairs of sentences and what they are about: those that give a subject two values, and those of one frame."""
         groups: dict[tuple[bool, tuple[str, ...]], list[tuple[int, Sentence, frozenset[str]]]] = defaultdict(list)
         for number, entry in enumerate(self.standing):
             for each in sentences(plain(entry.text)):
@@ -169,10 +143,10 @@ class Analysis:
                 sentence = replace(each, frame=tuple(word for word in each.frame if word not in _EMPHASIS))
                 groups[True, sentence.frame].append((number, sentence, value))
                 if subject and 0 < len(value) <= 5:
-                    groups[False, tuple(sorted(subject))].append((number, sentence, value))
+                    groups[False, subject].append((number, sentence, value))
         # What a note is called tells two subjects apart; an entry is called by what it says.
         names = ["" if entry.is_own else entry.name for entry in self.standing]
-        for (is_frame, about), some in sorted(groups.items(), key=lambda group: group[0][0]):
+        for (is_frame, about), some in groups.items():
             for (a, one, this), (b, other, that) in combinations(some if len(some) <= _MOST_ALIKE else (), 2):
                 if is_frame:
                     differ = disagree(one, other, names[a], names[b])
@@ -192,14 +166,13 @@ class Analysis:
         )
         lost = set[str]()
         for each in found:
-            judged = each
             if lost.isdisjoint((each.one.path, each.other.path)):
                 for why, test in tests:
                     if (a := test(each.one)) != (b := test(each.other)):
-                        judged = each._replace(winner=each.one if a > b else each.other, why=why)
-                        lost.add(judged.loser.path)
+                        each = each._replace(winner=each.one if a > b else each.other, why=why)
+                        lost.add(each.loser.path)
                         break
-            yield judged
+            yield each
 
     def superseded(self) -> list[Data]:
         """What no longer holds, the latest first, with what took its place."""
@@ -212,40 +185,43 @@ class Analysis:
             for each in reversed(gone)
         ]
 
-    # -- themes
+    # -- themes and counts
 
-    def themes(self, threshold: float = 0.75, least: int = 2) -> list[Theme]:
-        """Groups of near entries, grown around the most read, then the surest, then the newest; the largest first. No
-        entry is in two of them."""
-        around: dict[int, dict[int, float]] = defaultdict(dict)
-        for (one, other), score in self.near(threshold).items():
-            around[one][other] = around[other][one] = score
+    def themes(self, threshold: float = 0.75, least: int = 2) -> list[tuple[list[str], list[KnowledgeEntry]]]:
+        """Groups of near entries, grown around the most read, then the surest, then the newest, each with words that most of
+        them have; the largest first. No entry is in two of them."""
+        around: dict[int, set[int]] = defaultdict(set)
+        for one, other in self.near(threshold):
+            around[one].add(other)
+            around[other].add(one)
         reads, entries, found = knowledge_of(self.store).reads(), self.standing, []
-        free = set(range(len(entries)))
         weight = [(reads.get(e.id, NEVER)[0], e.confidence or 0.0, e.created, e.name) for e in entries]
+        free = set(range(len(entries)))
         for seed in sorted(free, key=weight.__getitem__, reverse=True):
-            close = sorted(free & around[seed].keys(), key=lambda place: (-around[seed][place], place))
+            close = sorted(free & around[seed])
             if seed in free and len(close) + 1 >= least:
                 free -= {seed, *close}
-                members = tuple(entries[place] for place in (seed, *close))
-                having = Counter(word for entry in members for word in _words(entry))
-                shared = [word for word, count in having.items() if count >= max(2, len(members) / 2)]
-                found.append(Theme(members, tuple(sorted(shared, key=lambda word: (-having[word], word))[:4])))
-        return sorted(found, key=lambda theme: -len(theme.members))
+                members = [entries[place] for place in (seed, *close)]
+                words = [word for entry in members for word in set(content_words(words_in_order(plain(entry.text))))]
+                having = sorted(Counter(words).items(), key=lambda each: (-each[1], each[0]))
+                shared = [word for word, count in having if count >= max(2, len(members) / 2) and word.isalpha()]
+                found.append((shared[:4], members))
+        return sorted(found, key=lambda theme: -len(theme[1]))
+
+    def clusters(self, threshold: float = 0.75, least: int = 2) -> list[Data]:
+        """The themes as they are told."""
+        themes = self.themes(threshold, least)
+        return [{"words": words, "size": len(some), "entries": list(map(brief, some))} for words, some in themes]
 
     def suggested_tags(self, threshold: float = 0.75) -> list[Data]:
-        """Tags for themes of three and more: what most members are tagged, and words that most of them have."""
+        """Words that most of a theme of three and more have, as tags for those that lack them."""
         spelled, suggested = {tag.casefold(): tag for tag in self.store.tags()}, []
-        for members, words in self.themes(threshold, 3):
-            tagged = Counter(tag.casefold() for entry in members for tag in entry.tags)
-            often = [tag for tag, count in tagged.most_common() if 2 * count >= len(members)]
-            for tag in [*dict.fromkeys([*often, *words])][:3]:
+        for words, members in self.themes(threshold, 3):
+            for tag in words:
                 lacking = [brief(entry) for entry in members if tag not in map(str.casefold, entry.tags)]
-                facts = {"having": tagged[tag], "of": len(members), "entries": lacking}
+                facts = {"having": len(members) - len(lacking), "of": len(members), "entries": lacking}
                 suggested += [{"tag": spelled.get(tag, tag), "known": tag in spelled} | facts] if lacking else []
         return suggested
-
-    # -- counts
 
     def stats(self) -> Data:
         """How much there is of what; confidence is high from 0.8 on, medium from 0.5 on."""
@@ -287,60 +263,54 @@ class Analysis:
 
     def insights(self, threshold: float = 0.75, least: int = 2) -> list[Data]:
         """What the entries that hold show, the most pressing first."""
-        found = self._findings(self.themes(threshold, least))
-        return [each for each in found if each["kind"] not in ("duplicates", "untagged")]
+        found = [each for each in self._habits() if each["kind"] != "untagged"]
+        for words, members in self.themes(threshold, least):
+            kind, priority = ("theme", "high") if len(members) >= 5 else ("group", "low")
+            if sum(entry.type == "error" for entry in members) >= 3:
+                kind, priority = "recurring error", "critical"
+            says = f"{len(members)} entries are about one thing: {', '.join(words)}"
+            found.append(_finding(kind, priority, says, members) | {"words": words})
+        return sorted(found, key=_urgency)
 
     def antipatterns(self) -> list[Data]:
-        """Habits that make what is kept worth less."""
-        return [each for each in self._findings(()) if each["kind"] in _ANTIPATTERNS]
+        """Habits that make what is kept worth less, the most pressing first."""
+        found = [each for each in self._habits() if each["kind"] != "never read"]
+        again = (
+            ("duplicates", "high", f"{len(some)} entries begin alike", some) for some in _alike(self.standing, 100)
+        )
+        return sorted([*found, *(_finding(*each) for each in again)], key=_urgency)
 
-    def _findings(self, themes: Iterable[Theme]) -> list[Data]:
-        """What is so of more of the entries than should be, what belongs together, what is said again."""
+    def _habits(self) -> Iterator[Data]:
+        """What is so of more of the entries than it should be."""
         reads, standing, related = knowledge_of(self.store).reads(), self.standing, self._related
         ties = [(entry, other) for entry in standing for _, other in related[entry.path]]
         solved = {each.path for tie in ties if "solution" in (tie[0].type, tie[1].type) for each in tie}
         sure = [entry for entry in standing if entry.confidence is not None]
         own = [entry for entry in standing if entry.is_own]  # nobody counts how often a person reads a note
         errors = [entry for entry in standing if entry.type == "error"]
-        found: list[tuple[str, str, Sequence[KnowledgeEntry], Sequence[str], Data]] = []
-        for kind, of, most, some in (
-            ("low confidence", sure, 0.2, [entry for entry in sure if (entry.confidence or 0.0) < 0.5]),
-            ("never read", own, 0.3, [entry for entry in own if entry.id not in reads]),
-            ("untagged", standing, 0.3, [entry for entry in standing if not entry.tags]),
-            ("errors without solution", errors, 0.5, [entry for entry in errors if entry.path not in solved]),
+        for kind, priority, of, most, some in (
+            ("errors without solution", "high", errors, 0.5, [e for e in errors if e.path not in solved]),
+            ("low confidence", "medium", sure, 0.2, [e for e in sure if (e.confidence or 0.0) < 0.5]),
+            ("never read", "medium", own, 0.3, [e for e in own if e.id not in reads]),
+            ("untagged", "low", standing, 0.3, [e for e in standing if not e.tags]),
         ):
             if len(some) > most * len(of):
-                share = {"share": round(len(some) / len(of), 3)}
-                found.append((kind, f"{kind}: {len(some)} of {len(of)}", some[:20], (), share))
-        for members, words in themes:
-            said = f"{len(members)} entries are about one thing" + (f": {', '.join(words)}" if words else "")
-            found.append(("theme" if len(members) >= 5 else "group", said, members, words, {}))
-            again = [entry for entry in members if entry.type == "error"]
-            if len(again) >= 3:
-                said = f"one error is recorded {len(again)} times: {again[0].headline}"
-                found.append(("recurring error", said, again, (), {}))
-        alike = _alike(standing, 100)
-        found += [("duplicates", f"{len(some)} entries begin with the same words", some, (), {}) for some in alike]
-        return [
-            {"kind": kind, "priority": _PRIORITIES[kind], "says": says, "entries": list(map(brief, some))}
-            | {"words": list(words), "numbers": numbers}
-            for kind, says, some, words, numbers in sorted(found, key=lambda each: [*_PRIORITIES].index(each[0]))
-        ]
+                says, share = f"{kind}: {len(some)} of {len(of)}", {"share": round(len(some) / len(of), 3)}
+                yield _finding(kind, priority, says, some[:20]) | {"numbers": share}
 
 
 def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
     """The entries of a store, or ordinary notes in the same way: those of a folder (`projects/`), of a type
     (`type:decision`), or all (`*`)."""
-    wanted = notes.strip()
-    if not wanted:
+    if not (wanted := notes.strip()):
         return Analysis(store, knowledge_of(store).entries())
     kind = wanted[5:].strip() if wanted.casefold().startswith("type:") else ""
     folder = "" if kind or wanted in ("*", "/") else wanted.rstrip("/*") + "/"
     listed = {each.path: each for each in store.list(filter=Filter(type=kind, prefix=folder), limit=10**9).items}
-    entries = []
-    for read in store.bench.read(sorted(listed)):
-        created, modified = listed[read.path].created or "", listed[read.path].modified
-        entries.append(replace(read_entry(read.path, read.text, read.sha256), created=created, modified=modified))
+    entries = [
+        replace(read_entry(*read[:3]), created=listed[read.path].created or "", modified=listed[read.path].modified)
+        for read in store.bench.read(sorted(listed))
+    ]
     named = f"notes of type {kind}" if kind else f"notes in {folder}" if folder else "notes of the vault"
     return Analysis(store, entries, named)
 
@@ -350,28 +320,23 @@ def brief(entry: KnowledgeEntry) -> Data:
     return {"id": entry.id, "name": entry.name, "type": entry.type, "says": entry.headline}
 
 
-def _share(similarity: float) -> float:
-    return round(max(0.0, min(1.0, float(similarity))), 4)
+def _finding(kind: str, priority: str, says: str, some: Iterable[KnowledgeEntry]) -> Data:
+    shown = {"kind": kind, "priority": priority, "says": says, "entries": list(map(brief, some))}
+    return shown | {"words": [], "numbers": {}}
 
 
-def _slot(sentence: Sentence) -> tuple[frozenset[str], frozenset[str]]:
+def _urgency(finding: Data) -> int:
+    return ("critical", "high", "medium", "low").index(finding["priority"])
+
+
+def _slot(sentence: Sentence) -> tuple[tuple[str, ...], frozenset[str]]:
     """What a sentence says the value of, and which; nothing where it is no such form."""
     said = " ".join(sentence.text.replace("*", "").replace("`", "").split()).lower()
-    said = _TAIL.sub("", said).rstrip(".!… ")
-    found = None if sentence.negated else _USE.fullmatch(said) or _IS.fullmatch(said)
-    if (
-        found is None
-        or said.endswith("?")
-        or (found.re is _IS and found["plain"] and not _NAMES_A_VALUE.search(found["a"]))
-    ):
-        return frozenset(), frozenset()
-    subject, value = words_in_order(re.sub("['’]s ", " ", found["a"])), words_in_order(found["v"])
-    return frozenset(subject) - STOP_WORDS, frozenset(value) - STOP_WORDS
-
-
-def _words(entry: KnowledgeEntry) -> set[str]:
-    """The words of an entry that may say what it is about."""
-    return {word for word in content_words(words_in_order(plain(entry.text))) if len(word) > 2 and word.isalpha()}
+    found = None if sentence.negated or said.endswith("?") else _CLAIM.fullmatch(_TAIL.sub("", said).rstrip(".!… "))
+    if found is None or (found["plain"] and not _NAMES_A_VALUE.search(found["b"])):
+        return (), frozenset()
+    subject, value = words_in_order(found["a"] or found["b"]), words_in_order(found["v"] or found["w"])
+    return tuple(sorted({*subject} - STOP_WORDS - {"s"})), frozenset(value) - STOP_WORDS
 
 
 def _alike(entries: Iterable[KnowledgeEntry], characters: int) -> list[list[KnowledgeEntry]]:
