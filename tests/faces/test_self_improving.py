@@ -11,7 +11,6 @@ import pytest
 from embedding_service import EmbeddingService
 
 from simplemem.faces.profiles import PROFILES, choose
-from simplemem.faces.self_improving import ENTITY_TYPES
 
 Ask = Callable[..., Any]
 
@@ -72,14 +71,6 @@ def test_the_tools_and_their_arguments_are_those_of_the_tables() -> None:
 def create(ask: Ask, *names: str, kind: str = "component") -> Any:
     made = [{"name": name, "entityType": kind, "observations": [f"{name} is"]} for name in names]
     return ask("create_entities", entities=made)
-
-
-def test_each_of_the_seventeen_types_is_taken(ask: Ask) -> None:
-    assert len(ENTITY_TYPES) == 17
-    for kind in ENTITY_TYPES:
-        made = create(ask, kind, kind=kind)
-        assert made.data["entities"] == [{"name": kind, "entityType": kind, "observations": [f"{kind} is"]}]
-        assert json.loads(made.text) == made.data
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -229,17 +228,6 @@ def test_counts_of_several_processes_are_one_and_what_is_no_line_of_ours_is_pass
         counts = knowledge.reads()
         assert {key: count for key, (count, _) in counts.items()} == {"a": 3, "b": 1, "c": 1}
         assert knowledge_of(store).reads() == counts and counts["b"] == (1, "2026")
-
-
-def test_several_processes_count_together(knowledge: Knowledge, vault: Path) -> None:
-    program = (
-        "import sys; from simplemem import open_store; from simplemem.kinds.learned.knowledge import knowledge_of\n"
-        "with open_store(sys.argv[1]) as store:\n"
-        "    for k in range(50): knowledge_of(store).count(['shared', sys.argv[2]])\n"
-    )
-    running = [subprocess.Popen([sys.executable, "-c", program, str(vault), str(k)]) for k in range(3)]
-    assert [each.wait(60) for each in running] == [0, 0, 0]
-    assert {key: count for key, (count, _) in knowledge.reads().items()} == {"shared": 150, "0": 50, "1": 50, "2": 50}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
