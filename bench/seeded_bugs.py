@@ -68,8 +68,7 @@ FAULTS = (
     Fault(
         "splicing", "the blank lines below a removed property go with it",
         "simplemem.note.properties",
-        [("return _checked(text, header, text[:start] + text[end:], left)\n    except",
-          'raise Unreadable("", hint="")\n    except')],
+        [("text[:start] + text[end:], left)", r'text[:start] + text[end:].lstrip("\r\n"), left)')],
     ),
     Fault(
         "splicing", "an apostrophe in single quotes is not doubled",

@@ -48,8 +48,7 @@ class Node(NamedTuple):
 
     style: str  # "" plain, "'", '"', "|", ">": a scalar; "-" and "[": a list; ":" and "{": a map
     value: Any
-    start: int  # of its tag when it has one
-    content: int  # of the value itself
+    start: int
     end: int  # a block scalar ends with its last line, without the line break
     children: tuple[Node, ...] = ()  # the items of a list; key, value, key, value ... of a map
 
@@ -150,9 +149,9 @@ def _scalars(text: str, node: Node, path: tuple[str, ...], flow: bool = False) -
             yield from _scalars(text, item, (*path, str(number)), flow)
     elif isinstance(value, str):
         inset = 1 if style in ("'", '"') else 0
-        start = node.content + inset
+        start = node.start + inset
         stands_there = style not in ("|", ">") and text[start : node.end - inset] == value
-        yield Scalar(path, value, node.content, node.end, start if stands_there else -1, flow)
+        yield Scalar(path, value, node.start, node.end, start if stands_there else -1, flow)
 
 
 # ------------------------------------------------------------------ values
@@ -227,7 +226,6 @@ _STRANGE: Final = re.compile(f"[{''.join(map(chr, _ODD))}]")
 _STAND_INS: Final = {odd: 0x10FF00 + at for at, odd in enumerate(_ODD)}
 _ORIGINALS: Final = {there: odd for odd, there in _STAND_INS.items()}
 _IMPOSSIBLE: Final = re.compile("[\x00\ud800-\udfff\U0010ff00-\U0010ff7f]")
-_WORD: Final = re.compile(r"[^ \t\r\n]*")
 _COLON: Final = re.compile(r"[ \t]*+:")
 _BLANKS: Final = re.compile(r"(?:[ \t\r\n]+|(?<![^ \t\r\n])#[^\r\n]*)*+")
 
@@ -268,40 +266,34 @@ class _YamlReader:
         self.values += 1
         if self.values > VALUE_LIMIT:
             raise RefusedError(f"it has more than {VALUE_LIMIT:,} values", start)
-        if event.anchor is not None:
-            raise RefusedError("anchors (&) and aliases (*) are not read", start)
+        if event.anchor is not None or event.tag is not None:
+            raise RefusedError("anchors (&), aliases (*) and tags (!) are not read", start)
         if type(event) is yaml.ScalarEvent:
             return self._scalar(event, start)
         if levels == 0:
             raise RefusedError(f"it is nested more than {DEPTH_LIMIT} deep", start)
-        content = start if event.tag is None else self._after_tag(start, self.end)
         if type(event) is yaml.MappingStartEvent:
-            return self._map(event, events, levels, start, content)
+            return self._map(event, events, levels, start)
         items: list[Node] = []
         for inner in events:
             if type(inner) is yaml.SequenceEndEvent:
                 break
             items.append(self._node(inner, events, levels - 1))
         style, end = ("[", self.base + inner.end_mark.index) if event.flow_style else ("-", items[-1].end)
-        return Node(style, [item.value for item in items], start, content, end, tuple(items))
+        return Node(style, [item.value for item in items], start, end, tuple(items))
 
     def _scalar(self, event: Any, start: int) -> Node:
         style, value = event.style or "", event.value.translate(_ORIGINALS)
         end = self.base + event.end_mark.index
-        content = start if event.tag is None else self._after_tag(start, end)
         if style == "":
-            # A foreign tag says nothing to us: the value is read as without it. !!str and ! ask for text.
-            if event.tag is None or not (event.tag == "!" or event.tag.endswith(":str")):
-                value = core_value(value)
-        elif style in "|>":
-            # Blank lines below it stay when it changes, unless the text itself ends with spaces.
-            blanks = "\r\n" if value.rstrip("\n").endswith((" ", "\t")) else " \t\r\n"
-            end = content + len(self.text[content:end].rstrip(blanks))
+            value = core_value(value)
+        elif style in "|>":  # blank lines below it stay when it changes
+            end = start + len(self.text[start:end].rstrip(" \t\r\n"))
         elif style == '"' and SURROGATE.search(value):
-            raise RefusedError("it holds half of a character", content)
-        return Node(style, value, start, content, end)
+            raise RefusedError("it holds half of a character", start)
+        return Node(style, value, start, end)
 
-    def _map(self, event: Any, events: Iterator[Any], levels: int, start: int, content: int) -> Node:
+    def _map(self, event: Any, events: Iterator[Any], levels: int, start: int) -> Node:
         nodes: list[Node] = []
         found: dict[str, Any] = {}
         for inner in events:
@@ -319,13 +311,10 @@ class _YamlReader:
                 raise RefusedError("a key with a question mark before it", at)
             nodes += [name, value]
             found[key] = value.value
-        # `[a: b]` is a map without braces inside a flow list: it ends with its value.
-        in_braces = bool(event.flow_style) and self.text[content : content + 1] == "{"
-        end = self.base + inner.end_mark.index if in_braces else nodes[-1].end if nodes else content
-        return Node("{" if event.flow_style else ":", found, start, content, end, tuple(nodes))
-
-    def _after_tag(self, start: int, end: int) -> int:
-        return skip_blanks(self.text, _WORD.match(self.text, start, end).end(), end)  # type: ignore[union-attr]
+        if event.flow_style and self.text[start] != "{":  # `[a: b]`
+            raise RefusedError("a name in a list without braces", start)
+        end = self.base + inner.end_mark.index if event.flow_style else nodes[-1].end
+        return Node("{" if event.flow_style else ":", found, start, end, tuple(nodes))
 
 
 # ------------------------------------------------------------------ reading what most headers are
@@ -351,7 +340,7 @@ def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
         found = _ENTRY.match(text, at, end)
         if found is None or found[1] in properties:  # a key that is there twice: the full reader says where
             return None
-        nodes.append(Node("", found[1], at, at, found.end(1)))
+        nodes.append(Node("", found[1], at, found.end(1)))
         at = found.end()
         if found.lastindex != 1:
             value = _plain_scalar(found)
@@ -361,12 +350,12 @@ def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
                 items.append(_plain_scalar(item))
                 at = item.end()
                 item = _ITEM.match(text, at, end)
-            value = Node("-", [each.value for each in items], dash, dash, items[-1].end, tuple(items))
+            value = Node("-", [each.value for each in items], dash, items[-1].end, tuple(items))
         else:
-            value = Node("", None, found.end(1) + 1, found.end(1) + 1, found.end(1) + 1)
+            value = Node("", None, found.end(1) + 1, found.end(1) + 1)
         nodes.append(value)
         properties[found[1]] = value.value
-    return (Node(":", properties, start, start, nodes[-1].end, tuple(nodes)), end) if nodes else None
+    return (Node(":", properties, start, nodes[-1].end, tuple(nodes)), end) if nodes else None
 
 
 def _plain_scalar(found: re.Match[str]) -> Node:
@@ -374,6 +363,6 @@ def _plain_scalar(found: re.Match[str]) -> Node:
     start, end = found.span(group)
     written = found[group]
     if written[0] in "\"'":
-        return Node(written[0], written[1:-1], start, start, end)
+        return Node(written[0], written[1:-1], start, end)
     plain = written.rstrip(" ")
-    return Node("", core_value(plain), start, start, start + len(plain))
+    return Node("", core_value(plain), start, start + len(plain))

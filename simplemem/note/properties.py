@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from datetime import datetime
 from functools import cache, partial
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from frontmatter.default_handlers import BaseHandler
 
 _KEY_LIMIT: Final = 500  # libyaml looks 1,024 characters ahead for the colon of a key
-_LOOSE_LINES: Final = re.compile(r"(?:[ \t]*+(?:\r\n|\r|\n)|[ \t]++#[^\r\n]*+(?:\r\n|\r|\n))*+")
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 _Edit = tuple[int, int, str]  # replace text[start:end]
@@ -76,11 +75,7 @@ def remove_property(text: str, key: str) -> str:
     left = {name: value for name, value in header.properties.items() if name != spelled}
     name, value = _entry(header.root, spelled)
     start, end = _lines(text, name.start, value.end)
-    try:
-        return _checked(text, header, text[:start] + text[end:], left)
-    except Unreadable:  # blank lines or an indented comment below it would now belong to a block of text above it
-        end = _LOOSE_LINES.match(text, end).end()  # type: ignore[union-attr]  # it matches everything
-        return _checked(text, header, text[:start] + text[end:], left)
+    return _checked(text, header, text[:start] + text[end:], left)
 
 
 def remove_item(text: str, key: str, item: Any) -> str:
@@ -204,7 +199,7 @@ def _add(text: str, header: Header, key: str, value: Any) -> str:
 def _set(text: str, key: Node, old: Node, value: Any) -> list[_Edit]:
     """Give an entry of a block map another value. Its quotes stay where they fit, and so do the comments beside it."""
     if value and old.children and type(value) is type(old.value):
-        return _change_inside(text, key, old, value)
+        return _change_flow(text, old, value) if old.style in ("[", "{") else _change_inside(text, key, old, value)
     colon = skip_blanks(text, key.end, old.start) + 1
     gap = text[colon : old.start]
     below = _LINE_END.search(gap)
@@ -222,54 +217,55 @@ def _set(text: str, key: Node, old: Node, value: Any) -> list[_Edit]:
 
 def _change_inside(text: str, key: Node, node: Node, wanted: list[Any] | dict[str, Any]) -> list[_Edit]:
     """Only what differs between what there is and what is wanted: items by what they say, entries by their names."""
-    flow = node.style in ("[", "{")
     edits: list[_Edit] = []
     items: tuple[Node, ...] = ()
+    texts: list[Callable[[], str]]
     if isinstance(wanted, dict):
-        spans = [(name.start, value.end) for name, value in node.pairs()]
-        begins = [start for start, _ in spans]
-        texts = [partial(_pair, name, value, flow=flow) for name, value in wanted.items()]
+        ends, lead = node.children[1::2], ""
+        begins = [name.start for name, _ in node.pairs()]
+        texts = [partial(_pair, name, value) for name, value in wanted.items()]
         old, new = list(node.value), list(wanted)
         for (name, there), match in zip(node.pairs(), matches(old, new), strict=True):
-            if match >= 0 and not same(there.value, value := wanted[name.value]):
-                inline = (name.end, there.end, ": " + _write_scalar(value, there.style, flow=True)) if flow else None
-                edits += [inline] if inline else _set(text, name, there, value)
-        lead = ""
+            if match >= 0 and not same(there.value, wanted[name.value]):
+                edits += _set(text, name, there, wanted[name.value])
     else:
-        items = node.children
-        spans = [(item.start, item.end) for item in items]
-        begins = [node.content, *(skip_blanks(text, one.end, two.start) for one, two in pairwise(items))]
-        texts = [partial(_write_scalar, value, flow=flow) for value in wanted]
+        ends = items = node.children
+        begins = [node.start, *(skip_blanks(text, one.end, two.start) for one, two in pairwise(items))]
+        texts = [partial(_write_scalar, value) for value in wanted]
         old, new = list(map(repr, node.value)), list(map(repr, wanted))
         space = text[begins[0] + 1 : items[0].start]
         lead = "-" + (space if space and not space.strip(" ") else " ")
+    mark, newline = text[_line_start(text, begins[0]) : begins[0]] + lead, _line_end(text, key.start)[2]
     for start, stop, first, last in changes(old, new):
         # Where one text takes the place of another, its line stays, and so does the comment on it.
-        if items and all(item.style in ("", "'", '"') and item.end > item.start for item in items[start:stop]):
-            while start < stop and first < last and isinstance(wanted, list):
-                item = items[start]
-                edits.append((item.start, item.end, _write_scalar(wanted[first], item.style, flow=flow)))
+        if all(item.style in ("", "'", '"') and item.end > item.start for item in items[start:stop]):
+            for item, value in zip(items[start:stop], list(wanted)[first:last], strict=False):
+                edits.append((item.start, item.end, _write_scalar(value, item.style)))
                 start, first = start + 1, first + 1
-        if start == stop and first == last:
-            continue
-        if flow:
-            edits.append(_change_flow(spans, start, stop, [write() for write in texts[first:last]]))
-            continue
-        edits += [(*_lines(text, begins[at], spans[at][1]), "") for at in range(start, stop)]
-        top = _line_start(text, begins[0])
-        where = _lines(text, begins[start - 1], spans[start - 1][1])[1] if start else top
-        mark, newline = text[top : begins[0]] + lead, _line_end(text, key.start)[2]
+        edits += [(*_lines(text, begins[at], ends[at].end), "") for at in range(start, stop)]
+        where = _lines(text, begins[start - 1], ends[start - 1].end)[1] if start else _line_start(text, begins[0])
         edits.append((where, where, "".join(mark + write() + newline for write in texts[first:last])))
     return edits
 
 
-def _change_flow(spans: list[tuple[int, int]], head: int, stop: int, new: list[str]) -> _Edit:
-    """Put `new` where items head to stop stand, with the commas that go with them."""
-    if stop < len(spans):
-        return spans[head][0], spans[stop][0], "".join(item + ", " for item in new)
-    if head > 0:
-        return spans[head - 1][1], spans[stop - 1][1], "".join(", " + item for item in new)
-    return spans[0][0], spans[-1][1], ", ".join(new)
+def _change_flow(text: str, node: Node, wanted: list[Any] | dict[str, Any]) -> list[_Edit]:
+    """A list in brackets or a map in braces, written on one line; an item that stays is spelled as it was."""
+    source = text[node.start : node.end]
+    if "#" in source and _LINE_END.search(source):
+        raise Unreadable("A list in brackets with comments in it is not rewritten.", hint="Change it in an editor.")
+    if isinstance(wanted, list):
+        spelled = {repr(item.value): text[item.start : item.end] for item in node.children}
+        items = [spelled.get(repr(item)) or _write_scalar(item, flow=True) for item in wanted]
+        return [(node.start, node.end, "[" + ", ".join(items) + "]")]
+    entries = []
+    for name, value in wanted.items():
+        if name not in node.value:
+            entries.append(_pair(name, value, flow=True))
+            continue
+        key, old = _entry(node, name)
+        written = "" if same(old.value, value) else ": " + _write_scalar(value, old.style, flow=True)
+        entries.append(text[key.start : key.end] + written if written else text[key.start : old.end])
+    return [(node.start, node.end, "{" + ", ".join(entries) + "}")]
 
 
 # ------------------------------------------------------------------ lines and values as they are written

@@ -15,7 +15,7 @@ import yaml
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from simplemem.errors import SimplememError
+from simplemem.errors import SimplememError, Unreadable
 from simplemem.note.header import RefusedError, read_header, read_plain_yaml, read_yaml
 from simplemem.note.properties import (
     is_plain_safe,
@@ -110,7 +110,7 @@ TEMPLATES: list[tuple[str, Any]] = [
     ("N:G{ one : x,two: true, three: }C", {"one": "x", "two": True, "three": None}),
     ("N:C\n  one: x # c\n  'two':  2", {"one": "x", "two": 2}),
     ("N:C\n    one: x # c\n    # in\n    'two':  2", {"one": "x", "two": 2}),
-    ("N: [ # open\n    a, # 0\n    'b', # 1\n  ]C", ["a", "b"]),
+    ("N: [\n    a,\n    'b',\n  ]C", ["a", "b"]),
     ('N: "first\n\n    second \\\n    third"C', "first\nsecond third"),
     ("N :Gfirst line\n    second\n\n  thirdC", "first line second\nthird"),
     (
@@ -118,8 +118,6 @@ TEMPLATES: list[tuple[str, Any]] = [
         [{"a": 1, "b": ["x"]}, [["Note"]], ["deep"], "last"],
     ),
     ("N: >-\n  folded\n  text\n\n   more", "folded text\n\n more"),
-    ("N:G!mine textC", "text"),
-    ("N:G!mine 'text'C", "text"),
 ]
 FLOW = {"a": "a", "'b'": "b", '"c, d"': "c, d", "e f": "e f", "1": 1, "{x: y}": {"x": "y"}, "🚀": "🚀"}
 
@@ -268,11 +266,11 @@ def test_a_new_property_is_one_piece_at_the_end_of_the_header(sample: Sample, va
 def test_removing_a_property_takes_its_own_source_and_nothing_else(sample: Sample, data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(sample.entries) - 1))
     head, tail = sample.around(number)
-    after = remove_property(sample.text, sample.entries[number].key)
-    if number and re.search("[|>]", sample.entries[number - 1].source) and after != head + tail:
-        tail = re.sub(
-            r"\A(?:(?:[ ]*| +#[^\r\n]*)(?:\r\n|\r|\n))+", "", tail
-        )  # they would become part of the text above
+    try:
+        after = remove_property(sample.text, sample.entries[number].key)
+    except Unreadable:  # what stands below it would become part of the text above
+        assert number and re.search("[|>]", sample.entries[number - 1].source)
+        return
     assert after == head + tail
     kept = {key: value for key, value in sample.values.items() if key != sample.entries[number].key}
     assert same(dict(read_header(after).properties), kept)
@@ -288,7 +286,7 @@ def test_a_change_and_its_opposite_give_the_same_bytes(
     first = set_property(sample.text, key, one)
     assert set_property(set_property(first, key, other), key, one) == first
     spelled = [scalar for scalar in read_header(sample.text).scalars if scalar.path == (key,) and scalar.verbatim >= 0]
-    if spelled and "!mine" not in entry.source:
+    if spelled:
         quoted = spelled[0].verbatim > spelled[0].start
         if quoted or is_plain_safe(entry.value):  # it stands there as we would write it
             assert set_property(first, key, entry.value) == sample.text
@@ -310,7 +308,8 @@ def test_items_come_and_go_without_disturbing_the_others(sample: Sample, data: s
     assert added.startswith(head)
     assert added.endswith(tail)
     assert same(read_header(added).properties[entry.key], [*entry.value, "brand new"])
-    assert remove_item(added, entry.key, "brand new") == sample.text
+    is_flow = re.search(r"[\[{]", entry.source.split("-", 1)[0]) is not None  # written anew, on one line
+    assert is_flow or remove_item(added, entry.key, "brand new") == sample.text
     item = data.draw(st.sampled_from(entry.value))
     removed = remove_item(sample.text, entry.key, item)
     kept = [there for there in entry.value if not same(there, item)]
@@ -318,7 +317,7 @@ def test_items_come_and_go_without_disturbing_the_others(sample: Sample, data: s
     assert removed.endswith(tail)
     assert same(read_header(removed).properties[entry.key], kept)
     if kept:  # the lines that stayed are lines that were there
-        assert set(re.split(r"[\r\n]+", removed)) <= set(re.split(r"[\r\n]+", sample.text)) or "[" in entry.source
+        assert set(re.split(r"[\r\n]+", removed)) <= set(re.split(r"[\r\n]+", sample.text)) or is_flow
 
 
 @relaxed
@@ -336,7 +335,7 @@ def test_entries_of_a_map_change_one_by_one(sample: Sample, data: st.DataObject,
     assert same(read_header(changed).properties[entry.key], {**entry.value, name: value})
     removed = set_property(changed, entry.key, {k: v for k, v in entry.value.items() if k != name})
     assert same(read_header(removed).properties[entry.key], {k: v for k, v in entry.value.items() if k != name})
-    if name == "fresh":
+    if name == "fresh" and "{" not in entry.source:
         assert removed == sample.text
 
 
