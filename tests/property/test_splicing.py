@@ -308,7 +308,7 @@ def test_items_come_and_go_without_disturbing_the_others(sample: Sample, data: s
     assert added.startswith(head)
     assert added.endswith(tail)
     assert same(read_header(added).properties[entry.key], [*entry.value, "brand new"])
-    is_flow = re.search(r"[\[{]", entry.source.split("-", 1)[0]) is not None  # written anew, on one line
+    is_flow = re.match(r"[^:]*:\s*\[", entry.source) is not None  # written anew, on one line
     assert is_flow or remove_item(added, entry.key, "brand new") == sample.text
     item = data.draw(st.sampled_from(entry.value))
     removed = remove_item(sample.text, entry.key, item)
