@@ -1,8 +1,5 @@
-"""The tools of the knowledge graph, written once for four faces. `Rules` say what differs: what becomes of a name that no
-entity has, what arguments are held to, and how an answer is worded.
-
-Here stand the verbs, and the toolset `graph` of the default server: it takes what models send and does what can be done
-of it, and what could not be done is told beside what was.
+"""The tools of the knowledge graph, written once for four faces, which differ in their `Rules`; and the toolset `graph` of
+the default server, which does what can be done of a call and tells the rest beside it.
 """
 
 from __future__ import annotations
@@ -100,10 +97,9 @@ _Ways = TypedDict("_Ways", {"hits": list[_Way], "more": bool})
 
 @dataclass(frozen=True)
 class Rules:
-    """What one face makes of the graph's tools. `voice` words what a verb did or found. With `twins_learn` an entity that
-    is there already learns what is new. A face that `is_reference` keeps what is said twice in one call; there a relation
-    to a name that no entity has waits for one, and an observation of such a name refuses the whole call, where others pass
-    both over. `hints` are a verb's, where they are not those of the toolset `graph`."""
+    """What one face makes of the graph's tools. `voice` words what a verb did. With `twins_learn` an entity that is there
+    learns what is new. A face that `is_reference` keeps what is said twice in one call, has a relation wait for a name that
+    no entity has, and refuses a call with an observation of such a name. `hints` are a verb's own there."""
 
     voice: Callable[..., Reply[Any]]
     manner: Manner = OURS

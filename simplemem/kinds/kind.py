@@ -78,8 +78,7 @@ class ChangeSet:
         self._after: dict[str, str | None] = {}
 
     def text(self, path: str) -> str:
-        """The text of an item's note as this change has made it so far. Conflict, and the shelf knows better then, when
-        another text than the shelf's is on the disk."""
+        """The text of an item's note as this change has made it so far. Conflict when the shelf holds another."""
         if (text := self._after.get(path)) is not None:
             return text
         read = next(iter(self.bench.read([path])), None)
@@ -144,8 +143,8 @@ class Shelf(Generic[T]):
         return self._order
 
     def change(self, draft: Callable[[S], R], by: By, make: Callable[[Any], S] = ChangeSet) -> tuple[R, Carried]:  # type: ignore[assignment]
-        """Draft on what the vault holds now and write it as one step. Somebody who saves one of the notes meanwhile makes
-        it be drafted again. Returns what the draft returned, and what was written."""
+        """Draft on what the vault holds now and write it as one step, again when somebody saves one of the notes meanwhile.
+        Returns what the draft returned, and what was written."""
         answers: list[R] = []
         drafts: list[Draft] = []
 
@@ -190,8 +189,7 @@ class Shelf(Generic[T]):
         self.is_read = True
 
     def take(self, read: Iterable[Read], *, gone: Collection[str] = (), came: Collection[str] = ()) -> None:
-        """Take in notes as they are now, and that others are gone. `came` and `gone` are of any kind: they may change what
-        a link means."""
+        """Take in notes as they are now, and which came and went, of any kind: those may change what a link means."""
         changed = set(gone)
         for path in gone:
             self.forget(path)

@@ -1,8 +1,7 @@
 """The graph to look at: entities, notes and links as one HTML page, for Graphviz, or as data.
 
-The page has its script and style inside, fetches nothing, and runs nothing that a note says: what comes from notes stands in
-a block of data, in ASCII without `<`, and the script puts it on the screen as text only. The policy in the head lets
-nothing run but that script, by its hash. The browser lays the graph out.
+The page fetches nothing and runs nothing that a note says: what comes from notes stands in a block of data, in ASCII
+without `<`, and is shown as text only. The policy in the head lets nothing run but the page's own script, by its hash.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ _UNSAYABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\
 
 Drawing = dict[str, Any]
 """All that a picture shows, as D3 and NetworkX read it: `nodes` with an `id` of their own, and `links` between those. A
-node is an entity, a note, or a name that relations lead to although nobody has written it (`missing`). The same graph is
-the same bytes."""
+node is an entity, a note, or a name that nobody has written yet (`missing`)."""
 
 
 def withheld_in(drawing: Drawing) -> int:
@@ -50,8 +48,8 @@ def drawing_of(
     tags: Mapping[str, Sequence[str]] | None = None,
     withheld: Collection[str] = (),
 ) -> Drawing:
-    """A drawing of a graph, and of notes and links between paths beside it. `texts` and `tags` are by path. Of the notes
-    whose paths are `withheld` nothing is told but their names, types, tags, and what they lead to."""
+    """A drawing of a graph, and of notes and links between paths beside it. `texts` and `tags` are by path. What notes
+    say whose paths are `withheld` is left out."""
     nodes: dict[str, dict[str, Any]] = {}
     by_name: dict[str, str] = {}
     by_path: dict[str, str] = {}
@@ -103,8 +101,7 @@ def drawing_of_store(
     private: bool = False,
 ) -> Drawing:
     """A vault's graph to draw, and beside the entities every note, those that they relate to, or none. A filter narrows
-    entities as well: they are notes. What private notes say is left out unless `private` is asked for, and what any says
-    without `texts`."""
+    entities as well: they are notes. What private notes say is left out unless `private` is asked for."""
     page = store.list(filter=narrowed, sort="name", limit=_PAGE)
     every = list(page.items)
     while page.next_cursor is not None:

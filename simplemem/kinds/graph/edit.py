@@ -104,8 +104,7 @@ class GraphEdit(ChangeSet):
         return list(made.values())
 
     def take_in(self, entities: Sequence[Entity], relations: Iterable[Relation]) -> tuple[int, int, int]:
-        """Take in a part of a graph; what is there learns what is new. Returns how many entities, relations, and
-        observations of entities that were there are new."""
+        """Take in a part of a graph: how many entities, relations, and observations of entities that were there are new."""
         new = {each.name for each in self.create(entities)}
         learned = self.say([(each.name, each.observations) for each in entities if each.name not in new])
         return len(new), len(self.relate(relations)), sum(len(texts) for _, texts in learned)
@@ -125,8 +124,7 @@ class GraphEdit(ChangeSet):
         self.put(path, pages.with_attributes(self.text(path), bullet, relation.attributes))
 
     def delete(self, names: Sequence[str]) -> list[str]:
-        """Put entities into the trash, and take out every relation from and to these names. Returns the names that were
-        no entity's."""
+        """Put entities into the trash, with every relation from and to them. Returns the names that were no entity's."""
         every = {name: self._network.all_named(name) for name in names}
         for found in every.values():
             if found and not any(page.is_own for page in found):
@@ -142,8 +140,7 @@ class GraphEdit(ChangeSet):
         return [name for name in names if all(page.is_stub for page in every[name])]
 
     def unsay(self, deletions: Iterable[tuple[str, Iterable[str]]]) -> tuple[int, list[str]]:
-        """Take observations out, all that are equal to these texts. Returns how many, and the names that were no
-        entity's."""
+        """Take out all observations that equal these texts. Returns how many, and the names that were no entity's."""
         wanted: dict[str, set[str]] = {}
         for name, texts in deletions:
             wanted.setdefault(name, set()).update(texts)
@@ -206,8 +203,8 @@ class GraphEdit(ChangeSet):
         return path
 
     def _link_to(self, name: str, source: str) -> str:
-        """A link to a name: to the page it has, or that this change makes, else to the one note that is called so, which is
-        drawn into the graph by that. To what is not there yet it is a link that leads there later, else a literal."""
+        """A link to the page of a name, else to the one note that is called so. To what is not there yet it is a link that
+        leads there later, else a literal."""
         page, new = self._network.named(name), self._new.get(name)
         if page is None and new is None:
             called = [path for path in self.bench.files_called(f"{name}.md") if base_name(path) == name]

@@ -50,14 +50,13 @@ class KnowledgeGraph:
             return graph_of_pages(self.network.in_order(), self.network.ties, self.network.items)
 
     def search(self, query: str) -> Graph:
-        """The entities with this very text in their name, their type or an observation, whatever the case of its letters;
-        and the relations from and to them."""
+        """The entities with this very text in name, type or an observation, in any case of letters, with their relations."""
         with self.network.reading():
             text = query.lower()
             return self.network.graph(page for page in self.network.items.values() if text in page.searched)
 
     def open(self, names: Iterable[str]) -> Graph:
-        """The entities with these names, and the relations from and to them."""
+        """The entities with these names, with their relations."""
         with self.network.reading():
             return self.network.graph(page for name in set(names) for page in self.network.all_named(name))
 
@@ -70,8 +69,7 @@ class KnowledgeGraph:
         return next((each for each in self.open([source]).relations if each.key == (source, kind, target)), None)
 
     def changed_by_others(self) -> int:
-        """A number that grows when anybody but this process changes the graph. Asked of a graph that nobody has read yet,
-        it grows too: what the caller knows of it is not known."""
+        """A number that grows when anybody but this process changes the graph, and when nobody here has read it yet."""
         with self.network.lock:
             self.network.changed_by_others += not self.network.is_read
             self.network.refresh()

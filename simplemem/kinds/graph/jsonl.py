@@ -1,9 +1,8 @@
 """The file of the graph memory servers (memento.md §3), written, read and taken over: a line of JSON an entity, then a line
 a relation.
 
-What is written is what `JSON.stringify` writes, so that the file goes back to where it came from. What is read may be
-older or broken: a line that is neither an entity nor a relation is told, never in the way of the others. An import adds
-to what is there and is simply done again when it was interrupted. Which files were taken over stands in
+What is written is what `JSON.stringify` writes. A broken line is told, never in the way of the others. An import adds to
+what is there and is simply done again when it was interrupted. Which files were taken over stands in
 `.simplemem/imports.jsonl`: what is deleted from the graph later must not come back with the next start.
 """
 
@@ -41,9 +40,8 @@ class Broken(Value):
 
 @dataclass(frozen=True, slots=True)
 class Imported(Value):
-    """What an import brought, in however many steps it was written: how many entities and relations were made, how many
-    observations were added to entities that were there, how many of the file's entities and relations were there already,
-    and its broken lines."""
+    """What an import made, what was there already, and the broken lines. Observations are those of entities that were
+    there."""
 
     file: str
     entities: int

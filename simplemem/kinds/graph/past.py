@@ -1,7 +1,7 @@
 """What the graph was: the versions of an entity and of a relation, the whole of it at a moment, and confidence that fades.
 
 The versions are those of the notes, from our own history and from git; what a person wrote between two changes of ours
-counts from when it was found. Nothing is kept for the graph alone, so nothing can be missing for it.
+counts from when it was found.
 """
 
 from __future__ import annotations
@@ -78,8 +78,7 @@ def _path_of(store: EnhancedStore, name: str) -> str:
 
 
 def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[GraphPage | None, datetime, str]]:
-    """The page of a name after each change of it, oldest first, None where it was gone or its text is no longer kept; and
-    as it is now."""
+    """The page of a name after each change of it, oldest first, and now; None where it was gone or is no longer kept."""
     path = _path_of(store, name)
     try:
         entries = store.history(name_of(path), limit=_MOST)
