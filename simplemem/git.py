@@ -30,7 +30,7 @@ _MOST_BYTES = 10_000_000  # of a text
 _YEAR_9999 = 253_402_300_799
 _ID = re.compile(r"[0-9a-f]{7,64}")
 _INCLUDES = re.compile(rb"\[\s*+include", re.IGNORECASE)  # a section may begin anywhere in a line
-_TRAILER = re.compile(r"^Simplemem-(\w+): (.*)$", re.MULTILINE)
+_VERSION = re.compile(r"^Simplemem-Version: (v[0-9]{6,15})$", re.MULTILINE)
 _FILES = "HEAD config config.worktree index index.lock index.simplemem packed-refs shallow commondir gitdir".split()
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 _SET_ASIDE = 0x8000, 0x4000  # of an index entry: assume-unchanged in its flags, skip-worktree in its further ones
@@ -49,10 +49,9 @@ class Commit(NamedTuple):
     old_path: str | None
     op: str  # create, update, move or delete
     when: str  # UTC, as the author's clock had it
-    who: str  # of one of our own commits: who asked for it, with which tool, and why
-    tool: str
-    reason: str
-    versions: tuple[str, ...]  # the changes of our history that it holds
+    who: str
+    subject: str
+    versions: set[str]  # of one of our own commits: the changes of our history that it holds
     before: bytes | None  # the text, None where there was none, or it is not in this clone
     after: bytes | None
 
@@ -192,10 +191,6 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
             renamed = (str(d.old_file.path) for d in diff.deltas if d.status_char() == "R" and d.new_file.path == name)
             old = next((path for path in renamed if path.startswith(place.prefix)), None)
             was = _file(parents[0].tree, old) if old else None
-        subject, _, rest = commit.message.rstrip().partition("\n")
-        said: dict[str, list[str]] = {}
-        for key, value in _TRAILER.findall(rest.rpartition("\n\n")[2]):
-            said.setdefault(key, []).append(_printable(value))
         seconds = max(0, min(commit.author.time, _YEAR_9999))
         yield Commit(
             commit=str(commit.id),
@@ -203,10 +198,9 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
             old_path=old[cut:] if old else None,
             op="move" if old else "create" if was is None else "delete" if now is None else "update",
             when=datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            who="; ".join(said.get("Actor", ())) or _printable(commit.author.name)[:200],
-            tool="; ".join(said.get("Tool", ())) or "git",
-            reason="; ".join(said.get("Reason", ())) if "Actor" in said else _printable(subject)[:300],
-            versions=tuple(said.get("Version", ())),
+            who=_printable(commit.author.name),
+            subject=_printable(commit.message.partition("\n")[0]),
+            versions=set(_VERSION.findall(commit.message)),
             before=_text(repo, was),
             after=_text(repo, now),
         )
@@ -226,7 +220,7 @@ def _text(repo: pygit2.Repository, file: pygit2.IndexEntry | None) -> bytes | No
 
 def _printable(text: str) -> str:
     """A field of a commit: anybody may have written it, so what could move a cursor or forge a line is taken out."""
-    return "".join(c for c in text if c.isprintable()).strip()[:2000]
+    return "".join(c for c in text if c.isprintable()).strip()[:300]
 
 
 # -- commits of ours
@@ -299,23 +293,14 @@ class _Draft:
             return
         there = self._files.get(path, self._head(path))
         old, new = self._stored(path, before), self._stored(target, after)
-        if there is None:
-            known = self._head(target)
-            if old is not None and new is not None and (known is None or known.id != new):
-                raise _Left(f"{path!r} was written by a person and is not in git yet.")
-        elif there.mode not in _PLAIN:
+        if there is None and old is not None:
+            raise _Left(f"{path!r} was written by a person and is not in git yet.")
+        if there is not None and there.mode not in _PLAIN:
             raise _Left(f"{path!r} is no plain file in git.")
-        elif old == new:
+        if there is not None and old == new:
             new = there.id  # it only moved, with whatever a person has or has not committed of it
-        elif old is not None and new is not None and there.id not in (old, new):
-            # A person's edits lie between, which are theirs to commit.
-            merged = None
-            with suppress(UnicodeDecodeError):
-                ours, theirs = (pygit2.IndexEntry(path, oid, FileMode.BLOB) for oid in (old, new))
-                merged = self._repo.merge_file_from_index(ours, there, theirs)
-            if merged is None or not merged.automergeable:
-                raise _Left(f"{path!r} has edits of a person's in the lines that were changed.")
-            new = self._repo.create_blob(merged.contents.encode())
+        elif there is not None and there.id not in (old, new):
+            raise _Left(f"{path!r} has edits of a person's that are not committed.")
         self._files[path] = None
         mode = there.mode if there is not None else FileMode.BLOB
         self._files[target] = None if new is None else pygit2.IndexEntry(target, new, mode)

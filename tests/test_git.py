@@ -103,8 +103,8 @@ def test_what_a_commit_says_cannot_move_a_cursor_or_forge_an_entry(git: Any, vau
     write("a.md", "one\n")
     git.commit("Say\x1b]0;title\x07 \x1f" + "x" * 5000)
     (found,) = commits(vault, "a.md")
-    assert found.who == "Ida [2J Marsh" and len(found.reason) < 400
-    assert not any(ord(c) < 32 or c == "\u202e" for c in found.who + found.reason)
+    assert found.who == "Ida [2J Marsh" and len(found.subject) < 400
+    assert not any(ord(c) < 32 or c == "\u202e" for c in found.who + found.subject)
 
 
 # -- where the repository is
@@ -159,7 +159,7 @@ def test_the_persons_own_git_variables_lead_nowhere_else(
     monkeypatch.setenv("GIT_WORK_TREE", str(other.folder))
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", str(tmp_path / "no-such-program"))
-    assert [each.reason for each in commits(vault, "a.md")] == ["Begin"]
+    assert [each.subject for each in commits(vault, "a.md")] == ["Begin"]
     assert not (tmp_path / "trace").exists()
 
 

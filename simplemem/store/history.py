@@ -106,10 +106,10 @@ def _entry_of_git(core: Core, commit: Commit, *, diff: bool) -> HistoryEntry:
     # So much of its id that nobody takes it for a number of our history.
     short = next((oid[:size] for size in range(10, 40) if not oid[:size].isdigit()), oid)
     names = name_of(commit.old_path or commit.path), name_of(commit.path) if commit.old_path else None
-    said = "" if core.vault.access.hidden else commit.reason  # it may speak of hidden notes in the commit
+    said = "" if core.vault.access.hidden else commit.subject  # it may speak of hidden notes in the commit
     found, left = (None if data is None else sha256(data) for data in (before, after))
     shown = _shown(b"" if commit.op == "create" else before, b"" if commit.op == "delete" else after) if diff else None
-    at = (commit.when, commit.op, commit.who, commit.tool)
+    at = (commit.when, commit.op, commit.who, "git")
     return HistoryEntry(short, *names, *at, said, found, left, shown, source="git", commit=oid)
 
 
