@@ -21,7 +21,7 @@ from simplemem.note.words import well_formed
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
 from simplemem.store.embedding import cache_path
-from simplemem.store.history import notes_at
+from simplemem.store.history import notes_then
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
 from simplemem.vault.links import name_key, resolve
@@ -82,7 +82,7 @@ class Bench:
         self.since = core.index.since
         self.embedding = core.embedding.facts
         self.changes = core.changes.recent
-        self.notes_at = partial(notes_at, core)
+        self.notes_then = partial(notes_then, core)
         self.last_version = core.changes.newest  # the number of the last change, 0 when there is none
         self.recover = core.vault.recover
         self.is_taken: Callable[[str], bool] = lambda path: core.entry(path) is not None

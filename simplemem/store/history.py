@@ -174,16 +174,18 @@ def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
     now = datetime.now()  # noqa: DTZ005  (people mean their own clock)
     try:
         meant = datetime.fromisoformat(read_when(wanted, now, end=not start))
-        when = _utc(min(meant, now))
+        moment = moment_at(core, min(meant, now))
     except (OverflowError, OSError, ValueError) as error:
         raise Invalid(f"{wanted[:40]!r} is too far away to be a date of a note") from error
     # Dates are read to the second: nothing of the last is left out.
     is_now = not start and meant > now - timedelta(seconds=1)
-    return Moment(core.changes.newest() if is_now else core.changes.last_before(when), when)
+    return moment._replace(number=core.changes.newest()) if is_now else moment
 
 
-def _utc(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def moment_at(core: Core, when: datetime) -> Moment:
+    """The moment a time means."""
+    said = when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Moment(core.changes.last_before(said), said)
 
 
 def note_at(core: Core, path: str, at: str, *, start: bool = False, name: str = "") -> NoteThen:
@@ -210,8 +212,9 @@ def note_then(core: Core, path: str, moment: Moment, called: str = "") -> NoteTh
     return _then(core, found.path if found is not None else path, left, found, moment)[0]
 
 
-def notes_then(core: Core, moment: Moment) -> Iterator[tuple[NoteThen, bool]]:
+def notes_then(core: Core, when: Moment | datetime) -> Iterator[tuple[NoteThen, bool]]:
     """Every note that the log names, as it was at a moment, and whether it is another now."""
+    moment = moment_at(core, when) if isinstance(when, datetime) else when
     left: dict[str, Version] = {}
     found: dict[str, Version] = {}
     for version in core.changes.recent():
@@ -222,15 +225,6 @@ def notes_then(core: Core, moment: Moment) -> Iterator[tuple[NoteThen, bool]]:
                 left.setdefault(path, version)
     for path in sorted({*left, *found}):
         yield _then(core, path, left.get(path), found.get(path), moment)
-
-
-def notes_at(core: Core, when: datetime) -> Iterator[tuple[str, str | None, str | None]]:
-    """Every note that was another at a moment than it is now: its path, its text and that one's hash. Both are None where
-    it was not there, and the text alone where it is no longer kept."""
-    said = _utc(when)
-    for then, differs in notes_then(core, Moment(core.changes.last_before(said), said)):
-        if differs:
-            yield then.path, None if then.data is None else then.data.decode("utf-8", "replace"), then.sha256
 
 
 def _then(core: Core, path: str, left: Version | None, found: Version | None, moment: Moment) -> tuple[NoteThen, bool]:

@@ -115,12 +115,12 @@ def graph_at(store: EnhancedStore, when: datetime) -> Graph:
     network = graph_of(store).network
     with network.reading():
         pages, files = dict(network.items), set(store.bench.indexed())
-    for path, text, sha256 in store.bench.notes_at(when):
-        pages.pop(path, None)
-        files.discard(path)
-        if text is not None and path.lower().endswith(".md"):
-            pages[path] = read_page(path, text, sha256 or "")
-            files.add(path)
+    for then in (then for then, differs in store.bench.notes_then(when) if differs):
+        pages.pop(then.path, None)
+        files.discard(then.path)
+        if then.data is not None and then.path.lower().endswith(".md"):
+            pages[then.path] = read_page(then.path, then.data.decode("utf-8", "replace"), then.sha256 or "")
+            files.add(then.path)
     shown = {path: page for path, page in pages.items() if page.is_own}
     drawn = {tie.path for ties in network.resolved(shown.values(), files).values() for tie in ties if tie.path}
     linked = (pages.get(path) or network.page_at(path) for path in drawn - shown.keys())
