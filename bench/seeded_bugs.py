@@ -97,13 +97,13 @@ FAULTS = (
     ),
     Fault(
         "tags", "the entries of a map are read in the order of the alphabet",
-        "simplemem.note.tags",
-        [("in entries.items():\n        name = _joined", "in sorted(entries.items()):\n        name = _joined")],
+        "simplemem.note.note",
+        [("in entries.items():\n        name = joined", "in sorted(entries.items()):\n        name = joined")],
     ),
     Fault(
         "tags", "the blanks of a value stay in a nested tag",
-        "simplemem.note.tags",
-        [("part = _joined(str(value))", "part = str(value)")],
+        "simplemem.note.note",
+        [("part = joined(str(value))", "part = str(value)")],
     ),
     Fault(
         "tags", "removing `stat` removes `status` too",

@@ -11,7 +11,7 @@ import apsw
 
 from simplemem.index.door import Called, Generation, Known, Row, Stat
 from simplemem.note.names import base_name, compare_key, name_of
-from simplemem.note.tags import tag_pairs
+from simplemem.note.note import tag_pairs
 from simplemem.vault.disk import Entry
 
 if TYPE_CHECKING:

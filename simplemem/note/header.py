@@ -86,7 +86,7 @@ class Header:
 
     def get(self, key: str) -> Any:
         """A property's value whatever the case of its name (obsidian.md §3.1), None when there is none."""
-        return self.properties.get(find_key(self.properties, key) or key)
+        return find_value(self.properties, key)
 
 
 def find_key(properties: Mapping[str, Any], key: str) -> str | None:
@@ -95,6 +95,11 @@ def find_key(properties: Mapping[str, Any], key: str) -> str | None:
         return key
     folded = key.casefold()
     return next((spelled for spelled in properties if spelled.casefold() == folded), None)
+
+
+def find_value(properties: Mapping[str, Any], key: str) -> Any:
+    """A property's value, however the note spells its name."""
+    return properties.get(find_key(properties, key) or key)
 
 
 _OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")

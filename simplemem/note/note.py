@@ -2,23 +2,22 @@
 
 A note is never refused: bytes that are not text, a header that is not YAML, ten megabytes of brackets all give a `Note`
 that can be served and searched. What must not be rewritten says so in `problem`. The body is looked through when it is
-first asked for.
+first asked for. Its tags are read here, and changed in `tags.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from simplemem.errors import Unreadable
 from simplemem.note.body import Body, Link, count_lines, read_body, read_value_link
-from simplemem.note.header import Header, Scalar, content_start, read_header
+from simplemem.note.header import Header, Scalar, content_start, find_value, read_header
 from simplemem.note.names import private_by_rule
-from simplemem.note.tags import Tag, read_tags
 
 _BINARY_PROBE = 8192
 
@@ -118,6 +117,153 @@ def _in_property(link: Link, scalar: Scalar, text: str) -> Link:
     says = (link.target, link.subpath, link.display, line)
     return Link(link.form, link.embed, ".".join(scalar.path), *says, *places, link.angle, scalar)
 
+
+# ------------------------------------------------------------------ tags
+# One idea in three notations, list, nested name (`status/done`) and map (`{status: done}`): all are read alike.
+
+Value = str | bool | int | float
+
+# obsidian.md §2: what may not stand in a tag. A slash separates the levels of a nested one.
+NOT_IN_TAG: Final = re.compile(r"[\s!\"#$%&'()*+,.:;<=>?@\[\\\]^`{|}~\u2000-\u206f\u2e00-\u2e7f]+")
+LEGACY_KEYS: Final = ("tag", "keywords")
+# Properties with a meaning of their own: a tag's value is neither kept in one of these nor looked for there.
+RESERVED_KEYS: Final = frozenset(
+    """title description type id created modified links tags tag keywords aliases alias cssclasses publish permalink image
+    cover""".split()
+)
+
+
+class Tag(NamedTuple):
+    """A tag as it is spelled, without `#`: `status/done`."""
+
+    name: str
+    source: Literal["property", "inline", "map", "legacy"]
+
+
+def bare_tag(name: str) -> str:
+    """obsidian.md §2: a leading `#` may stand in a property; a trailing slash is not part of a tag."""
+    return name.strip().lstrip("#").rstrip("/")
+
+
+def joined(text: str) -> str:
+    return "-".join(text.split())
+
+
+def is_tag_item(item: Any) -> bool:
+    """obsidian.md §2: items of the list that are no text, or hold spaces, are no tags."""
+    return isinstance(item, str) and bool(item.strip()) and not any(map(str.isspace, item.strip()))
+
+
+def tag_items(tags: Any) -> list[Any]:
+    """The tags property as a list; of a text, the tags that are in it."""
+    if isinstance(tags, str):
+        return tags.replace(",", " ").split()
+    return tags if isinstance(tags, list) else [] if tags is None else [tags]
+
+
+def kept_value(properties: Mapping[str, Any], name: str) -> Value | None:
+    """The value of a tag that stands in a property beside it (obsidian.md §3.3)."""
+    value = find_value(properties, name)
+    is_plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    return value if is_plain and name.lower() not in RESERVED_KEYS else None
+
+
+def read_tags(properties: Mapping[str, Any], inline: Sequence[str]) -> tuple[Tag, ...]:
+    """All tags of a note, properties first. Case does not count; the first spelling is the one shown."""
+    found: dict[str, Tag] = {}
+    for tag in (*_property_tags(properties), *(Tag(bare_tag(name), "inline") for name in inline)):
+        if tag.name:
+            found.setdefault(tag.name.casefold(), tag)
+    return tuple(found.values())
+
+
+def _property_tags(properties: Mapping[str, Any]) -> Iterator[Tag]:
+    for key in ("tags", *LEGACY_KEYS):
+        value = find_value(properties, key)
+        if isinstance(value, Mapping) and key == "tags":
+            yield from (Tag(name, "map") for _, name, _ in map_entries(value))
+            continue
+        items = tag_items(value)
+        # obsidian.md §0.5: one text is one tag; several in one text are Foam's way, and no tags to Obsidian.
+        is_legacy = key != "tags" or (isinstance(value, str) and len(items) > 1)
+        yield from (Tag(bare_tag(item), "legacy" if is_legacy else "property") for item in items if is_tag_item(item))
+
+
+def map_entries(entries: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]:
+    """Key, tag and value of each entry of a map that stands for a tag: `false` and null stand for none."""
+    for key, value in entries.items():
+        name = joined(bare_tag(key))
+        if name and value is not None and value is not False:
+            yield key, nested_tag(name, value) or name, value if isinstance(value, (str, int, float)) else True
+
+
+def nested_tag(name: str, value: Any) -> str | None:
+    """`key/value` when the value can be part of a tag (spaces become `-`, obsidian.md §3.3), else None."""
+    if value is True or not isinstance(value, (str, int, float)):
+        return None
+    part = joined(str(value))
+    return f"{name}/{part}" if part and "/" not in part and not NOT_IN_TAG.search(part) else None
+
+
+def tag_names(tags: Iterable[Tag]) -> list[str]:
+    return [tag.name for tag in tags]
+
+
+def tag_pairs(tags: Iterable[Tag], properties: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Rows for filters: (key, "") says that it is there, (key, value) what it says. Keys are lower-cased.
+
+    `a/b/c` gives (a, ""), (a/b, ""), (a/b/c, ""), (a, b/c) and (a/b, c). An entry of a map gives the same, and its
+    value to the letter.
+    """
+    tags = tuple(tags)
+    rows: dict[tuple[str, str], None] = {}
+    for tag in tags:
+        levels = tag.name.split("/")
+        for depth in range(1, len(levels) + 1):
+            key = "/".join(levels[:depth]).lower()
+            rows[key, ""] = None
+            if depth < len(levels):
+                rows[key, "/".join(levels[depth:])] = None
+    for key, value in _values_kept_whole(tags, properties):
+        for name in (bare_tag(key).lower(), joined(bare_tag(key)).lower()):
+            rows[name, ""] = None
+            if value is not True:
+                rows[name, str(value)] = None
+    return tuple(rows)
+
+
+def tag_map(tags: Iterable[Tag], properties: Mapping[str, Any]) -> dict[str, Value]:
+    """The tags as a map: `{"todo": true, "status": "done"}`. A second value of a key keeps its full name."""
+    tags = tuple(tags)
+    found: dict[str, tuple[str, Value]] = {}
+    for tag in tags:
+        if tag.source == "map":
+            continue
+        key, slash, rest = tag.name.partition("/")
+        folded = key.casefold()
+        if slash and key and (folded not in found or found[folded][1] is True):
+            found[folded] = key, rest
+        else:
+            found.setdefault(tag.name.casefold(), (tag.name, True))
+    for key, value in _values_kept_whole(tags, properties):
+        shown, there = found.get(key.casefold(), (bare_tag(key), True))
+        if there is True:
+            found[key.casefold()] = shown, value
+    return dict(found.values())
+
+
+def _values_kept_whole(tags: Sequence[Tag], properties: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+    """Values outside a tag's name: in a map, or in a property beside a bare tag (obsidian.md §3.3)."""
+    entries = find_value(properties, "tags")
+    if isinstance(entries, Mapping):
+        yield from ((key, value) for key, _, value in map_entries(entries))
+        return
+    for tag in tags:
+        if tag.source == "property" and (value := kept_value(properties, tag.name)) is not None:
+            yield tag.name, value
+
+
+# ------------------------------------------------------------------ privacy
 
 _NOT_PRIVATE = frozenset(("", "false", "no", "off", "0", "null", "none", "~"))
 _MEANT_AS_HEADER = re.compile(r"\s*---[ \t]*\r?\n(?:[^\n]*\n){0,40}?[\"']?private[\"']?[ \t]*:", re.IGNORECASE)

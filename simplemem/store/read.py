@@ -13,9 +13,8 @@ from simplemem.index.text import Head, head_of
 from simplemem.memory import LinkOut, Memory
 from simplemem.note.header import Header, content_start, read_header
 from simplemem.note.names import name_of
-from simplemem.note.note import read_note
+from simplemem.note.note import Tag, read_note, tag_map, tag_names
 from simplemem.note.passages import find_section
-from simplemem.note.tags import Tag, tag_map, tag_names
 from simplemem.note.words import count_tokens
 from simplemem.store import history
 from simplemem.store.core import Core

@@ -18,10 +18,10 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, T
 from simplemem.memory import By, Saved
 from simplemem.note.header import find_key, read_header
 from simplemem.note.names import check_name, name_of, path_of
-from simplemem.note.note import Note, read_note
+from simplemem.note.note import Note, read_note, tag_map, tag_names
 from simplemem.note.properties import remove_property, render_header, set_property
 from simplemem.note.tags import change_tags as with_tags
-from simplemem.note.tags import parse_tag_request, tag_map, tag_names, tags_for_new_note
+from simplemem.note.tags import parse_tag_request, tags_for_new_note
 from simplemem.store.core import Core, change_by
 from simplemem.vault.links import Move, name_key, rewrite_links
 from simplemem.vault.vault import Change, File, Wish, Written

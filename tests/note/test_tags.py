@@ -8,16 +8,8 @@ import pytest
 
 from simplemem.errors import Invalid, Unreadable
 from simplemem.note.header import read_header
-from simplemem.note.tags import (
-    Tag,
-    change_tags,
-    parse_tag_request,
-    read_tags,
-    tag_map,
-    tag_names,
-    tag_pairs,
-    tags_for_new_note,
-)
+from simplemem.note.note import Tag, read_tags, tag_map, tag_names, tag_pairs
+from simplemem.note.tags import change_tags, parse_tag_request, tags_for_new_note
 
 
 def note(header: str) -> str:

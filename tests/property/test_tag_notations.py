@@ -8,16 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simplemem.note.header import read_header
+from simplemem.note.note import read_tags, tag_map, tag_names, tag_pairs
 from simplemem.note.properties import render_header
-from simplemem.note.tags import (
-    change_tags,
-    parse_tag_request,
-    read_tags,
-    tag_map,
-    tag_names,
-    tag_pairs,
-    tags_for_new_note,
-)
+from simplemem.note.tags import change_tags, parse_tag_request, tags_for_new_note
 
 calm = settings(max_examples=3 * settings.default.max_examples, deadline=None)
 tag_keys = st.sampled_from(["todo", "status", "stat", "Project", "日本", "🚀x", "a_b-c", "n1"])

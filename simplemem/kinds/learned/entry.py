@@ -15,8 +15,7 @@ from simplemem.kinds.graph import spelling
 from simplemem.kinds.graph.page import Bond, bond_line, read_page, with_lines
 from simplemem.kinds.kind import Kind
 from simplemem.note.names import base_name, legal_name, name_of
-from simplemem.note.note import Note, read_note
-from simplemem.note.tags import tag_names
+from simplemem.note.note import Note, read_note, tag_names
 from simplemem.note.words import words_in_order
 
 FOLDER: Final = "knowledge"
