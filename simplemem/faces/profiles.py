@@ -70,19 +70,20 @@ def profile_called(name: str | None) -> Face:
 
 def choose(face: Face, changes: Sequence[str] = ()) -> tuple[Tool, ...]:
     """The tools of a face in their order, with toolsets added (`graph`) or taken away (`-core`)."""
-    chosen = list(face.toolsets)
+    chosen = dict.fromkeys(face.toolsets)
     for change in changes:
         name = change.lstrip("+-")
         if name not in TOOLSETS:
             raise Invalid(f"There is no toolset {name!r}.", hint="There are " + ", ".join(TOOLSETS) + ".")
-        chosen = [each for each in chosen if each != name or not change.startswith("-")]
-        chosen += [name] if not change.startswith("-") and name not in chosen else []
+        chosen |= {name: None}
+        if change.startswith("-"):
+            del chosen[name]
     tools: dict[str, Tool] = {}
     for name in chosen:
         module, attribute = TOOLSETS[name]
         for tool in getattr(importlib.import_module(f"simplemem.faces.{module}"), attribute):
             if tools.setdefault(tool.name, tool) is not tool:
-                hint = f"Choose one of them, or take one away: --tools -{chosen[0]},{name}"
+                hint = f"Choose one of them, or take one away: --tools -{next(iter(chosen))},{name}"
                 raise Invalid(f"Two toolsets have a tool {tool.name!r} ({', '.join(chosen)}).", hint=hint)
     if not tools:
         raise Invalid("No tool is left to show.", hint="--tools adds toolsets; a minus before a name takes one away.")

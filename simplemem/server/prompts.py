@@ -6,19 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from simplemem.faces.face import words_for_models
 from simplemem.faces.render import answer, index_line, line, tags_line
+from simplemem.server.calls import Context
 from simplemem.server.door import Door
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
-Context = ServerRequestContext[Any, Any]
-
-_MOST_COMPLETIONS = 100
+_MOST = 100  # completions
 
 
 def recall(store: EnhancedStore, topic: str) -> str:
@@ -92,7 +90,7 @@ class Prompts:
 
         def find() -> list[str]:
             if argument.name in ("topic", "name"):
-                return self._door.store().names(argument.value, limit=_MOST_COMPLETIONS + 1)
+                return self._door.store().names(argument.value, limit=_MOST + 1)
             if argument.name != "tag":
                 return []
             counted = sorted(self._door.store().tags().items(), key=lambda pair: (-pair[1], pair[0]))
@@ -100,6 +98,6 @@ class Prompts:
             return [tag for tag, _ in counted if tag.casefold().startswith(start)]
 
         found = await self._door.read(find)
-        shown = found[:_MOST_COMPLETIONS]
+        shown = found[:_MOST]
         completion = types.Completion(values=shown, total=len(found), has_more=len(found) > len(shown))
         return types.CompleteResult(completion=completion)

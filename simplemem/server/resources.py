@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
 from simplemem.faces.render import index_line, line
 from simplemem.note.names import compare_key
+from simplemem.server.calls import Context
 from simplemem.server.door import Door
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
     from simplemem.store import EnhancedStore
-
-Context = ServerRequestContext[Any, Any]
 
 SCHEME = "memory://"
 CHANGES = SCHEME + "changes"
