@@ -64,8 +64,8 @@ def methods() -> dict[str, list[str]]:
 
 def harmless(method: str) -> dict[str, Any]:
     params = inspect.signature(getattr(EnhancedStore, method)).parameters.values()
-    needed = {each.name: "n" for each in params if each.default is each.empty and each.name != "self"}
-    return needed | HARMLESS.get(method, {})
+    needed = {each.name: "n" for each in params if each.default is each.empty and each.kind is not each.VAR_KEYWORD}
+    return {key: value for key, value in needed.items() if key not in ("self", "core")} | HARMLESS.get(method, {})
 
 
 def put_back(room: Room) -> None:
