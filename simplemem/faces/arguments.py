@@ -8,7 +8,6 @@ An unknown argument is named in the answer: a reading tool ignores it, a writing
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
     from simplemem.memory import Filter
 
 T = TypeVar("T")
-_SHA = re.compile(r"[0-9a-f]{12,64}(\+[0-9a-f]{12,64})?")
+_HASHES = r"^[0-9a-f]{12,64}(\+[0-9a-f]{12,64})?$"
+"""A hash, or its first twelve digits or more. Two with a plus between them accept the merge that a lost race offered."""
 
 
 class Arguments(BaseModel):
@@ -98,17 +98,6 @@ def _name(value: Any) -> Any:
     return name[:-3] if name.lower().endswith(".md") and len(name) > 3 else name
 
 
-def _hash(value: Any) -> Any:
-    """A hash without decoration: `sha256:AB12…` is `ab12…`. The first twelve digits of one are enough. Two with a plus
-    between them accept the merge that a lost race offered."""
-    if not isinstance(value, str):
-        return value
-    digits = re.sub(r"sha256:|[\s`]", "", value.lower())
-    if digits and not _SHA.fullmatch(digits):
-        raise ValueError("a SHA-256 has 64 hexadecimal digits; the first 12 or more of them will do")
-    return digits or None
-
-
 def at_most(most: int) -> AfterValidator:
     """For a `limit`: more than `most` is taken as `most`."""
     return AfterValidator(lambda value: min(value, most))
@@ -138,7 +127,8 @@ def also(*names: str) -> Any:
 
 BareName = Annotated[str, BeforeValidator(_name)]
 Name = Annotated[BareName, also("name", "path", "id", "memory_id")]
-Sha = Annotated[str | None, BeforeValidator(_hash)]
+_stripped = BeforeValidator(lambda value: value.strip(" `").lower() or None if isinstance(value, str) else value)
+Sha = Annotated[Annotated[str, Field(pattern=_HASHES)] | None, _stripped]
 Object = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value == "" else from_json(value))]
 Several = Annotated[list[T], BeforeValidator(_several)]
 Words = Annotated[list[str], BeforeValidator(_words)]
@@ -146,8 +136,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Tags = Annotated[Any, BeforeValidator(_tags), WithJsonSchema({"type": "object"})]
 """Tags in any notation: a map, a list, `a, b`. The store knows how to read them."""
 
-Mode = Annotated[Literal["hybrid", "text", "semantic"], one_of("hybrid", "text", "semantic")]
-Sort = Annotated[Literal["modified", "created", "name", "title"], one_of("modified", "created", "name", "title")]
+Mode = Literal["hybrid", "text", "semantic"]
+Sort = Literal["modified", "created", "name", "title"]
 
 
 class EditIn(Arguments):
