@@ -11,6 +11,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
@@ -124,7 +125,7 @@ def get_entity_embedding(store: EnhancedStore, graph: KnowledgeGraph, entity_nam
     if (found := store.bench.vector_of(entity.path)) is None:
         return Reply(f"No embedding found for entity: {entity_name}")
     shown = {"entityName": entity_name, "embedding": found[0], "model": found[1], "dimensions": len(found[0])}
-    return Reply(pretty(shown | {"lastUpdated": _milliseconds(_time(entity.modified))}))
+    return Reply(pretty(shown | _milliseconds(lastUpdated=_time(entity.modified))))
 
 
 # --- the past
@@ -135,10 +136,8 @@ def get_entity_history(store: EnhancedStore, entityName: str) -> Reply[None]:
     """All that an entity was, oldest first"""
     from simplemem.kinds.graph.past import entity_history
 
-    id_ = {"id": _id(entityName)}
-    return _versions(
-        entity_history(store, entityName), lambda each, when: each.as_dict() | id_ | {"updatedAt": _milliseconds(when)}
-    )
+    versions, own = entity_history(store, entityName), {"id": _id(entityName)}
+    return _versions(versions, lambda each, when: each.as_dict() | own | _milliseconds(updatedAt=when))
 
 
 @tool("Get Relation History", manner=_MANNER)
@@ -153,9 +152,8 @@ def _versions(versions: list[PastVersion[V]], shown: Callable[[V, datetime], Dat
     """Some versions, each with its number, when it was so, and who made it so."""
     every = []
     for number, each in enumerate(versions, 1):
-        times = {"createdAt": versions[0].since, "validFrom": each.since, "validTo": each.until}
-        validity = {"version": number} | {key: _milliseconds(moment) for key, moment in times.items()}
-        every.append(shown(each.value, each.since) | validity | {"changedBy": each.by or None})
+        times = _milliseconds(createdAt=versions[0].since, validFrom=each.since, validTo=each.until)
+        every.append(shown(each.value, each.since) | {"version": number} | times | {"changedBy": each.by or None})
     return Reply(pretty(every))
 
 
@@ -240,10 +238,10 @@ def _graph(store: EnhancedStore | None, graph: Graph, began: datetime) -> Data:
     entities, changed = [], {}
     for entity in graph.entities:
         modified = changed[entity.name] = _time(entity.modified) or _time(entity.created)
-        times = {"createdAt": _time(entity.created) or modified, "updatedAt": modified, "validFrom": modified}
-        shown = entity.as_dict() | {"id": _id(entity.name), "version": counts.get(entity.path, 1)}
-        shown |= {key: _milliseconds(moment) for key, moment in times.items()}
-        entities.append(shown | {"validTo": None, "changedBy": last.get(entity.path) or None})
+        created = _time(entity.created) or modified
+        times = _milliseconds(createdAt=created, updatedAt=modified, validFrom=modified, validTo=None)
+        known = {"id": _id(entity.name), "version": counts.get(entity.path, 1)}
+        entities.append(entity.as_dict() | known | times | {"changedBy": last.get(entity.path) or None})
     relations = [_relation(each, changed.get(each.source)) for each in graph.relations]
     took = max(0, int((datetime.now(UTC) - began).total_seconds() * 1000))
     return {"entities": entities, "relations": relations, "total": len(entities), "timeTaken": took}
@@ -253,8 +251,8 @@ def _relation(relation: Relation, page: datetime | None) -> Data:
     """A relation. `page` is when its note was changed, for one that tells no time."""
     told = relation.attributes
     last = _time(told.get(_AT)) or page
-    times = {"createdAt": _time(told.get("created")) or last, "updatedAt": last}
-    metadata = {key: _milliseconds(at) for key, at in times.items() if at is not None} | _metadata(told)
+    times = _milliseconds(createdAt=_time(told.get("created")) or last, updatedAt=last) if last else {}
+    metadata = times | _metadata(told)
     return relation.as_dict() | {key: told[key] for key in _WEIGHTS if key in told} | {"metadata": metadata}
 
 
@@ -264,21 +262,19 @@ def _id(name: str) -> str:
 
 def _time(value: Any) -> datetime | None:
     """A time that stands in a note: local where it tells no offset."""
-    try:
+    with suppress(ValueError, OverflowError, OSError):
         return datetime.fromisoformat(str(value)).astimezone(UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
+    return None
 
 
-def _milliseconds(moment: datetime | None) -> int | None:
-    return int(moment.timestamp() * 1000) if moment is not None else None
+def _milliseconds(**moments: datetime | None) -> dict[str, int | None]:
+    return {key: int(each.timestamp() * 1000) if each is not None else None for key, each in moments.items()}
 
 
 def _moment(milliseconds: float) -> datetime:
-    try:
+    with suppress(ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(milliseconds / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        raise Invalid(f"{milliseconds} is no time in milliseconds since 1970") from None
+    raise Invalid(f"{milliseconds} is no time in milliseconds since 1970")
 
 
 TOOLS = (
