@@ -1,4 +1,4 @@
-"""The commands knowledge stats, list, search, show, export, analyze and reset: what was learned, from the
+"""The commands knowledge stats, list, search, show, export and analyze: what was learned, from the
 terminal. They need no server (capabilities.md SI-34)."""
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, can_ask, command, finish
-from simplemem.cli.opening import WHO, opened
+from simplemem.cli.command import Answer, command
+from simplemem.cli.opening import opened
 from simplemem.cli.options import Query, VaultOption, argument, limit_option, option
 from simplemem.cli.text import facts_table, one_line, tags_shown
-from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
@@ -211,26 +210,3 @@ def analyze(
     looked_at = {"what": analysis.what, "count": len(analysis.entries)}
     facts = {"looked_at": looked_at, **findings, "trend": patterns["trend"], "method": analysis.method}
     return Answer(facts, lines)
-
-
-@command(_knowledge)
-def reset(
-    confirm: Annotated[str | None, option("--confirm", "reset", "The word, for where nobody can type it.")] = None,
-    vault: VaultOption = None,
-) -> Answer:
-    """Put every entry into the trash, once you have typed the word `reset`. One step, which `undo` takes back. Entities and
-    all other notes stay.
-
-    $ simplemem knowledge reset --confirm reset
-    """
-    with _opened(vault) as (store, knowledge):
-        if count := len(knowledge.entries()):
-            if confirm is None and can_ask():
-                what = f"{counted(count, 'entry', 'entries')} of {store.root} will go to the trash. Type reset to do it"
-                confirm = typer.prompt(what, default="", show_default=False, err=True)
-            if confirm != "reset":
-                raise Invalid("nothing was deleted", hint="Type the word, or pass --confirm reset.")
-        finish()
-        deleted, version = knowledge.reset(who=WHO, tool="reset")
-    done = f"{counted(deleted, 'entry', 'entries')} in the trash; `simplemem undo {version}` brings them back"
-    return Answer({"deleted": deleted, "version": version}, [[done if deleted else "There was nothing."]])

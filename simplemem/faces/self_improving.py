@@ -19,6 +19,7 @@ from simplemem.faces.face import Call, Caller, Data, Manner, Reply, Tool, tool
 from simplemem.faces.graph_tools import RelationOut, Rules, graph_tools
 from simplemem.faces.render import pretty
 from simplemem.kinds.graph.page import ENTITY
+from simplemem.kinds.learned.entry import TYPES
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
@@ -118,7 +119,7 @@ GRAPH: tuple[Tool, ...] = (
 
 # --- what was learned
 
-Kind = Literal["decision", "error", "solution", "pattern", "insight"]
+Kind = Literal[TYPES]  # type: ignore[valid-type]
 Saved = TypedDict("Saved", {"id": str, "name": str, "same_as": list[str], "warnings": list[str]})
 Hits = TypedDict("Hits", {"results": list[Data], "method": str, "degraded": str})
 Linked = TypedDict("Linked", {"sourceId": str, "targetId": str, "relationship": str, "changed": bool})

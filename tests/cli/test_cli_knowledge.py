@@ -13,7 +13,6 @@ from simplemem.cli.knowledge import vault_of
 from simplemem.config import Settings
 from simplemem.kinds.learned.knowledge import knowledge_of
 from simplemem.store import EnhancedStore
-from tests.cli.conftest import notes_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran, Run
@@ -106,11 +105,3 @@ def test_analyze_shows_what_to_look_at(run: Run) -> None:
     assert facts["looked_at"] == {"what": "entries", "count": 4} and "no vectors" in facts["method"]
     looked = knowledge(run, "analyze", "--notes", "knowledge/error/", "--json").json["looked_at"]
     assert looked == {"what": "notes in knowledge/error/", "count": 1}
-
-
-def test_reset_wants_its_word(run: Run, vault: Path) -> None:
-    before = notes_of(vault)
-    for args in ((), ("--confirm", "yes"), ("--json",)):
-        assert knowledge(run, "reset", *args).code == 1 and notes_of(vault) == before
-    assert knowledge(run, "reset", "--confirm", "reset", "--json").json["deleted"] == 4
-    assert notes_of(vault) == {} and "There was nothing" in knowledge(run, "reset").out

@@ -185,20 +185,6 @@ def test_a_note_that_changed_since_it_was_judged_stops_the_whole_step(
     assert (now.winner.id, now.why) == (judged.loser.id, "a person edited it")
 
 
-def test_a_reset_puts_the_entries_and_nothing_else_into_the_trash_and_one_undo_brings_all_back(
-    knowledge: Knowledge, plain_store: EnhancedStore, write: Write, vault: Path
-) -> None:
-    other = write("notes/a.md", "stays\n")
-    for text in ("one", "two", "three"):
-        knowledge.save("insight", text, confidence=0.5)
-    before = notes_of(vault)
-    count, version = knowledge.reset(who="command line")
-    assert count == 3 and knowledge.entries() == [] and other.exists()
-    assert knowledge.reset() == (0, "")
-    plain_store.undo(version)
-    assert notes_of(vault) == before and len(knowledge.entries()) == 3
-
-
 def test_a_vault_for_reading_only_is_searched_and_nothing_is_kept(knowledge: Knowledge, vault: Path) -> None:
     entry = knowledge.save("error", "a pool error", confidence=0.2)[0]
     with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}}), read_only=True) as store:

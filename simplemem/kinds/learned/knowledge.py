@@ -209,17 +209,6 @@ class Knowledge:
             raise Conflict(f"{stale} has changed since it was looked at", current_sha256=None, hint="Ask again.")
         return carried.written[0].version if carried.written else ""
 
-    def reset(self, **by: Unpack[By]) -> tuple[int, str]:
-        """Put every entry into the trash, as one step. How many there were, and its version."""
-
-        def draft(step: ChangeSet) -> int:
-            for path in self.shelf.items:
-                step.drop(path)
-            return len(self.shelf.items)
-
-        count, carried = self.shelf.change(draft, By(tool="reset") | by)
-        return count, carried.written[0].version if carried.written else ""
-
 
 def knowledge_of(store: EnhancedStore) -> Knowledge:
     """The knowledge of a store: one for all who ask."""
