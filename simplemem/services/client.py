@@ -8,11 +8,11 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -67,8 +67,6 @@ class ServiceClient:
         self.patience = Patience(name, timeout=timeout)
         self.name, self.address, self.key = name, address, key
         self.hint = f"Are {section}.url ({address.url}), {section}.model and {section}.api_key what the service knows?"
-        self._lock = threading.Lock()
-        self._http: httpx2.Client | None = None
 
     def post(
         self,
@@ -87,35 +85,30 @@ class ServiceClient:
             lambda seconds: read(self.attempt(path, payload, seconds)), deadline=deadline, stopped=stopped
         )
 
-    def close(self) -> None:
-        """Let go of the connections; what is asked after it opens them anew."""
-        with self._lock:
-            http, self._http = self._http, None
-        if http is not None:
-            http.close()
-
-    def _opened(self) -> httpx2.Client:
+    @cached_property
+    def _http(self) -> httpx2.Client:
+        """Its connections. A proxy named in the environment is for others: what is for this machine goes there."""
         import httpx2
 
-        with self._lock:
-            if self._http is None:
-                # A proxy named in the environment is for others: what is for this machine does not take the way round.
-                self._http = httpx2.Client(
-                    trust_env=not self.address.local, follow_redirects=False, headers={"User-Agent": "simplemem"}
-                )
-                weakref.finalize(self, self._http.close)  # for whoever lets go of it without closing
-            return self._http
+        headers = {"User-Agent": "simplemem", "Content-Type": "application/json", "Accept": "application/json"}
+        client = httpx2.Client(trust_env=not self.address.local, follow_redirects=False, headers=headers)
+        weakref.finalize(self, client.close)  # for whoever lets go of it without closing
+        return client
+
+    def close(self) -> None:
+        """Let go of the connections; what is asked after it opens them anew."""
+        if (client := self.__dict__.pop("_http", None)) is not None:
+            client.close()
 
     def attempt(self, path: str, payload: Mapping[str, Any], seconds: float) -> Any:
         """The JSON of one answer, within so many seconds."""
         import httpx2
 
         key, where, ends = self.key.value(), self.address.url, time.monotonic() + seconds
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        headers |= {"Authorization": f"Bearer {key}"} if key is not None else {}
+        headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
         body, data = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace"), bytearray()
         try:
-            with self._opened().stream("POST", where + path, content=body, headers=headers, timeout=seconds) as answer:
+            with self._http.stream("POST", where + path, content=body, headers=headers, timeout=seconds) as answer:
                 for chunk in answer.iter_bytes():
                     data += chunk
                     if not answer.is_success and len(data) > _MOST_BYTES_OF_A_REFUSAL:
@@ -150,10 +143,10 @@ class ServiceClient:
             return Refused(f"{self.name} refused the request: {spoken}", hint=self.hint, status=status)
         if status in (408, 425, 429) or status >= 500:
             told = {name.lower(): value for name, value in headers.items()}.get("retry-after", "")
-            after: dict[str, Any] = (
-                {"retry_after": float(told)} if re.fullmatch(r"\d{1,8}(\.\d+)?", told) else {}
-            )  # a date is not read
-            return Passing(spoken, status=status, **after)
+            passing = Passing(spoken, status=status)
+            if re.fullmatch(r"\d{1,8}(\.\d+)?", told):  # seconds; a date is not read
+                passing.details["retry_after"] = float(told)
+            return passing
         what = "lives at another address" if 300 <= status < 400 else "does not know what was asked"
         what = "does not accept the key" if status in (401, 403) else what
         return Unavailable(f"{self.name} {what}: {spoken}", hint=self.hint, status=status)
@@ -171,7 +164,6 @@ def client_of(
 
 
 # -- what a service said
-
 
 # What local servers say with a 500 when they are well, and the model cannot read this text (llama.cpp, Ollama).
 _ABOUT_A_TEXT = re.compile(r"too large to process|context (length|size)|unsupported value: NaN", re.IGNORECASE)
@@ -201,11 +193,12 @@ def quoted(body: bytes, sent: Mapping[str, Any], key: str | None) -> str:
     return shown if len(shown) <= _MOST_CHARACTERS else shown[: _MOST_CHARACTERS - 1].rstrip() + "…"
 
 
-def _message(answer: Any, depth: int = 0) -> str:
+def _message(answer: Any) -> str:
     """The shapes in use: {"error": {"message"}}, {"error": "…"}, {"message"}, {"detail": "…" or [{"msg"}]}."""
-    if isinstance(answer, dict) and depth < 4:
-        names = ("error", "message", "msg", "detail", "errors", "title")
-        return _message(next((answer[name] for name in names if answer.get(name)), ""), depth + 1)
-    if isinstance(answer, list) and answer and depth < 4:
-        return _message(answer[0], depth + 1)
+    names = ("error", "message", "msg", "detail", "errors", "title")
+    for _ in range(4):
+        if isinstance(answer, dict):
+            answer = next((answer[name] for name in names if answer.get(name)), "")
+        elif isinstance(answer, list):
+            answer = answer[0] if answer else ""
     return answer if isinstance(answer, str) else ""
