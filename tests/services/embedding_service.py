@@ -12,7 +12,6 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -152,6 +151,12 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Silence: the tests look at `asked`."""
 
+    def handle_one_request(self) -> None:
+        try:
+            super().handle_one_request()
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
     def do_POST(self) -> None:
         service, body = self.of, self.rfile.read(int(self.headers.get("Content-Length", 0)))
         asked = Asked(self.path, dict(self.headers), body)
@@ -160,9 +165,8 @@ class _Handler(BaseHTTPRequestHandler):
         behaviour = service.coming.popleft() if service.coming else service.always
         service.closed.wait(behaviour.seconds)
         self.close_connection = behaviour.hang_up or behaviour.drip or behaviour.cut
-        with suppress(BrokenPipeError, ConnectionResetError):
-            if not behaviour.hang_up:
-                self._answer(asked, behaviour)
+        if not behaviour.hang_up:
+            self._answer(asked, behaviour)
 
     def _answer(self, asked: Asked, behaviour: Answer) -> None:
         status, good = self.of.answer(asked)
