@@ -62,10 +62,9 @@ class Kind(Generic[T]):
 
     def render(self, properties: Mapping[str, Any], body: str, now: str) -> str:
         """The text of a new note: title, type and tags first, then its other properties, then the body."""
-        first = {"title": properties.get("title"), "type": self.type, "tags": properties.get("tags")}
-        header = {key: value for key, value in first.items() if value}
-        header |= {key: value for key, value in properties.items() if key not in first}
-        return render_header(header | {"created": now, "modified": now}) + (f"\n{body}" if body else "")
+        every = {"title": None, "type": self.type, "tags": None, **properties, "created": now, "modified": now}
+        header = render_header({key: value for key, value in every.items() if value not in (None, [])})
+        return header + (f"\n{body}" if body else "")
 
 
 class ChangeSet:
@@ -87,10 +86,9 @@ class ChangeSet:
             self._shelf.take([read] if read is not None else [], gone=[path] if read is None else [])
             raise Conflict(f"{name_of(path)} has changed", current_sha256=read.sha256 if read is not None else None)
         broken = read_header(read.text).problem
-        if problem := read.problem or (broken.message if broken is not None else ""):
-            raise Unreadable(
-                f"{name_of(path)} cannot be changed: {problem}", hint="Mend it in an editor, then try again."
-            )
+        if problem := read.problem or (broken and broken.message):
+            why = f"{name_of(path)} cannot be changed: {problem}"
+            raise Unreadable(why, hint="Mend it in an editor, then try again.")
         self._before[path] = self._after[path] = read.text
         return read.text
 
@@ -175,7 +173,8 @@ class Shelf(Generic[T]):
         came, gone = changed.keys() - self._notes, set[str]()
         if len(self._notes) + len(came) != noticed.count:
             gone = self._notes - (changed.keys() if noticed.whole else self.bench.indexed())
-        copies = {path for path, note in changed.items() if note.is_copy and _is_sure_copy(path)}
+        names = {path: conflict_name(path) for path, note in changed.items() if note.is_copy}
+        copies = {path for path, name in names.items() if name is not None and name.certain}  # "Plan 2" may be a note
         wanted = [
             path
             for path, note in changed.items()
@@ -220,12 +219,6 @@ class Shelf(Generic[T]):
         """Hold a note no longer."""
         self.items.pop(path, None)
         self._order = None
-
-
-def _is_sure_copy(path: str) -> bool:
-    """Whether a file's name says that it is a conflict copy: of two notes called "Plan" and "Plan 2" neither is one."""
-    name = conflict_name(path)
-    return name is not None and name.certain
 
 
 def one_of(store: EnhancedStore, make: Callable[[EnhancedStore], M]) -> M:

@@ -55,8 +55,8 @@ def drawing_of(
     by_path: dict[str, str] = {}
 
     def add(name: str, label: str, type_: str, kind: str, path: str = "", said: Sequence[str] = ()) -> str:
-        ids = (name, *([path] if path else []), f"{name} ({len(nodes)})")
-        id_ = next(each for each in ids if each not in nodes)
+        ids = (name, *([path] if path else []))
+        id_ = next((each for each in ids if each not in nodes), f"{name} ({len(nodes)})")
         more: dict[str, Any] = {"path": path, "tags": list((tags or {}).get(path, ()))}
         more |= {"private": True} if path in withheld else {"observations": list(said), "text": (texts or {}).get(path)}
         facts = {"id": id_, "label": label, "type": type_, "kind": kind}

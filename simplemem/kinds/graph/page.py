@@ -174,8 +174,7 @@ def _masked(text: str, at: int) -> tuple[str, int]:
 
     def hide(found: re.Match[str]) -> str:
         nonlocal opened
-        if (found.lastindex or 0) > 1:
-            opened = at + found.start()
+        opened = at + found.start() if (found.lastindex or 0) > 1 else opened
         return "\0" * len(found[0])
 
     return text[:at] + _HIDDEN.sub(hide, text[at:]), opened
