@@ -7,6 +7,7 @@ return, and try for the lead now and then. Nothing here is needed for an answer 
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from simplemem.index.door import Mark
     from simplemem.index.sidecar import Sidecar
     from simplemem.store.core import Core
-    from simplemem.vault.watch import RecentChanges, Watcher
+    from simplemem.vault.watch import Watch
 
 _LOG = logging.getLogger(__name__)
 _FOLLOW_SECONDS = 1.0
@@ -42,12 +43,11 @@ class Background:
         self._embed = embed
         self._scan_seconds = core.settings.index.scan_minutes * 60
         self._leadership = Leadership(core.index.path.with_suffix(".leader"))
-        self._watcher: Watcher | None = None
+        self._watch: Watch | None = None
         self._stop = threading.Event()
         self._wake = threading.Event()
-        self._hints = {EVERYTHING}  # what may have changed
-        self._guard = threading.Lock()
-        self._fill_wanted = True
+        self._hints: set[str] = set()
+        self._scan_wanted = self._fill_wanted = True
         self._scanned_at = 0.0
         self._is_checked = False  # each leader asks once whether the index was checked lately
         self._fill_at = float("inf")  # when to try again what an embedder could not do
@@ -57,35 +57,46 @@ class Background:
 
     def stop(self) -> None:
         self._stop.set()
-        self._wake.set()
+        self._ring()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout=5.0)
 
     def scan_soon(self) -> None:
         """The index was replaced or doubts itself: look through the whole vault."""
-        self._hint({EVERYTHING})
+        self._scan_wanted = True
+        self._ring()
 
     def fill_soon(self) -> None:
         """A note was written: its vectors are wanted."""
         self._fill_wanted = True
-        self._wake.set()
+        self._ring()
 
-    def _hint(self, paths: set[str]) -> None:
-        """What the watcher saw. `EVERYTHING` asks for a look through the whole vault."""
-        with self._guard:
-            self._hints |= paths
+    def _ring(self) -> None:
         self._wake.set()
+        if self._watch is not None:
+            self._watch.ring()
+
+    def _listen(self, seconds: float) -> None:
+        """Take in what may have changed, and wait so long for it. `EVERYTHING` asks for a look through the whole vault."""
+        if self._watch is None:
+            self._wake.wait(seconds)
+            self._wake.clear()
+            return
+        paths = self._watch.paths(seconds)
+        if EVERYTHING in paths:
+            self._scan_wanted = True
+        self._hints |= paths - {EVERYTHING}
 
     def _run(self) -> None:
         try:
             while not self._stop.is_set():
                 leads = self._leadership.held()
                 watch = self._core.settings.index.watch
-                if leads and self._watcher is None and watch != "off":
-                    from simplemem.vault.watch import Watcher
+                if leads and self._watch is None and watch != "off":
+                    from simplemem.vault.watch import Watch
 
-                    self._watcher = Watcher(self._core.root, self._hint, poll=watch == "poll", warn=_LOG.warning)
-                    self.scan_soon()  # what changed before the watching began
+                    self._watch = Watch(self._core.root, poll=watch == "poll", warn=_LOG.warning)
+                    self._scan_wanted = True  # what changed before the watching began
                 self._update(leads=leads)
                 if leads and not self._is_checked and not self._is_interrupted():
                     self._is_checked = True
@@ -93,27 +104,29 @@ class Background:
                 if not leads:
                     self._carefully(self._core.listeners.tell_of_others)
                 until_scan = self._scan_seconds - (time.monotonic() - self._scanned_at)
-                if not (self._hints or self._fill_wanted):
-                    seconds = min(until_scan if leads else _FOLLOW_SECONDS, self._fill_at - time.monotonic())
-                    self._wake.wait(timeout=max(0.05, seconds))
-                self._wake.clear()
+                seconds = min(until_scan if leads else _FOLLOW_SECONDS, self._fill_at - time.monotonic())
+                is_busy = bool(self._hints) or self._scan_wanted or self._fill_wanted or self._stop.is_set()
+                self._listen(0.0 if is_busy else max(0.05, seconds))
         finally:
-            if self._watcher is not None:
-                self._watcher.close()
+            if self._watch is not None:
+                self._watch.close()
             self._leadership.resign()
 
     def _update(self, *, leads: bool) -> None:
         """Scan if it is time, look at what was hinted at, and make the vectors that are missing."""
-        with self._guard:
-            paths, self._hints = self._hints, set()
-        if EVERYTHING in paths or (leads and time.monotonic() - self._scanned_at > self._scan_seconds):
+        if self._scan_wanted or (leads and time.monotonic() - self._scanned_at > self._scan_seconds):
+            self._scan_wanted, self._fill_wanted = False, True
+            began = time.monotonic()
             self._carefully(self._core.compare_all)
             self._scanned_at = time.monotonic()
+            if self._watch is not None:  # where nothing is told of, looking takes a fiftieth of the time at most
+                self._watch.poll_seconds = max(2.0, 50 * (self._scanned_at - began))
             if not self._stop.is_set():
                 self.settled.set()
-        self._fill_wanted = self._fill_wanted or bool(paths)
-        if paths := paths - {EVERYTHING}:
+        paths, self._hints = self._hints, set()
+        if paths:
             self._carefully(partial(self._core.look_at, paths))
+            self._fill_wanted = True
         if (self._fill_wanted or time.monotonic() >= self._fill_at) and not self._stop.is_set():
             self._fill_wanted = False
             self._carefully(self._core.thin_history)  # something was written
@@ -124,8 +137,10 @@ class Background:
 
     def _is_interrupted(self) -> bool:
         """Whether something more urgent than vectors waits. What is left is taken up right after."""
-        self._fill_wanted = self._fill_wanted or bool(self._hints)
-        return bool(self._hints) or self._stop.is_set()
+        self._listen(0.0)
+        if waits := bool(self._hints) or self._scan_wanted:
+            self._fill_wanted = True
+        return waits or self._stop.is_set()
 
     def _carefully(self, work: Callable[[], T]) -> T | None:
         """A failure in the background is logged and tried again with the next scan; it never ends the thread."""
@@ -187,7 +202,7 @@ class CatchUp:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._guard = threading.Lock()
-        self._changed: RecentChanges | None = None
+        self._watch: Watch | None = None
         self._whole_at = 0.0
         self._whole: int | None = None  # the generation of the index that was compared with the whole vault
 
@@ -198,14 +213,15 @@ class CatchUp:
             core.vault.finish_interrupted()
             # Whatever fails from here on, the next time all is compared.
             whole, self._whole = self._whole, None
-            paths = self._changed.paths() if self._changed is not None and whole == core.index.generation else None
+            paths = self._watch.paths(0) if self._watch is not None and whole == core.index.generation else {EVERYTHING}
             long_ago = time.monotonic() - self._whole_at > 60 * core.settings.index.scan_minutes
-            if paths is None or long_ago or core.is_in_doubt:
+            if EVERYTHING in paths or long_ago or core.is_in_doubt:
                 self.end()
                 if core.settings.index.watch == "auto":
-                    from simplemem.vault.watch import RecentChanges
+                    from simplemem.vault.watch import Watch
 
-                    self._changed = RecentChanges(core.root)
+                    # Other listeners than Linux's hear of a change a moment after it.
+                    self._watch = Watch(core.root, poll=sys.platform != "linux", poll_seconds=0, warn=_LOG.debug)
                 core.compare_all()
                 self._whole_at = time.monotonic()
             else:
@@ -213,8 +229,8 @@ class CatchUp:
             self._whole = core.index.taken_up
 
     def end(self) -> None:
-        if self._changed is not None:
-            self._changed.close()
+        if self._watch is not None:
+            self._watch.close()
 
     def _is_as_known(self, path: str) -> bool:
         """Whether a note is, to the byte, what the index knows: mostly it was we who changed it."""

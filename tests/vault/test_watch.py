@@ -1,4 +1,4 @@
-"""Hints about changed paths, from a real watcher on a real folder. Conditions are waited for, never timed."""
+"""Hints about changed paths, from a real watch on a real folder. Conditions are waited for, never timed."""
 
 from __future__ import annotations
 
@@ -17,46 +17,44 @@ import pytest
 from waiting import eventually
 
 from simplemem.vault import watch
-from simplemem.vault.watch import EVERYTHING, RecentChanges, Watcher
+from simplemem.vault.watch import EVERYTHING, Watch
 
 DEADLINE = 30.0  # generous: a busy machine is not a failure
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel of Linux")
 
 
 class Heard:
-    """What a watcher reported."""
+    """What a watch has told."""
 
-    def __init__(self) -> None:
-        self.paths: set[str] = set()
+    def __init__(self, root: Path, *, poll: bool = False) -> None:
         self.warnings: list[str] = []
-        self.changed = threading.Condition()
-
-    def __call__(self, paths: set[str]) -> None:
-        with self.changed:
-            self.paths |= paths
-            self.changed.notify_all()
+        self.watch = Watch(root, poll=poll, poll_seconds=0.05, warn=self.warnings.append)
+        self.paths: set[str] = set()
+        self.close = self.watch.close
 
     def wait_for(self, *paths: str) -> None:
-        """Until every one of the paths was reported, by itself or by a folder above it."""
+        """Until every one of the paths was told, by itself or by a folder above it."""
 
         def is_covered(path: str) -> bool:
             parts = path.split("/")
             return any("/".join(parts[:n]) in self.paths for n in range(len(parts) + 1))
 
-        with self.changed:
-            assert self.changed.wait_for(lambda: all(map(is_covered, paths)), DEADLINE), set(paths) - self.paths
+        assert eventually(lambda: self.listen(0.05) or all(map(is_covered, paths)), DEADLINE), set(paths) - self.paths
+
+    def listen(self, seconds: float) -> None:
+        self.paths |= self.watch.paths(seconds)
 
     def is_told_alone(self, root: Path, name: str) -> bool:
         """Whether a write to `name` is told of by its own path, as it is once the watching has begun again."""
         self.paths.clear()
         (root / name).write_text(str(time.monotonic_ns()))
-        return eventually(lambda: name in self.paths, 1.0)
+        return eventually(lambda: self.listen(0.05) or name in self.paths, 1.0)
 
 
 @pytest.fixture
-def heard() -> Iterator[Heard]:
-    heard = Heard()
-    yield heard
+def heard(vault: Path) -> Iterator[Heard]:
+    with closing(Heard(vault)) as heard:
+        yield heard
     assert heard.warnings == []
 
 
@@ -68,15 +66,6 @@ def vault(tmp_path: Path) -> Path:
     (root / "note.md").write_text("one\n")
     (root / "logs" / "flight.md").write_text("up\n")
     return root
-
-
-@pytest.fixture(params=["watching", "polling"])
-def watcher(request: pytest.FixtureRequest, vault: Path, heard: Heard) -> Iterator[Watcher]:
-    """Told by the system and by looking: both must report the same paths."""
-    poll = request.param == "polling"
-    with closing(Watcher(vault, heard, poll=poll, poll_seconds=0.05, warn=heard.warnings.append)) as made:
-        assert made.polling == poll
-        yield made
 
 
 def in_place(vault: Path) -> None:
@@ -96,13 +85,13 @@ def as_vim_does(vault: Path) -> None:
 
 
 @pytest.mark.parametrize("save", [in_place, by_renaming, as_vim_does])
-def test_a_saved_note_is_reported(watcher: Watcher, vault: Path, heard: Heard, save: Callable[[Path], None]) -> None:
+def test_a_saved_note_is_reported(vault: Path, heard: Heard, save: Callable[[Path], None]) -> None:
     save(vault)
     heard.wait_for("note.md")
     assert heard.paths <= {"note.md", "note.md~"}
 
 
-def test_a_renamed_folder_is_reported_at_both_ends(watcher: Watcher, vault: Path, heard: Heard) -> None:
+def test_a_renamed_folder_is_reported_at_both_ends(vault: Path, heard: Heard) -> None:
     os.rename(vault / "logs", vault / "journal")
     heard.wait_for("logs/flight.md", "journal/flight.md")
     heard.paths.clear()
@@ -110,7 +99,7 @@ def test_a_renamed_folder_is_reported_at_both_ends(watcher: Watcher, vault: Path
     heard.wait_for("journal/flight.md")
 
 
-def test_a_new_folder_full_of_notes_is_reported(watcher: Watcher, vault: Path, heard: Heard) -> None:
+def test_a_new_folder_full_of_notes_is_reported(vault: Path, heard: Heard) -> None:
     """The system starts to watch a new folder a moment late: what came first must not get lost."""
     for number in range(20):
         deep = vault / f"new {number}" / "deeper" / "deepest"
@@ -121,7 +110,7 @@ def test_a_new_folder_full_of_notes_is_reported(watcher: Watcher, vault: Path, h
         assert eventually(lambda at=number: heard.is_told_alone(vault, f"new {at}/deeper/deepest/late.md"))
 
 
-def test_hidden_folders_are_passed_over(watcher: Watcher, vault: Path, heard: Heard) -> None:
+def test_hidden_folders_are_passed_over(vault: Path, heard: Heard) -> None:
     (vault / "logs" / ".hidden").mkdir()
     for name in (".simplemem/index.db", ".git/index", ".obsidian/workspace.json", "logs/.hidden/a.md", "last.md"):
         (vault / name).write_text("x")
@@ -129,9 +118,7 @@ def test_hidden_folders_are_passed_over(watcher: Watcher, vault: Path, heard: He
     assert heard.paths == {"last.md"}
 
 
-def test_the_files_of_conventions_are_reported_also_when_their_folder_arrives(
-    watcher: Watcher, vault: Path, heard: Heard
-) -> None:
+def test_the_files_of_conventions_are_reported_also_when_their_folder_arrives(vault: Path, heard: Heard) -> None:
     (vault / ".obsidian" / "templates.json").write_text("{}")
     heard.wait_for(".obsidian/templates.json")
     assert heard.paths == {".obsidian/templates.json"}
@@ -144,9 +131,7 @@ def test_the_files_of_conventions_are_reported_also_when_their_folder_arrives(
 
 
 @pytest.mark.parametrize("how", ["comes back later", "is made anew at once", "is replaced by another"])
-def test_a_root_that_goes_is_watched_when_one_is_there_again(
-    watcher: Watcher, vault: Path, heard: Heard, how: str
-) -> None:
+def test_a_root_that_goes_is_watched_when_one_is_there_again(vault: Path, heard: Heard, how: str) -> None:
     """A folder made anew often gets the very inode number of the old one."""
     other = vault.parent / "other"
     other.mkdir()
@@ -165,23 +150,21 @@ def test_a_root_that_goes_is_watched_when_one_is_there_again(
 
 _UNDER_A_LIMIT = """
     import sys, time
-    from contextlib import closing
     from pathlib import Path
-    from simplemem.vault.watch import Watcher
+    from simplemem.vault.watch import EVERYTHING, Watch
 
     Path("/proc/sys/user/max_inotify_watches").write_text(sys.argv[2])
-    root, reported, warnings = Path(sys.argv[1]), set(), []
-    with closing(Watcher(root, reported.update, poll_seconds=0.05, warn=warnings.append)) as watcher:
-        began = watcher.polling
-        for number in range(8):
-            (root / f"folder {number}").mkdir()
-        deadline = time.monotonic() + 30
-        while not watcher.polling and time.monotonic() < deadline:
-            time.sleep(0.01)
-        while "folder 7/note.md" not in reported and time.monotonic() < deadline:
-            (root / "folder 7" / "note.md").write_text(str(time.monotonic_ns()))
-            time.sleep(0.1)
-    print(began, len(warnings), "folder 7/note.md" in reported, "limit" in warnings[0])
+    root, told, warnings = Path(sys.argv[1]), set(), []
+    watch = Watch(root, poll_seconds=0.05, warn=warnings.append)
+    began = watch.polling
+    for number in range(8):
+        (root / f"folder {number}").mkdir()
+    deadline = time.monotonic() + 30
+    while not watch.polling and time.monotonic() < deadline:
+        watch.paths(0.1)
+    while EVERYTHING not in told and time.monotonic() < deadline:
+        told |= watch.paths(0.1)
+    print(began, len(warnings), EVERYTHING in told, "limit" in warnings[0])
 """
 
 
@@ -199,12 +182,12 @@ def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, l
 
 
 @ON_LINUX
-def test_a_link_to_a_folder_outside_is_not_walked_into(vault: Path, heard: Heard) -> None:
+def test_a_link_to_a_folder_outside_is_not_walked_into(vault: Path) -> None:
     """F36. A link to `/` in a vault would otherwise have us listen to the whole disk."""
     outside = vault.parent / "outside"
     (outside / "deep").mkdir(parents=True)
     (vault / "way").symlink_to(outside)
-    with closing(Watcher(vault, heard, warn=heard.warnings.append)):
+    with closing(Heard(vault)) as heard:
         (vault / "later").symlink_to(outside)
         (vault / "everything").symlink_to("/")
         heard.wait_for("everything")
@@ -212,7 +195,7 @@ def test_a_link_to_a_folder_outside_is_not_walked_into(vault: Path, heard: Heard
         (outside / "b.md").write_text("x")
         (vault / "last.md").write_text("x")
         heard.wait_for("last.md")
-        assert eventually(lambda: watched_folders() == 3)  # the vault, logs and .obsidian
+        assert watched_folders() == 3  # the vault, logs and .obsidian
     assert heard.paths == {"later", "everything", "last.md"}
 
 
@@ -228,40 +211,41 @@ def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(vault: P
     room = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if room > 200_000:
         pytest.skip("the queue is too long to fill it")
-    is_busy, busy = threading.Event(), threading.Event()
-
-    def slow(paths: set[str]) -> None:
-        is_busy.set()
-        busy.wait(DEADLINE)
-        heard(paths)
-
-    with closing(Watcher(vault, slow, warn=heard.warnings.append)):
-        (vault / "first.md").write_text("x")
-        assert is_busy.wait(DEADLINE)
-        for _ in range(room // 3):  # each is three or four events
-            (vault / "flood.md").write_text("x")
-            (vault / "flood.md").unlink()
-        (vault / "unheard").mkdir()
-        (vault / "unheard" / "a.md").write_text("x")
-        busy.set()
-        heard.wait_for(EVERYTHING)
-        assert eventually(lambda: heard.is_told_alone(vault, "unheard/b.md"))
+    for _ in range(room // 3):  # each is three or four events
+        (vault / "flood.md").write_text("x")
+        (vault / "flood.md").unlink()
+    (vault / "unheard").mkdir()
+    (vault / "unheard" / "a.md").write_text("x")
+    heard.wait_for(EVERYTHING)
+    assert eventually(lambda: heard.is_told_alone(vault, "unheard/b.md"))
 
 
-def test_closing_ends_the_thread_and_the_hints(watcher: Watcher, vault: Path, heard: Heard) -> None:
-    watcher.close()
-    (vault / "note.md").write_text("unseen\n")
-    watcher.close()  # twice is as good as once
-    assert eventually(lambda: all(thread.name != "simplemem-watch" for thread in threading.enumerate()))
+def test_a_ring_ends_a_wait_and_nothing_is_lost_by_it(vault: Path, heard: Heard) -> None:
+    threading.Timer(0.1, heard.watch.ring).start()
+    heard.listen(1.0)
     assert heard.paths == set()
+    (vault / "note.md").write_text("two\n")
+    heard.watch.ring()
+    heard.wait_for("note.md")
 
 
-def test_watchfiles_tells_the_same_where_the_system_is_not_linux(
-    vault: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_nothing_is_told_of_everything_may_have_changed_now_and_then(vault: Path) -> None:
+    with closing(Heard(vault, poll=True)) as heard:
+        for _ in range(2):
+            heard.paths.clear()
+            heard.wait_for(EVERYTHING)
+        shutil.rmtree(vault)
+        eventually(lambda: heard.watch.paths(0.1) == set())
+        vault.mkdir()
+        heard.paths.clear()
+        heard.wait_for(EVERYTHING)
+    assert heard.warnings == []
+
+
+def test_watchfiles_tells_the_same_where_the_system_is_not_linux(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """F72. As it does not say when the system threw events away, everything is looked at a while after it told of some."""
-    monkeypatch.setattr(watch, "listen", lambda base, stop, _bell: watch.Watchfiles(base, stop))
-    with closing(Watcher(vault, heard, warn=heard.warnings.append)):
+    monkeypatch.setattr(watch, "listen", lambda base, _bell, rung: watch.Watchfiles(base, rung))
+    with closing(Heard(vault)) as heard:
         (vault / "note.md").write_text("two\n")
         (vault / ".git" / "index").write_text("x")
         (vault / ".obsidian" / "app.json").write_text("{}")
@@ -276,33 +260,26 @@ def test_watchfiles_tells_the_same_where_the_system_is_not_linux(
         heard.wait_for(EVERYTHING)
 
 
-@pytest.fixture
-def recent(vault: Path) -> Iterator[RecentChanges]:
-    with closing(RecentChanges(vault)) as made:
-        yield made
-    assert made.paths() is None
-
-
 @ON_LINUX
-def test_a_change_is_known_at_once_and_once(recent: RecentChanges, vault: Path) -> None:
-    assert recent.paths() == set()
+def test_a_change_is_known_at_once_and_once(vault: Path, heard: Heard) -> None:
+    assert heard.watch.paths(0) == set()
     (vault / "note.md").write_text("other")
-    assert recent.paths() == {"note.md"}
+    assert heard.watch.paths(0) == {"note.md"}
     with (vault / "note.md").open("ab", buffering=0) as file:
         file.write(b"still being written")
-        assert recent.paths() == {"note.md"}
-    assert recent.paths() == {"note.md"}, "and once more when it is closed"
+        assert heard.watch.paths(0) == {"note.md"}
+    assert heard.watch.paths(0) == {"note.md"}, "and once more when it is closed"
     (vault / ".simplemem" / "lock").write_text("1")
-    assert recent.paths() == set()
+    assert heard.watch.paths(0) == set()
 
 
 @ON_LINUX
-def test_folders_stand_for_what_is_in_them_and_are_listened_to(recent: RecentChanges, vault: Path) -> None:
+def test_folders_stand_for_what_is_in_them_and_are_listened_to(vault: Path, heard: Heard) -> None:
     (vault / "new" / "deep").mkdir(parents=True)
     (vault / "new" / "deep" / "b.md").write_text("b")
-    assert "new" in (recent.paths() or ())
+    assert "new" in heard.watch.paths(0)
     (vault / "new" / "deep" / "b.md").write_text("again")
-    assert recent.paths() == {"new/deep/b.md"}
+    assert heard.watch.paths(0) == {"new/deep/b.md"}
     (vault / "logs").rename(vault / "other")
     (vault / "other" / "flight.md").write_text("changed under its new name")
-    assert {"logs", "other"} <= (recent.paths() or set())
+    assert {"logs", "other"} <= (heard.watch.paths(0) or set())
