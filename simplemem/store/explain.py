@@ -109,8 +109,9 @@ class Explained:
             found = every[place - 1]
             numbers |= {"rank": at or place, "of": len(every), "score": round(found.score, 4), **self._numbers(found)}
         numbers |= self._words_of(row.id)
-        lacking, hint = self._why_no_vectors(row), ""
-        only_words = f" {lacking[:1].upper()}{lacking[1:]}, so only its words count." if lacking else ""
+        compared = ranking.question.vector is not None
+        lacks_meaning = compared and not self._core.index.vectors_of(row.id)
+        only_words, hint = " It has no vectors, so only its words count." if lacks_meaning else "", ""
         if at:
             verdict, because = "hit", f"It is hit {at} of {len(hits)}.{only_words}"
         elif stopped_by:
@@ -128,7 +129,7 @@ class Explained:
             verdict, because = "below", f"{len(every)} notes or more come before it.{only_words}"
         else:
             why = [] if ranking.mode == "semantic" else ["it holds none of the question's words"]
-            why += [lacking or "its meaning is nowhere near"] if ranking.question.vector is not None else []
+            why += ["it has no vectors" if lacks_meaning else "its meaning is nowhere near"] if compared else []
             said = ", and ".join(why)
             verdict, because = "no_match", f"{said[:1].upper()}{said[1:]}."
         return _told(row.path, (verdict, because, hint), **numbers)
@@ -170,15 +171,6 @@ class Explained:
             "indexing": state.state == "indexing",
         }
         return {key: value for key, value in told.items() if value}
-
-    def _why_no_vectors(self, row: Row) -> str:
-        """Why its meaning could not be compared with that of the question; nothing when it could."""
-        if self._ranking.question.vector is None or self._core.index.vectors_of(row.id):
-            return ""
-        if row.private is not None and self._core.embedding.is_remote:
-            return "it is private, and not given to an embedder on another machine"
-        refused = dict(self._core.index.embedded("", False).refused).get(row.path, "").rstrip(".")
-        return f"the embedder would not take its text ({refused})" if refused else "it has no vectors yet"
 
 
 def _told(path: str, verdict: tuple[str, str, str], **more: Any) -> dict[str, Any]:

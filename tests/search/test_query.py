@@ -76,10 +76,8 @@ class Words:
         self.db = apsw.Connection(":memory:")
         self.db.execute(f'CREATE VIRTUAL TABLE note_text USING fts5 (title, body, tokenize = "{TOKENIZER}")').fetchall()
         self.db.executemany("INSERT INTO note_text (title, body) VALUES ('', ?)", [(text,) for text in texts])
-        self.asked = 0
 
     def vocabulary(self, asked: Sequence[Sequence[AnyOf]], most: int = 1) -> tuple[list[int], Standing]:
-        self.asked += len(asked)
         return vocabulary(self.db, asked, most), Standing(0, (), {})
 
     def found(self, terms: Sequence[Term]) -> list[int]:
@@ -108,12 +106,6 @@ def test_no_word_that_ranks_is_lost_but_small_ones(words: list[str]) -> None:
     after = meant(before, MIXED)
     assert set(before.words) - set(after.words) <= {"die"}
     assert {Term((word,)) for word in after.words} <= set(after.terms())
-
-
-def test_a_question_of_known_words_costs_one_look_a_word() -> None:
-    words = Words("The harbour crane was repaired.")
-    meant(read_query("harbour crane repaired"), words)
-    assert words.asked == 4  # and one whether there are notes with stems
 
 
 def test_neighbours_are_asked_by_their_stems_as_well_and_small_words_of_the_language_are_not_asked() -> None:
