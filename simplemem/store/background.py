@@ -162,25 +162,20 @@ class Listeners:
     def __init__(self, index: Sidecar) -> None:
         self._index = index
         self._guard = threading.Lock()
-        self._listeners: list[Listener] = []
+        self.heard_by: list[Listener] = []
         self._told: dict[str, int | None] = {}  # the change of each note that was told last; None: that it went
         self._heard: Mark | None = None  # up to which change of the index a follower was told of others...
         self._heard_paths: set[str] = set()  # ...and the notes there were then
 
-    def add(self, listener: Listener) -> None:
-        self._listeners.append(listener)
-
     def tell(self, paths: Iterable[str]) -> None:
         """Say which notes changed to all who listen, if nobody has told them of this very change."""
-        if not self._listeners:
-            return
         with self._guard:
             wanted, changes = set(paths), {}
             with suppress(SimplememError, Damaged):  # a change that is safe has not failed; it may be told of twice
                 changes = {path: known.rev for path, known in self._index.known(wanted).items()}
             fresh = {path: changes.get(path) for path in wanted if self._told.get(path, -1) != changes.get(path)}
             self._told.update(fresh)
-        for listener in self._listeners if fresh else ():
+        for listener in self.heard_by if fresh else ():
             listener(frozenset(map(name_of, fresh)))
 
     def tell_of_others(self) -> None:

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -71,7 +71,8 @@ class Core:
             kind="human" if person else "agent",
         )
         self.committing = Committing(self.vault, self.settings.git)
-        self.index = Sidecar(_index_path(self.root, self.settings, self.vault), self._index_lock, self._begin_anew)
+        lock = nullcontext if self.vault.read_only else self.vault.lock  # a read-only disk has none
+        self.index = Sidecar(_index_path(self.root, self.settings, self.vault), lock, self._begin_anew)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
         self.changes = ChangeTable(self.index.database, self.vault, self.index.consistently)
@@ -116,7 +117,12 @@ class Core:
 
     def on_change(self, listener: Listener) -> None:
         """Be told the names of memories that changed, whoever changed them, once they are indexed."""
-        self.listeners.add(listener)
+        self.listeners.heard_by.append(listener)
+
+    def tell(self, paths: Iterable[str]) -> None:
+        """Say which notes changed to all who listen."""
+        if self.listeners.heard_by:
+            self.listeners.tell(paths)
 
     def reranking(self) -> Reranking | None:
         """The reranker, where the settings name one."""
@@ -259,7 +265,7 @@ class Core:
         if not self._scanned:
             self.index.database.set_meta("scanned", "yes")
             self._scanned = True
-        self.listeners.tell(report.changed())
+        self.tell(report.changed())
         return report
 
     def _rebuild(self, progress: Progress | None, *, embed: bool) -> None:
@@ -337,7 +343,7 @@ class Core:
             report = self.index.consistently(lambda: self.rows.look_at(notes))
             self._doubt(report.doubted)
             # Who leads hears of a file that another process has put, and finds it indexed: that is told too.
-            self.listeners.tell({*report.changed(), *filter(is_note, notes)})
+            self.tell({*report.changed(), *filter(is_note, notes)})
 
     def fresh(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
         """An answer of the index, asked once more when one of the notes that it shows is another on the disk than the one
@@ -358,7 +364,7 @@ class Core:
             self._owed |= changed
             return found
         self._owed -= owed
-        self.listeners.tell(report.changed())
+        self.tell(report.changed())
         return ask()
 
     def indexed(self, paths: Iterable[str], put: Callable[[], None]) -> list[str]:
@@ -370,10 +376,6 @@ class Core:
             self._owed |= set(paths)
             return [f"written, but not yet searchable: {error}"]
         return []
-
-    def _index_lock(self) -> AbstractContextManager[None]:
-        """The lock under which the index file is made, swapped and checkpointed; a read-only disk has none."""
-        return nullcontext() if self.vault.read_only else self.vault.lock()
 
 
 def change_by(by: By, tool: str) -> Change:

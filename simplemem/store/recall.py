@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 
 MAX_LIMIT = 200
 ANYONE = "any"  # an author that everybody is: asked for to have them named
+_DATED = re.compile(  # what any date has: most questions need no closer look
+    r"\d|day|week|month|year|january|february|march|april|may|june|july|august|(?:septem|octo|novem|decem)ber",
+    re.IGNORECASE,
+)
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
 
@@ -161,7 +166,7 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
         answer = core.index.ask(question)
     signals = signals_of(answer, mode, core.settings.search.lexical_weight)
     every = rank(answer, signals)
-    spans = dates.spans_in(query.text, now)
+    spans = dates.spans_in(query.text, now) if _DATED.search(query.text) else []
     covers = mode == "hybrid" and is_question(query.text)
     reach = max(limit, COVERED_NOTES if covers else 0, dates.DATED_NOTES if spans else 0)
     shown = core.index.shown({found.note: found.place for found in every[:reach]}, question)

@@ -208,7 +208,7 @@ def indexed(
     changed = {*texts, *gone, *(moved or ())}
     if changed:
         warnings += core.indexed(changed, lambda: core.rows.put(notes, gone=gone, moved=moved))
-        core.listeners.tell(changed)
+        core.tell(changed)
         core.fill_soon()
     return warnings
 
