@@ -120,7 +120,7 @@ class Shelf(Generic[T]):
         self.kind = kind
         self.lock = threading.RLock()
         self.items: dict[str, T] = {}
-        self.changed_by_others = 0  # grows when a person or another process changes an item
+        self.outside_changes = 0  # grows when a person or another process changes an item
         self.is_read = False
         self._order: list[T] | None = None
         self._mark: Mark | None = None
@@ -182,7 +182,7 @@ class Shelf(Generic[T]):
             and (self.items[path].sha256 != note.sha256 if path in self.items else self.kind.holds(path, note.type))
         ]
         if self.is_read and (wanted or gone & self.items.keys()):
-            self.changed_by_others += 1
+            self.outside_changes += 1
         self.take(self.bench.read(sorted(wanted)), gone=gone | copies, came=came | copies)
         self._mark = noticed.mark  # whatever failed before this is noticed again
         self.is_read = True

@@ -1,6 +1,6 @@
 """A change of the graph while it is made: the pages that come, and the bullets that come, change and go.
 
-What is looked at is the network as it was before the change; `text` sees to it that this is what the disk has. What is added
+What is looked at is the graph as it was before the change; `text` sees to it that this is what the disk has. What is added
 to a page is put there at the end, all at once, however many relations it gets.
 """
 
@@ -9,17 +9,19 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.kinds.graph import page as pages
-from simplemem.kinds.graph.network import Network, graph_of_pages
-from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, read_page
+from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, graph_of_pages, read_page
 from simplemem.kinds.graph.spelling import literal
 from simplemem.kinds.graph.values import Entity, NoSuchEntity, Observation, Relation
 from simplemem.kinds.kind import ChangeSet
 from simplemem.note.names import base_name, check_name, compare_key, legal_name, name_of
 from simplemem.store import Draft, now
+
+if TYPE_CHECKING:
+    from simplemem.kinds.graph.graph import KnowledgeGraph
 
 _MOST_BYTES: Final = 120  # of the readable part of a file's name, where more must follow
 Added = list[tuple[str, list[str]]]
@@ -29,10 +31,10 @@ Key = tuple[str, str, str]
 class GraphEdit(ChangeSet):
     """The pages that one change of the graph touches."""
 
-    def __init__(self, network: Network) -> None:
-        super().__init__(network)
-        self._network = network
-        self._order = network.last_order
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        super().__init__(graph)
+        self._graph = graph
+        self._order = graph.last_order
         self._new: dict[str, tuple[str, Entity, int, bool]] = {}  # by name: path, entity, order, whether it is a stub
         self._stems: dict[str, str] = {}  # names that a file is made for, or that a new link waits for, by file name
         self._lines: dict[tuple[str, str], list[str]] = {}  # that are added, by page and section
@@ -54,7 +56,7 @@ class GraphEdit(ChangeSet):
         """Make entities; those that are there are left as they are. Returns those that were made."""
         made: dict[str, Entity] = {}
         for entity in entities:
-            there = self._network.named(entity.name)
+            there = self._graph.named(entity.name)
             if entity.name in made or (there is not None and not there.is_stub):
                 continue
             made[entity.name] = entity
@@ -72,7 +74,7 @@ class GraphEdit(ChangeSet):
         added: Added = []
         held: dict[str, set[str]] = {}
         for name, said in additions:
-            if (page := self._network.entity(name)) is not None:
+            if (page := self._graph.page_of(name)) is not None:
                 known = held.setdefault(page.path, {each.text for each in page.observations})
                 new = [each for each in said if each.text not in known]
                 known |= {each.text for each in new}
@@ -86,13 +88,13 @@ class GraphEdit(ChangeSet):
         """Relate names; a relation that is there is not made again. What has no entity is related all the same, with a page
         that only holds relations where they must begin there ("stub"), or is skipped. Returns those that were made."""
         made: dict[Key, Relation] = {}
-        find = self._network.entity
+        find = self._graph.page_of
         for relation in relations:
             is_skipped = missing == "skip" and not (find(relation.source) and find(relation.target))
             if is_skipped or relation.key in made or self._bullet_of(relation) is not None:
                 continue
             made[relation.key] = relation
-            own = [page for page in self._network.all_named(relation.source) if page.is_own]
+            own = [page for page in self._graph.all_named(relation.source) if page.is_own]
             if own:
                 source = min(own, key=lambda page: page.is_stub).path
             elif (new := self._new.get(relation.source)) is not None:
@@ -125,14 +127,14 @@ class GraphEdit(ChangeSet):
 
     def delete(self, names: Sequence[str]) -> list[str]:
         """Put entities into the trash, with every relation from and to them. Returns the names that were no entity's."""
-        every = {name: self._network.all_named(name) for name in names}
+        every = {name: self._graph.all_named(name) for name in names}
         for found in every.values():
             if found and not any(page.is_own for page in found):
                 why = f"{found[0].name} is a note, not an entity: it is not deleted from the graph"
                 raise Invalid(why, hint=f"delete_memory deletes it; its name is {name_of(found[0].path)}.")
         gone = {page.path: page.name for found in every.values() for page in found if page.is_own}
         ends = [*gone.items(), *(("", name) for name in every)]
-        sources = {source.path: source for end in ends for source in self._network.pointing_at(*end)}
+        sources = {source.path: source for end in ends for source in self._graph.pointing_at(*end)}
         for path in gone:
             self.drop(path)
         for path in sorted(sources.keys() - gone.keys()):
@@ -146,7 +148,7 @@ class GraphEdit(ChangeSet):
             wanted.setdefault(name, set()).update(texts)
         count, absent = 0, []
         for name, some in wanted.items():
-            if (page := self._network.entity(name)) is None:
+            if (page := self._graph.page_of(name)) is None:
                 absent.append(name)
                 continue
             gone = [each for each in page.bullets if isinstance(each.says, Observation) and each.says.text in some]
@@ -158,7 +160,7 @@ class GraphEdit(ChangeSet):
     def unrelate(self, relations: Iterable[Relation]) -> int:
         """Take relations out. Returns how many there were."""
         wanted = {relation.key for relation in relations}
-        some = [page for name in sorted({key[0] for key in wanted}) for page in self._network.all_named(name)]
+        some = [page for name in sorted({key[0] for key in wanted}) for page in self._graph.all_named(name)]
         return sum(self._unrelate(page, lambda relation: relation.key in wanted) for page in some)
 
     def _unrelate(self, page: GraphPage, which: Callable[[Relation], bool]) -> int:
@@ -176,13 +178,13 @@ class GraphEdit(ChangeSet):
         """The first bullet that says a relation, and its page."""
         source = relation.source
         if source not in self._held:
-            every = [(page, *each) for page in self._network.all_named(source) for each in self._relations_on(page)]
+            every = [(page, *each) for page in self._graph.all_named(source) for each in self._relations_on(page)]
             self._held[source] = {said.key: (page.path, bullet) for page, bullet, said in reversed(every)}
         return self._held[source].get(relation.key)
 
     def _relations_on(self, page: GraphPage) -> list[tuple[Bullet, Relation]]:
         bonds = [each for each in page.bullets if isinstance(each.says, Bond)]
-        return list(zip(bonds, graph_of_pages([page], self._network.ties, self._network.items).relations, strict=True))
+        return list(zip(bonds, graph_of_pages([page], self._graph.ties, self._graph.items).relations, strict=True))
 
     # -- files and links
 
@@ -193,7 +195,7 @@ class GraphEdit(ChangeSet):
             stem = base_name(path)
             called = self.bench.files_called(stem) or self.bench.files_called(f"{stem}.md")
             is_anothers = self._stems.get(compare_key(stem), entity.name) != entity.name
-            awaited = self._network.is_awaited(stem, entity.name)
+            awaited = self._graph.is_awaited(stem, entity.name)
             return bool(is_anothers or awaited or called or self.bench.is_taken(path))
 
         path = file_for(entity.name, is_taken)
@@ -205,10 +207,10 @@ class GraphEdit(ChangeSet):
     def _link_to(self, name: str, source: str) -> str:
         """A link to the page of a name, else to the one note that is called so. To what is not there yet it is a link that
         leads there later, else a literal."""
-        page, new = self._network.named(name), self._new.get(name)
+        page, new = self._graph.named(name), self._new.get(name)
         if page is None and new is None:
             called = [path for path in self.bench.files_called(f"{name}.md") if base_name(path) == name]
-            note = self._network.page_at(called[0]) if len(called) == 1 else None
+            note = self._graph.page_at(called[0]) if len(called) == 1 else None
             page = note if note is not None and note.name == name else None
         if new is not None and not new[3]:
             target = base_name(new[0])  # no index knows it yet, and nothing else is called so

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from simplemem.kinds.graph import spelling
-from simplemem.kinds.graph.values import Entity, Observation
+from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.kind import Kind
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name
@@ -121,6 +121,41 @@ def _text(value: Any) -> str | None:
     if value is None or isinstance(value, (Mapping, list)):
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# -- the graph that pages make
+
+
+class Tie(NamedTuple):
+    """A bond with what it leads to: a page, or no more than a name."""
+
+    bond: Bond
+    path: str | None
+    name: str
+
+    @property
+    def end(self) -> object:
+        return self.path or (None, self.name)
+
+
+def entity_of(page: GraphPage) -> Entity:
+    """A page as it is told."""
+    facts = (page.path, page.sha256, page.created, page.modified, not page.is_own)
+    return Entity(page.name, page.type, page.observations, *facts)
+
+
+def graph_of_pages(
+    pages: Iterable[GraphPage], ties: Mapping[str, Sequence[Tie]], items: Mapping[str, GraphPage]
+) -> Graph:
+    """The graph that some pages make, with the names that what relations lead to has now. `ties` are by the pages' paths."""
+    every = list(pages)
+    relations = []
+    for page in every:
+        for bond, path, name in ties.get(page.path, ()):
+            if path is not None:
+                name = items[path].name if path in items else base_name(path)
+            relations.append(Relation(page.name, bond.type, name, bond.attributes))
+    return Graph(tuple(entity_of(page) for page in every if not page.is_stub), tuple(relations))
 
 
 # -- the lists

@@ -14,8 +14,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from simplemem.errors import SimplememError
 from simplemem.kinds.graph.edit import file_for
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.network import entity_of, graph_of_pages
-from simplemem.kinds.graph.page import GraphPage, place, read_page
+from simplemem.kinds.graph.page import GraphPage, entity_of, graph_of_pages, place, read_page
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.note.names import base_name, name_of
 from simplemem.store import EnhancedStore
@@ -112,9 +111,9 @@ def _utc(said: str) -> datetime:
 
 def graph_at(store: EnhancedStore, when: datetime) -> Graph:
     """The graph as it was at a moment, as far as the history tells: also what was deleted since."""
-    network = graph_of(store).network
-    with network.reading():
-        pages, files = dict(network.items), set(store.bench.indexed())
+    graph = graph_of(store)
+    with graph.reading():
+        pages, files = dict(graph.items), set(store.bench.indexed())
     for then in (then for then, differs in store.bench.notes_then(when) if differs):
         pages.pop(then.path, None)
         files.discard(then.path)
@@ -122,10 +121,10 @@ def graph_at(store: EnhancedStore, when: datetime) -> Graph:
             pages[then.path] = read_page(then.path, then.data.decode("utf-8", "replace"), then.sha256 or "")
             files.add(then.path)
     shown = {path: page for path, page in pages.items() if page.is_own}
-    drawn = {tie.path for ties in network.resolved(shown.values(), files).values() for tie in ties if tie.path}
-    linked = (pages.get(path) or network.page_at(path) for path in drawn - shown.keys())
+    drawn = {tie.path for ties in graph.resolved(shown.values(), files).values() for tie in ties if tie.path}
+    linked = (pages.get(path) or graph.page_at(path) for path in drawn - shown.keys())
     shown |= {page.path: page for page in linked if page is not None}
-    return graph_of_pages(sorted(shown.values(), key=place), network.resolved(shown.values(), files), shown)
+    return graph_of_pages(sorted(shown.values(), key=place), graph.resolved(shown.values(), files), shown)
 
 
 def decayed(relation: Relation, said: datetime, now: datetime, factor: float = 0.5) -> Relation:
