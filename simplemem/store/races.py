@@ -46,28 +46,27 @@ def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | Non
             return None
         seen = _text_of(core, current) if accepting else base
         made = _merged(base, making, seen) if seen is not None else None
-        if seen is not None and made is not None and made[1].clean and _is_made(core, file, seen, made[1].text):
-            return None
+        if seen is not None and made is not None and made[1].clean:
+            if _is_but_for_its_time(made[1].text, file.data):
+                return None
+            _refuse_repeated(core, file, seen, made[1].text)
     raise _lost(core, file, base, both)
 
 
-def _is_made(core: Core, file: File, seen: bytes, text: str) -> bool:
-    """Whether the note is the text that this very call would have made of what was `seen` then. Conflict, and nothing
-    offered, when that was made earlier and others followed: its answer may have been lost, and what is offered for a
-    repetition would add the same once more."""
-    if _is_but_for_its_time(text, file.data) if text != read_note(seen).text else seen == file.data:
-        return True
+def _refuse_repeated(core: Core, file: File, seen: bytes, text: str) -> None:
+    """Conflict, and nothing offered, when this very change was made of what was `seen` then, and others followed: its
+    answer may have been lost, and what is offered for a repetition would add the same once more."""
     for version in core.changes.of(file.path, _RECENT):
         if version.op not in ("update", "move"):
             break  # taken back, or another note since
         if version.before == sha256(seen) and version.before != version.after:
             made = core.vault.history.content(version.after or "")
             if made is not None and _is_but_for_its_time(text, made):
-                message = f"this very change of {name_of(file.path)} was made already, as {version.id}"
+                message = (
+                    f"this very change of {name_of(file.path)} was made already, as {version.id}, and others since"
+                )
                 diff, hint = unified_diff(made, file.data, WHAT_YOU_HAD), "Read it: there may be nothing left to do."
-                message = f"{message}, and the note has changed since"
                 raise Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint)
-    return False
 
 
 def _text_of(core: Core, digits: str) -> bytes | None:
