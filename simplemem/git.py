@@ -100,23 +100,9 @@ def _pointer(file: Path) -> str:
 
 @contextmanager
 def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Checkout]]:
-    """The repository of a vault. What libgit2 reports in the block is Unavailable."""
+    """The repository of a vault. What would lead out of it, or never answer, is refused before: links, pipes, borrowed
+    objects, included settings. What libgit2 reports in the block is Unavailable."""
     place = _find(root)
-    _check(place)
-    try:
-        repo = pygit2.Repository(str(place.git_dir), RepositoryOpenFlag.NO_SEARCH)
-        if repo.workdir is None or Path(os.path.realpath(repo.workdir)) != place.top:
-            message = f"{place.top}/.git leads to {place.git_dir}, which does not name {place.top} as its working tree."
-            hint = f"If it is yours: git --git-dir={place.git_dir} config core.worktree {place.top}"
-            raise Unavailable(message, hint=hint)
-        yield repo, place
-        repo.free()
-    except pygit2.GitError as error:
-        raise Unavailable(f"libgit2 cannot use the repository at {place.top}: {error}.") from error
-
-
-def _check(place: Checkout) -> None:
-    """Refuse what would lead out of the repository, or never answer: links, pipes, borrowed objects, included settings."""
     for folder in {place.git_dir, place.common}:
         alone = (path for name in _FILES if os.path.lexists(path := folder / name))
         odd = (path for path in alone if not stat.S_ISREG(path.lstat().st_mode))
@@ -127,6 +113,16 @@ def _check(place: Checkout) -> None:
     for file in (place.common / "config", place.git_dir / "config.worktree"):
         if file.exists() and _INCLUDES.search(file.read_bytes()):
             raise Unavailable(f"The settings of {place.top} include other files ({file.name}), which may lie anywhere.")
+    try:
+        repo = pygit2.Repository(str(place.git_dir), RepositoryOpenFlag.NO_SEARCH)
+        if repo.workdir is None or Path(os.path.realpath(repo.workdir)) != place.top:
+            message = f"{place.top}/.git leads to {place.git_dir}, which does not name {place.top} as its working tree."
+            hint = f"If it is yours: git --git-dir={place.git_dir} config core.worktree {place.top}"
+            raise Unavailable(message, hint=hint)
+        yield repo, place
+        repo.free()
+    except pygit2.GitError as error:
+        raise Unavailable(f"libgit2 cannot use the repository at {place.top}: {error}.") from error
 
 
 def _odd(folder: Path) -> Iterator[Path]:
@@ -226,9 +222,9 @@ def _printable(text: str) -> str:
 # -- commits of ours
 
 
-def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> str:
-    """Make a commit of these changes, all or none, on the branch that is checked out; or say why they are left to the
-    person. What they staged or edited stays as it is and is not in the commit."""
+def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> None:
+    """Make a commit of these changes, all or none, on the branch that is checked out. Unavailable where it is the person's
+    to make: what they staged or edited stays as it is and is in no commit of ours."""
     with _opened(root) as (repo, place), _index_held(repo, place) as index:
         if repo.state() != RepositoryState.NONE:
             raise Unavailable(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
@@ -236,13 +232,9 @@ def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> str
         if not isinstance(branch, str):
             raise Unavailable("No branch is checked out (HEAD is detached), so a commit would belong to none.")
         draft = _Draft(repo, place, index)
-        try:
-            for patch in patches:
-                draft.apply(*patch)
-            changed = draft.changed()
-        except _Left as reason:
-            return str(reason)
-        if changed:
+        for patch in patches:
+            draft.apply(*patch)
+        if changed := draft.changed():
             # The index first: a crash between the two leaves our change staged, never the undoing of it.
             _set_files(index, changed)
             index.write()
@@ -251,11 +243,6 @@ def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> str
                 shutil.copystat(theirs, ours)  # by its time git tells what was edited in the moment it was staged
             os.replace(ours, theirs)
             draft.commit(branch, changed, message, when)
-    return ""
-
-
-class _Left(Exception):
-    """A change that is not ours to commit, with the reason."""
 
 
 class _Draft:
@@ -269,13 +256,11 @@ class _Draft:
     def changed(self) -> Files:
         """The files that are others than in the last commit, none of them staged by the person."""
         for path, file in self._files.items():
-            is_known = path in self._index
-            try:
-                staged = self._index[path] if is_known else None
-            except KeyError:
-                raise _Left(f"{path!r} has a conflict that is not settled.") from None
+            staged = None
+            with suppress(KeyError):
+                staged = self._index[path]
             if staged not in (self._head(path), file):
-                raise _Left(f"{path!r} is staged by you.")
+                raise Unavailable(f"{path!r} is staged by you.")
         return {path: file for path, file in self._files.items() if file != self._head(path)}
 
     def _head(self, path: str) -> pygit2.IndexEntry | None:
@@ -293,14 +278,14 @@ class _Draft:
             return
         there = self._files.get(path, self._head(path))
         old, new = self._stored(path, before), self._stored(target, after)
-        if there is None and old is not None:
-            raise _Left(f"{path!r} was written by a person and is not in git yet.")
+        if there is None and old is not None and new is not None:
+            raise Unavailable(f"{path!r} was written by a person and is not in git yet.")
         if there is not None and there.mode not in _PLAIN:
-            raise _Left(f"{path!r} is no plain file in git.")
+            raise Unavailable(f"{path!r} is no plain file in git.")
         if there is not None and old == new:
             new = there.id  # it only moved, with whatever a person has or has not committed of it
         elif there is not None and there.id not in (old, new):
-            raise _Left(f"{path!r} has edits of a person's that are not committed.")
+            raise Unavailable(f"{path!r} has edits of a person's that are not committed.")
         self._files[path] = None
         mode = there.mode if there is not None else FileMode.BLOB
         self._files[target] = None if new is None else pygit2.IndexEntry(target, new, mode)
@@ -330,15 +315,17 @@ class _Draft:
         rules = (folder / name for folder in folders for name in (".gitignore", ".gitattributes"))
         for file in chain(rules, (place.common / "info" / name for name in ("exclude", "attributes"))):
             if os.path.lexists(file) and not file.is_file():
-                raise _Left(f"{path!r} stands under {file}, which is no plain file.")
+                raise Unavailable(f"{path!r} stands under {file}, which is no plain file.")
         if self._repo.path_is_ignored(path) and path not in self._index:
             return True
         filtered = self._repo.get_attr(path, "filter") not in (None, False)
         if filtered or self._repo.get_attr(path, "working-tree-encoding"):
-            raise _Left(f"{path!r} goes through a filter, and simplemem runs none.")  # the plain text must not go in
+            raise Unavailable(
+                f"{path!r} goes through a filter, and simplemem runs none."
+            )  # the plain text must not go in
         entry = C.git_index_get_bypath(self._index._index, os.fsencode(path), 0)  # noqa: SLF001  (pygit2 shows no flags)
         if entry and (entry.flags & _SET_ASIDE[0] or entry.flags_extended & _SET_ASIDE[1]):
-            raise _Left(f"{path!r} is one that git was told not to look at (skip-worktree or assume-unchanged).")
+            raise Unavailable(f"{path!r} is one that git was told not to look at (skip-worktree or assume-unchanged).")
         return False
 
     def _stored(self, path: str, text: bytes | None) -> pygit2.Oid | None:

@@ -17,12 +17,13 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from simplemem.config import GitSettings
+from simplemem.errors import Unavailable
 from simplemem.note.names import name_of
 from simplemem.vault.vault import Vault, Version
 
 _LOG = logging.getLogger(__name__)
 _PATIENCE, _MOMENT = 2.0, 0.05  # seconds: another git at work is over in a moment
-_MOST_LISTED, _LONGEST_LINE = 30, 300
+_LONGEST_LINE = 300
 
 
 def is_in_git(root: Path) -> bool:
@@ -63,52 +64,44 @@ class Committing:
     def _run(self) -> None:
         while (operation := self._operations.get()) is not None:
             try:
-                why = self._commit(operation)
+                self._commit(operation)
             except Exception as error:  # noqa: BLE001  (the thread must outlive whatever it meets)
-                why = str(error)
-            sentence = f"not committed to git, but left to you: {why}"
-            if why and sentence not in self.said:
-                self.said.append(sentence)
-                _LOG.warning("%s", sentence)
+                sentence = f"not committed to git, but left to you: {error}"
+                if sentence not in self.said:
+                    self.said.append(sentence)
+                    _LOG.warning("%s", sentence)
 
-    def _commit(self, operation: str) -> str:
-        """Commit what an operation did to each note; or why not."""
+    def _commit(self, operation: str) -> None:
+        """Commit what an operation did to each note."""
         from simplemem import git
 
         patches, versions = [], self._vault.history.log.group(operation)
         for version in versions if any(version.effects for version in versions) else ():
             before, after = (None if sha is None else self._vault.history.kept(sha) for sha in version[9:11])
             if (before is None and version.before) or (after is None and version.after):
-                return f"the text of {version.id} is no longer kept"
+                raise Unavailable(f"the text of {version.id} is no longer kept")
             patches.append((version.path, version.new_path or version.path, before, after))
-        when, until = int(time.time()), time.monotonic() + _PATIENCE
-        with suppress(ValueError, OverflowError):
-            when = int(datetime.fromisoformat(versions[-1].when).timestamp())
+        until = time.monotonic() + _PATIENCE
         while patches:
             try:
+                when = int(datetime.fromisoformat(versions[0].when).timestamp())
                 return git.commit(self._vault.root, patches, message(versions), when)
             except git.Busy:
                 if time.monotonic() > until:
                     raise
                 time.sleep(_MOMENT)
-        return ""
+        return None
 
 
 def message(versions: Sequence[Version]) -> str:
     """What an operation did, and as trailers who asked, by which tool, and why. It comes from agents and from names of
     notes: it is cut, and nothing in it can pass for a line of its own."""
-    moved = {each: f" to {name_of(each.new_path)}" if each.new_path else "" for each in versions}
-    did = [f"{each.op} {name_of(each.path)}{moved[each]}" for each in versions]
-    asked = {
-        "Actor": versions[0].who,
-        "Tool": versions[0].tool,
-        "Reason": versions[0].reason,
-        "Version": versions[0].group,
-    }
-    paragraphs = [f"simplemem: {_line(did[0], 100) if len(did) == 1 else f'{len(did)} notes changed'}"]
-    paragraphs += ["\n".join(f"- {_line(each)}" for each in did[:_MOST_LISTED])] if len(did) > 1 else []
-    paragraphs.append("\n".join(f"Simplemem-{key}: {line}" for key, value in asked.items() if (line := _line(value))))
-    return "\n\n".join(paragraphs) + "\n"
+    first, more = versions[0], len(versions) - 1
+    to = f" to {name_of(first.new_path)}" if first.new_path else ""
+    subject = _line(f"simplemem: {first.op} {name_of(first.path)}{to}{f' and {more} more' if more else ''}", 110)
+    asked = {"Actor": first.who, "Tool": first.tool, "Reason": first.reason, "Version": first.group}
+    trailers = [f"Simplemem-{key}: {line}" for key, value in asked.items() if (line := _line(value))]
+    return "\n".join([subject, "", *trailers, ""])
 
 
 def _line(text: str, most: int = _LONGEST_LINE) -> str:
