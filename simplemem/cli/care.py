@@ -16,7 +16,6 @@ from simplemem.cli.opening import WHO, finishing, opened, progress_bar
 from simplemem.cli.options import VaultOption, YesOption, argument, complete_name, flag, option
 from simplemem.cli.text import diff_lines, one_line
 from simplemem.cli.write import undo_with
-from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
@@ -56,12 +55,9 @@ def doctor(
     mending: Mending | None = None
     mended: Mended | None = None
     with opened(vault) as store:
-        try:
-            with progress_bar() as progress:
-                mending = store.plan_mending(progress, only=checks) if fix else None
-                findings = mending.left if mending is not None else store.doctor(progress, only=checks)
-        except Invalid as error:
-            raise typer.BadParameter(f"{error.message}. {error.hint}") from error
+        with progress_bar() as progress:
+            mending = store.plan_mending(progress, only=checks) if fix else None
+            findings = mending.left if mending is not None else store.doctor(progress, only=checks)
         if mending is not None and dry_run:
             findings = mending.findings
         elif mending is not None and mending.changes:

@@ -89,20 +89,6 @@ def test_a_difference_is_of_a_version_of_two_or_of_a_note_since_a_moment(
 # -- bringing back
 
 
-def test_a_note_gets_its_text_of_a_version_back_and_what_it_said_is_kept(
-    plain_store: EnhancedStore, vault: Path
-) -> None:
-    files = texts_of(plain_store, vault, "n", "one", "two", "three")
-    plain_store.move("n", "m")
-    restored = plain_store.restore("m", at="v1")
-    assert restored.name == "m" and (vault / "m.md").read_bytes() == files[0]
-    assert not (vault / "n.md").exists()
-    assert not plain_store.restore("n", at="1").changed, "its old name is followed, and it is so already"
-    plain_store.undo(restored.version)
-    assert (vault / "m.md").read_bytes() == files[2]
-    assert plain_store.search("three", mode="text").hits[0].name == "m"
-
-
 def test_a_name_that_is_taken_is_not_overwritten(plain_store: EnhancedStore, vault: Path) -> None:
     [old] = texts_of(plain_store, vault, "n", "the old one")
     plain_store.delete("n")
@@ -167,9 +153,6 @@ def test_a_note_is_read_as_it_was_under_the_name_it_had(plain_store: EnhancedSto
     assert "outside simplemem" in (plain_store.read("m", at="2 hours ago").problem or "outside simplemem")
 
 
-# -- beside other servers, and over a long time
-
-
 # -- a moment
 
 
@@ -208,23 +191,6 @@ def test_a_note_is_given_as_it_was_on_a_day(vault: Path, plain_store: EnhancedSt
     assert text_at(plain_store, "n.md", "2026-02") == "two"
     assert text_at(plain_store, "n.md", "2026-03-06") == "three"
     assert at(plain_store, "n.md", "2026") == NoteThen("n.md", None, None)
-
-
-def test_a_version_is_a_moment_too_and_an_operation_is_never_halved(vault: Path, plain_store: EnhancedStore) -> None:
-    plain_store.create("a", "See [[b]].")
-    plain_store.create("b", "old")
-    moved = plain_store.move("b", "c")
-    assert moved.rewritten == ("a",)
-    before = moment_of(plain_store._core, moved.version, start=True)
-    assert before.number == 2
-    assert text_at(plain_store, "a.md", "v2") == "See [[b]]."
-    assert text_at(plain_store, "a.md", moved.version) == "See [[c]]."
-    assert at(plain_store, "c.md", "v1").sha256 is None
-    assert at(plain_store, "c.md", "v2").path == "b.md", "it is followed back through its moves"
-    with pytest.raises(NotFound):
-        moment_of(plain_store._core, "v99")
-    with pytest.raises(Invalid, match="not a date"):
-        moment_of(plain_store._core, "the day before the day")
 
 
 def test_an_edit_from_outside_is_placed_by_the_files_own_time_or_said_to_be_unsure(

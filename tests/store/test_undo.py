@@ -105,19 +105,6 @@ def test_what_was_taken_back_already_is_passed_over(grown: EnhancedStore) -> Non
     assert [note.name for note in shown.notes] == ["kept"] and shown.left == ()
 
 
-def test_a_name_given_away_and_used_again_gets_its_old_note_back(grown: EnhancedStore, vault: Path) -> None:
-    before = files(vault)
-    grown.move("moved", "there", who=AGENT)
-    grown.create("moved", "another", who=AGENT)
-    grown.delete("edited", who=AGENT)
-    grown.create("edited", "another too", who=AGENT)
-    after = files(vault)
-    done = grown.undo_all("claude-ai", "v6")
-    assert files(vault) == before
-    grown.undo(done.version)
-    assert files(vault) == after
-
-
 def test_a_respelled_name_goes_back_and_a_twin_is_never_overwritten(grown: EnhancedStore, vault: Path) -> None:
     before = files(vault)
     grown.move("edited", "Edited", who=AGENT)
