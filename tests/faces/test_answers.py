@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,24 +74,6 @@ def test_a_long_memory_is_read_in_pages_that_together_are_the_memory(ask, write:
     assert "Part 11" in pages[0].text
     assert ask("read_memory", name="log", section="Part 11").data["content"].startswith("## Part 11")
     assert ask("read_memory", name="log", section="[99]").code == "not_found"
-
-
-def test_a_conflict_on_a_long_note_shows_what_changed_in_few_words(ask) -> None:
-    once, then = ("\n".join(f"{k} {word * 10}" for k in range(280)) for word in ("港口的灯笼", "晚上的灯笼"))
-    first = ask("create_memory", name="big", content=once).data["sha256"]
-    ask("update_memory", name="big", content=then)
-    refused = ask("update_memory", name="big", append="x", if_sha256=first)
-    assert refused.code == "conflict"
-    assert "-0 港口" in refused.text and "more lines)" in refused.text
-    assert count_tokens(refused.text) < 2500 and count_tokens(compact(refused.data)) < 2500
-
-
-def test_a_history_with_differences_is_of_a_size_to_read(ask) -> None:
-    for k in range(12):
-        ask("create_memory", name="n", content="\n".join(f"line {j} of {k}" for j in range(3000)), overwrite=True)
-    story = ask("memory_history", name="n", diff=True)
-    assert len(story.data["versions"]) == 12
-    assert count_tokens(story.text) < 12_000 and "more lines)" in story.text
 
 
 def test_text_and_data_name_the_same_things(ask) -> None:
@@ -205,29 +186,3 @@ def test_every_kind_of_failure_has_its_code_its_sentence_and_a_way_out(ask, aski
         assert error.get("hint") or error.get("candidates") or code == "read_only", answer.text
     same = ask("read_memory", name="same")
     assert same.data["error"]["candidates"] == ["a/same", "b/same"] and "a/same" in same.text
-
-
-def test_a_writing_tool_with_a_misspelt_argument_does_nothing(ask, vault: Path) -> None:
-    ask("create_memory", name="a", content="one")
-    before = (vault / "a.md").read_bytes()
-    changes: dict[str, dict[str, Any]] = {
-        "create_memory": {"content": "x", "overwrite": True}, "update_memory": {"append": "x"},
-        "change_tag": {"tags": "x"}, "move_memory": {"new_name": "b"}, "delete_memory": {},
-    }  # fmt: skip
-    for tool, more in changes.items():
-        assert ask(tool, name="a", if_sha="0" * 64, **more).code == "invalid"
-    assert (vault / "a.md").read_bytes() == before
-    assert sorted(os.listdir(vault)) == [".simplemem", "a.md"]
-
-
-def test_an_explanation_says_what_counted_in_text_and_in_data(ask, write: Write) -> None:
-    write("a.md", "---\ntags: [lit]\n---\nThe lantern by the harbour.")
-    write("b.md", "The harbour.")
-    ask.in_step()
-    told = ask("search_memories", query="harbour lantern quetzal", tags="lit", explain=True)
-    why = told.data["hits"][0]["why"]
-    assert why["words"] == 1.0
-    assert (why["matched"], why["missing"]) == (["harbour", "lantern"], ["quetzal"])
-    assert "lacks quetzal" in told.text and "words 1.00" in told.text
-    assert told.data["explain"]["filters"][0]["removed"] == 1
-    assert json.dumps(told.data["explain"], ensure_ascii=False) in told.text
