@@ -45,13 +45,10 @@ def read_arguments(
     try:
         read = model.model_validate(given)
     except ValidationError as error:
-        wrong: dict[str, None] = {}
-        for each in error.errors(include_url=False, include_context=False, include_input=False):
-            where = ".".join(str(part) for part in each["loc"] if not str(part).startswith("function-")) or "arguments"
-            is_missing = each["type"] == "missing" and len(each["loc"]) == 1
-            wrong[
-                f"{where!r} is needed" if is_missing else f"{where!r}: {each['msg'].removeprefix('Value error, ')}"
-            ] = None
+        wrong = dict.fromkeys(
+            f"{'.'.join(map(str, each['loc']))!r}: {each['msg'].removeprefix('Value error, ')}"
+            for each in error.errors(include_url=False, include_context=False, include_input=False)
+        )
         raise Invalid("; ".join(wrong) + ".", hint=takes) from None
     return read, [f"The argument {strange} is not known here and was passed over."] if strange else []
 

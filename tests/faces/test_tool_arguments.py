@@ -89,8 +89,8 @@ def test_the_first_digits_of_a_hash_are_enough_and_dress_is_ignored() -> None:
 @pytest.mark.parametrize(
     ("tool", "sent", "named"),
     [
-        ("read_memory", {}, "'name' is needed"),
-        ("create_memory", {"name": "a"}, "'content' is needed"),
+        ("read_memory", {}, "'name': Field required"),
+        ("create_memory", {"name": "a"}, "'content': Field required"),
         ("create_memory", {"name": "a", "content": "b", "metadata": "not json"}, "'metadata'"),
         ("create_memory", {"name": "a", "content": "b", "metadata": ["title"]}, "'metadata'"),
         ("search_memories", {"query": "x", "limit": 0}, "'limit'"),
