@@ -96,15 +96,6 @@ class Changes:
     whole: bool
 
 
-class Called(NamedTuple):
-    """The paths of notes by what compares equal to a name."""
-
-    by_path: list[str]
-    by_name: list[str]
-    by_title: list[str]
-    by_alias: list[str]
-
-
 class StoredLink(NamedTuple):
     """A link as the index keeps it, with what it means now."""
 

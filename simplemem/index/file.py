@@ -19,7 +19,7 @@ import apsw
 from simplemem.errors import Unavailable
 from simplemem.vault.disk import is_alive
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
 _TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by

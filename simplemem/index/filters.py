@@ -140,12 +140,15 @@ def shown(
 
 def _beside(db: apsw.Connection, row: Row) -> Iterator[Beside]:
     """The notes that a note is linked with, and in its folder the dated ones before and after a dated one."""
-    path = row.path
+    path, folder = row.path, row.path.rpartition("/")[0]
     ways = [(link.path, "linked from") for link in links.stored(db, source=path) if link.path not in (path, None)]
     ways += [(link.source, "links to") for link in links.stored(db, to=path)]
     if date_in(base_name(path)):
-        dated = sorted((date_in(base_name(each)), each) for each in notes.paths_in(db, path.rpartition("/")[0]))
-        days = [each for day, each in dated if day]
+        first, after = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
+        sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND path < :after
+                 AND instr(substr(path, length(:first) + 1), '/') = 0 ORDER BY path"""
+        there = [str(each) for (each,) in db.execute(sql, {"first": first, "after": after})]
+        days = [each for day, each in sorted((date_in(base_name(each)), each) for each in there) if day]
         at = days.index(path) if path in days else len(days)
         around = ((at - 1, "the one before"), (at + 1, "the one after"))
         ways += [(days[k], via) for k, via in around if 0 <= k < len(days)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from simplemem.index.door import Called, Generation, Known, Row, Stat
+from simplemem.index.door import Generation, Known, Row, Stat
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import tag_pairs
 from simplemem.vault.disk import Entry
@@ -64,7 +64,7 @@ class Rows:
 _TABLES = ("aliases", "tags", "tag_pairs", "properties", "links")
 _OWN = (
     "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "description", "type", "type_key", "created",
-    "modified", "words", "hidden", "problem", "private", "embedded", "embedded_next", "rev",
+    "modified", "words", "hidden", "problem", "private", "embedded", "embedded_next", "refused", "rev",
 )  # fmt: skip
 _ALL = (*_OWN, "title_key", "path", "path_key", "name_key")
 _INSERT = f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
@@ -85,7 +85,7 @@ def put(
     values = (
         note.sha256, *stat, time.time_ns(), head.title, head.description, head.type, compare_key(head.type or "memory"),
         head.created, head.modified, len(note.content.split()), hidden, note.problem, private,
-        hidden is not None, hidden is not None, rows.rev,
+        hidden is not None, hidden is not None, None, rows.rev,
     )  # fmt: skip
     if note_id is None:
         db.execute(_INSERT, (*values, title_key, path, *_name_keys(path))).fetchall()
@@ -198,12 +198,12 @@ def paths_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, str]:
     return dict(db.execute(sql, (json.dumps(list(ids)),)))
 
 
-def called(db: apsw.Connection, key: str) -> Called:
-    """Notes whose path, file name, title or alias compares equal to `key`, each in path order."""
+def called(db: apsw.Connection, key: str) -> tuple[list[str], ...]:
+    """Notes whose path, file name, title or alias compares equal to `key`: four lists, each in path order."""
     of_column = "SELECT path FROM notes WHERE {} = ? ORDER BY path"
     of_alias = "SELECT DISTINCT n.path FROM aliases a JOIN notes n ON n.id = a.note_id WHERE a.key = ? ORDER BY n.path"
     every = (*(of_column.format(column) for column in ("path_key", "name_key", "title_key")), of_alias)
-    return Called(*([row[0] for row in db.execute(sql, (key,))] for sql in every))
+    return tuple([row[0] for row in db.execute(sql, (key,))] for sql in every)
 
 
 def near_names(db: apsw.Connection, prefix: str, limit: int) -> list[str]:
@@ -212,14 +212,6 @@ def near_names(db: apsw.Connection, prefix: str, limit: int) -> list[str]:
              WHERE hidden IS NULL AND (substr(path_key, 1, length(?1)) = ?1 OR substr(name_key, 1, length(?1)) = ?1)
              ORDER BY path LIMIT ?2"""
     return [row[0] for row in db.execute(sql, (compare_key(prefix), limit))]
-
-
-def paths_in(db: apsw.Connection, folder: str) -> list[str]:
-    """The paths of the visible notes that lie in a folder itself; "" is the vault's root."""
-    first, after = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
-    sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND path < :after
-             AND instr(substr(path, length(:first) + 1), '/') = 0 ORDER BY path"""
-    return [row[0] for row in db.execute(sql, {"first": first, "after": after})]
 
 
 # -- whose vectors there are

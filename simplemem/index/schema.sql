@@ -15,7 +15,7 @@ CREATE INDEX files_by_original ON files (copy_of) WHERE copy_of IS NOT NULL;
 -- `hidden` says why a note is left out of recall; `problem` why it must not be rewritten. `rev` is the number of the change
 -- that wrote it, which only grows (meta.rev). No id comes twice: another process may still mean the note that had it.
 -- `private` says why no text of a note may leave this machine. `embedded` is 1 when a generation of vectors wants no more
--- of the note, 2 when the embedder refused some of its text; `embedded_next` is the same of the generation being made.
+-- of the note, `embedded_next` of the generation being made; `refused` is what the embedder said of text it would not take.
 CREATE TABLE notes (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     path TEXT NOT NULL UNIQUE, path_key TEXT NOT NULL, name_key TEXT NOT NULL, title_key TEXT NOT NULL,
@@ -24,7 +24,7 @@ CREATE TABLE notes (
     title TEXT NOT NULL, description TEXT NOT NULL, type TEXT NOT NULL, type_key TEXT NOT NULL,
     created TEXT NOT NULL, modified TEXT NOT NULL, words INTEGER NOT NULL,
     hidden TEXT, problem TEXT, private TEXT,
-    embedded INTEGER NOT NULL, embedded_next INTEGER NOT NULL,
+    embedded INTEGER NOT NULL, embedded_next INTEGER NOT NULL, refused TEXT,
     rev INTEGER NOT NULL
 );
 CREATE INDEX notes_by_path_key ON notes (path_key);
@@ -103,9 +103,6 @@ CREATE TABLE vectors_next (id INTEGER PRIMARY KEY, hash BLOB NOT NULL, vector BL
 CREATE TABLE generations (
     place TEXT PRIMARY KEY, embedder TEXT NOT NULL, dimension INTEGER NOT NULL, remote INTEGER NOT NULL
 ) WITHOUT ROWID;
-
--- Notes of which the embedder refused some text, and what it said. Forgotten when the note changes.
-CREATE TABLE refused (note_id INTEGER PRIMARY KEY, why TEXT NOT NULL);
 
 -- The lexical legs: whole notes and blocks. Contentless: the words are here, the text is in the vault. Behind the words stand
 -- the parts of names and the stems of the note's language, and behind a whole note the mark of that language (words.py).

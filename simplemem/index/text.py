@@ -198,7 +198,6 @@ def remove(db: apsw.Connection, note_id: int) -> None:
     db.executemany("DELETE FROM block_text WHERE rowid = ?", blocks)  # as a subquery it cost twice as much
     for table in ("places", "vectors", "vectors_next"):
         db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", (first, after)).fetchall()
-    db.execute("DELETE FROM refused WHERE note_id = ?", (note_id,)).fetchall()
 
 
 def expect_much(db: apsw.Connection) -> None:

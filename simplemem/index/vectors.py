@@ -46,7 +46,7 @@ def begin(db: apsw.Connection, embedder: str, *, remote: bool) -> None:
     found = generation_of(db, embedder)
     if found is None:
         shelf, place = (NEXT, "next") if db.execute("SELECT EXISTS (SELECT 1 FROM vectors)").get else (NOW, "now")
-        db.execute("DELETE FROM vectors_next; DELETE FROM refused").fetchall()
+        db.execute("DELETE FROM vectors_next; UPDATE notes SET refused = NULL WHERE refused IS NOT NULL").fetchall()
         db.execute("DELETE FROM generations WHERE place IN ('next', ?)", (place,)).fetchall()
         db.execute("INSERT INTO generations VALUES (?, ?, 0, ?)", (place, embedder, remote)).fetchall()
         wants_nothing = "hidden IS NOT NULL OR (:remote AND private IS NOT NULL)"
@@ -101,9 +101,8 @@ def put(
         f"INSERT OR REPLACE INTO {shelf.table} (id, hash, vector) VALUES (?, ?, ?)",
         ((place, wanted[place], vector) for place, vector in vectors.items() if place in wanted),
     )
-    if refused:
-        db.execute("INSERT OR REPLACE INTO refused (note_id, why) VALUES (?, ?)", (note_id, refused)).fetchall()
-    db.execute(f"UPDATE notes SET {shelf.flag} = ? WHERE id = ?", (2 if refused else 1, note_id)).fetchall()
+    sql = f"UPDATE notes SET {shelf.flag} = 1, refused = nullif(?, '') WHERE id = ?"
+    db.execute(sql, (refused, note_id)).fetchall()
     if shelf == NOW:  # whoever holds the vectors in use in memory follows by the number of the change
         db.execute("UPDATE notes SET rev = ? WHERE id = ?", (notes.next_rev(db), note_id)).fetchall()
     return True
@@ -131,9 +130,8 @@ def embedded(db: apsw.Connection, embedder: str, remote: bool) -> Embedded:
     visible, private = next(db.execute(sql))
     wanted = visible - private if remote else visible
     found = generation_of(db, embedder)
-    sql = "SELECT n.path, r.why FROM refused r JOIN notes n ON n.id = r.note_id ORDER BY n.path"
-    refused: list[tuple[str, str]] = list(db.execute(sql))
-    return Embedded(wanted if found is None else waiting(db, found), wanted, private, refused)
+    refused: Any = db.execute("SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path")
+    return Embedded(wanted if found is None else waiting(db, found), wanted, private, list(refused))
 
 
 def estimate(

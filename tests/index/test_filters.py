@@ -110,14 +110,6 @@ def test_dates_are_days_that_count_whole(filled: EnhancedStore) -> None:
     assert passing(filled, since="2027") == set()
 
 
-def test_midnight_belongs_to_the_day_that_begins(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "---\nmodified: 2099-01-01T00:00:00\n---\n")
-    write("b.md", "---\nmodified: 2098-12-31T23:59:59\n---\n")
-    plain_store.sync()
-    assert passing(plain_store, since="2099-01-01") == {"a"}
-    assert passing(plain_store, since="2098-12", until="2098-12-31") == {"b"}
-
-
 def test_links_narrow_by_where_they_lead_and_where_they_stand(filled: EnhancedStore) -> None:
     assert passing(filled, link_to="people/Ada") == {"projects/apollo", "projects-old/mercury"}
     assert passing(filled, link_to="Bo") == {"people/Ada"}  # a link in a property is a link
