@@ -27,7 +27,7 @@ class Stat(NamedTuple):
     ctime_ns: int
 
 
-class Known(NamedTuple):
+class Row(NamedTuple):
     """What the index knows of a note without reading it."""
 
     id: NoteId
@@ -37,9 +37,15 @@ class Known(NamedTuple):
     mtime_ns: int
     ctime_ns: int
     checked_ns: int
+    title: str
+    description: str
     type: str
-    hidden: str | None
-    private: str | None
+    created: str
+    modified: str
+    words: int
+    hidden: str | None  # why it is left out of recall
+    problem: str | None  # why it must not be rewritten
+    private: str | None  # why no text of it may leave this machine
     rev: int  # the change that made it what it is
 
     @property
@@ -59,26 +65,6 @@ class Known(NamedTuple):
         return max(mtime_ns, ctime_ns) > self.checked_ns - RACY_NS
 
 
-class Row(NamedTuple):
-    """A note as it is listed."""
-
-    id: NoteId
-    path: str
-    title: str
-    description: str
-    type: str
-    created: str
-    modified: str
-    size: int
-    words: int
-    sha256: str
-    hidden: str | None
-    problem: str | None
-    private: str | None  # why no text of it may leave this machine
-    mtime_ns: int
-    ctime_ns: int
-
-
 class Mark(NamedTuple):
     """A state of the index, to ask what changed since."""
 
@@ -91,7 +77,7 @@ class Changes:
     """The notes put since a mark, and how many notes there are in all. `whole` says that these are all there are."""
 
     mark: Mark
-    notes: Sequence[Known]
+    notes: Sequence[Row]
     count: int
     whole: bool
 

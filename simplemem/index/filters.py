@@ -14,7 +14,6 @@ from simplemem.index import legs, links, notes, vectors
 from simplemem.index.changes import written_by
 from simplemem.index.door import Beside, Narrow, NotePage, Position, Question, Row, Shown
 from simplemem.index.legs import IDS, Counts, bound, quoted
-from simplemem.index.notes import ROW
 from simplemem.index.text import BLOCK, SHIFT
 from simplemem.note.names import base_name, compare_key, date_in
 from simplemem.note.words import stretches
@@ -90,9 +89,10 @@ def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, after: int 
     """A page of the notes that pass, behind so many others."""
     where, values = condition(narrow)
     total = int(db.execute(f"SELECT count(*) FROM notes n WHERE {where}", values).get)
-    sql = f"SELECT {ROW} FROM notes n WHERE {where} ORDER BY {_ORDER[sort]} LIMIT :limit OFFSET :after"
-    rows = [Row._make(row) for row in db.execute(sql, {**values, "limit": limit, "after": after})] if limit else []
-    return NotePage(rows, tags_of(db, [row.id for row in rows]), total)
+    sql = f"SELECT n.id FROM notes n WHERE {where} ORDER BY {_ORDER[sort]} LIMIT :limit OFFSET :after"
+    ids = [row[0] for row in db.execute(sql, {**values, "limit": limit, "after": after})] if limit else []
+    rows = notes.rows_of(db, ids)
+    return NotePage([rows[note] for note in ids], tags_of(db, ids), total)
 
 
 # -- what is shown

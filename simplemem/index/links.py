@@ -13,8 +13,9 @@ from typing import Any
 
 import apsw
 
-from simplemem.index.door import Outline, Row, StoredLink
-from simplemem.index.notes import ROW, Rows, is_note
+from simplemem.index import notes
+from simplemem.index.door import Outline, StoredLink
+from simplemem.index.notes import Rows, is_note
 from simplemem.note.names import COPY_REASON, ConflictName, compare_key, conflict_name
 from simplemem.note.note import Note
 from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
@@ -119,12 +120,12 @@ def stored(db: apsw.Connection, to: str | None = None, source: str | None = None
 
 def outline(db: apsw.Connection, path: str) -> Outline | None:
     """What is shown of a note that is read."""
-    row = db.execute(f"SELECT {ROW} FROM notes n WHERE path = ?", (path,)).fetchone()
+    row = notes.known(db, path)
     if row is None:
         return None
-    tags: Any = db.execute("SELECT tag, source FROM tags WHERE note_id = ? ORDER BY seq", row[:1])
-    aliases = db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", row[:1])
-    return Outline(Row._make(row), list(tags), tuple(alias for (alias,) in aliases), stored(db, source=path))
+    tags: Any = db.execute("SELECT tag, source FROM tags WHERE note_id = ? ORDER BY seq", (row.id,))
+    aliases = db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", (row.id,))
+    return Outline(row, list(tags), tuple(alias for (alias,) in aliases), stored(db, source=path))
 
 
 # -- conflict copies

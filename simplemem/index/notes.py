@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from simplemem.index.door import Generation, Known, Row, Stat
+from simplemem.index.door import Generation, Row, Stat
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import tag_pairs
 from simplemem.vault.disk import Entry
@@ -153,43 +153,37 @@ def next_rev(db: apsw.Connection) -> int:
 
 # -- found
 
-_KNOWN = ", ".join(Known._fields)
-ROW = ", ".join(f"n.{name}" for name in Row._fields)
+_ROW = ", ".join(f"n.{name}" for name in Row._fields)
 
 
 def count(db: apsw.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM notes").get)
 
 
-def _known(db: apsw.Connection, where: str, *values: Any) -> list[Known]:
-    return list(map(Known._make, db.execute(f"SELECT {_KNOWN} FROM notes WHERE {where}", values)))
+def rows(db: apsw.Connection, where: str, *values: Any) -> list[Row]:
+    """The rows of `notes n` of which this is so."""
+    return list(map(Row._make, db.execute(f"SELECT {_ROW} FROM notes n WHERE {where}", values)))
 
 
-def known(db: apsw.Connection, path: str) -> Known | None:
-    return next(iter(_known(db, "path = ?", path)), None)
+def known(db: apsw.Connection, path: str) -> Row | None:
+    return next(iter(rows(db, "path = ?", path)), None)
 
 
-def known_at(db: apsw.Connection, paths: Iterable[str] | None = None) -> dict[str, Known]:
+def known_at(db: apsw.Connection, paths: Iterable[str] | None = None) -> dict[str, Row]:
     """What the index knows of those of these notes that are there, without reading them; of every note without paths."""
     some = ("1",) if paths is None else ("path IN (SELECT value FROM json_each(?))", json.dumps(list(paths)))
-    return {known.path: known for known in _known(db, *some)}
+    return {known.path: known for known in rows(db, *some)}
 
 
-def known_below(db: apsw.Connection, path: str) -> dict[str, Known]:
+def known_below(db: apsw.Connection, path: str) -> dict[str, Row]:
     """The note at a path, and those in the folder of that name and its folders."""
     below = "path = ? OR (path >= ? || '/' AND path < ? || '0')"
-    return {known.path: known for known in _known(db, below, path, path, path)}
-
-
-def known_since(db: apsw.Connection, rev: int) -> list[Known]:
-    """The notes put after `rev`."""
-    return _known(db, "rev > ? ORDER BY rev", rev)
+    return {known.path: known for known in rows(db, below, path, path, path)}
 
 
 def rows_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Row]:
     """Notes by id."""
-    sql = f"SELECT {ROW} FROM notes n WHERE n.id IN (SELECT value FROM json_each(?))"
-    return {row.id: row for row in map(Row._make, db.execute(sql, (json.dumps(list(ids)),)))}
+    return {row.id: row for row in rows(db, "id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))}
 
 
 def paths_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, str]:
@@ -236,11 +230,6 @@ def generations(db: apsw.Connection) -> list[Generation]:
     """Those there are: the one in use first."""
     rows = db.execute("SELECT place = 'now', embedder, dimension, remote FROM generations ORDER BY 1 DESC")
     return [Generation(bool(now), embedder, dimension, bool(remote)) for now, embedder, dimension, remote in rows]
-
-
-def in_use(db: apsw.Connection) -> Generation | None:
-    """The generation that searches use, however far it is."""
-    return next((found for found in generations(db) if found.in_use), None)
 
 
 def waiting(db: apsw.Connection, found: Generation) -> int:

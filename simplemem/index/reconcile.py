@@ -17,7 +17,7 @@ import apsw
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import links, notes, text
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH
-from simplemem.index.door import Known, Stat
+from simplemem.index.door import Row, Stat
 from simplemem.index.notes import Rows, is_note
 from simplemem.vault.links import Named
 from simplemem.vault.vault import Entry
@@ -70,15 +70,13 @@ class Reconciling:
 
     sync: Sync
     entries: dict[str, Entry]
-    known: dict[str, Known]
+    known: dict[str, Row]
     files: set[str]
     generation: int
     progress: Progress | None = None
     report: SyncReport = field(default_factory=SyncReport)
     _much: bool = False
-    _gone: dict[str, list[Known]] = field(
-        default_factory=dict
-    )  # whose file went, by hash: a new file may be one of them
+    _gone: dict[str, list[Row]] = field(default_factory=dict)  # whose file went, by hash: a new file may be one of them
 
     def carry_out(self, total: int | None) -> SyncReport:
         """Make the rows of the files on both sides right. With the `total` of notes, too many that vanish are doubted."""
@@ -172,7 +170,7 @@ class Reconciling:
             yield batch
 
     def _put_file(
-        self, db: apsw.Connection, path: str, read: Looked, now: Known | None, named: Named, rows: Rows
+        self, db: apsw.Connection, path: str, read: Looked, now: Row | None, named: Named, rows: Rows
     ) -> None:
         """Put a file that was read. `now` is what the index knows of it, which may be more than when the pass began."""
         known = self.known.get(path)
@@ -199,7 +197,7 @@ class Reconciling:
                 (self.report.added if known is None else self.report.modified).append(path)
             self.sync.put_note(db, read, named, known or origin, rows)
 
-    def _origin(self, db: apsw.Connection, sha256: str) -> Known | None:
+    def _origin(self, db: apsw.Connection, sha256: str) -> Row | None:
         """The note that a new file of these bytes was before. What another process has given a new name since is somebody
         else's origin."""
         gone = self._gone.get(sha256, [])

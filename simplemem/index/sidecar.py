@@ -23,7 +23,7 @@ from simplemem.index.database import Database, open_database, state_of
 from simplemem.index.door import Matches, Narrow, NoteId, Question, Standing
 from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import Counts
-from simplemem.index.notes import generations, in_use, waiting
+from simplemem.index.notes import generations, waiting
 from simplemem.index.vectors import VectorsInMemory
 
 P = ParamSpec("P")
@@ -155,7 +155,7 @@ class Sidecar:
         by_words = {match.note for match in found}
         vector, near = self._vector(db, question), None
         if vector is not None:
-            whose = self.database.generation, in_use(db), len(vector)
+            whose = self.database.generation, self._in_use(db), len(vector)
             near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words)
         paths = notes.paths_of(db, by_words.union(near or ()))
         return Matches(found, blocks, pairs, near, paths, None if ids is None else len(ids), vector)
@@ -165,10 +165,13 @@ class Sidecar:
         if question.like:
             known = notes.known(db, question.like)
             return None if known is None else vectors.mean_vector(db, known.id)
-        vector, found = question.vector, in_use(db)
+        vector, found = question.vector, self._in_use(db)
         if vector is None or found is None or found.dimension not in (0, len(vector)):
             return None
         return vector if getattr(vector, "embedder", found.embedder) == found.embedder else None
+
+    def _in_use(self, db: apsw.Connection) -> door.Generation | None:
+        return next((found for found in self._kept(db).standing.generations if found.in_use), None)
 
     def shown(
         self,
@@ -235,7 +238,7 @@ class Sidecar:
                 return door.Changes(now, (), -1, whole=False)
             whole = mark is None or mark.generation != now.generation
             rev = -1 if whole or mark is None else mark.rev
-            return door.Changes(now, notes.known_since(db, rev), notes.count(db), whole)
+            return door.Changes(now, notes.rows(db, "rev > ? ORDER BY rev", rev), notes.count(db), whole)
 
         return self._read(read)
 

@@ -16,7 +16,7 @@ import apsw
 from simplemem.errors import SimplememError
 from simplemem.index import changes, links, notes, text
 from simplemem.index.database import Database
-from simplemem.index.door import Known, Stat
+from simplemem.index.door import Row, Stat
 from simplemem.index.notes import Rows, stat_of
 from simplemem.index.reconcile import Progress, Reconciling, SyncReport, collector_at_rest
 from simplemem.index.text import Understood, understood
@@ -82,7 +82,7 @@ class Sync:
             return self.scan()
         self._follow_log()
         entries: dict[str, Entry] = {}
-        known: dict[str, Known] = {}
+        known: dict[str, Row] = {}
         files: set[str] = set()
         with self.database.reading() as db:
             total, generation = notes.count(db), self.database.generation
@@ -117,7 +117,7 @@ class Sync:
 
     # -- before a note is put
 
-    def look(self, path: str, known: Known | None = None, reading: Callable[[str], File] | None = None) -> Looked:
+    def look(self, path: str, known: Row | None = None, reading: Callable[[str], File] | None = None) -> Looked:
         """Read a file and understand it. One that the index may know as it is was written so shortly before it was read last
         that its time proves nothing: it is not understood again where its bytes and its date are those."""
         try:
@@ -129,7 +129,7 @@ class Sync:
             return stat_of(file.entry)
         return understood(path, read_note(file.data, file.sha256), stat_of(file.entry))
 
-    def is_judged_otherwise(self, known: Known) -> bool:
+    def is_judged_otherwise(self, known: Row) -> bool:
         """Whether the settings now say something else of a note whose file is the same."""
         # Asked of every note of every scan.
         by_rule = bool(self.private) and private_by_rule(known.path, self.private)
@@ -145,7 +145,7 @@ class Sync:
 
     # -- one note into the tables and out of them again, in a transaction
 
-    def _put_unless_large(self, db: apsw.Connection, read: Understood, named: Named, known: Known | None) -> None:
+    def _put_unless_large(self, db: apsw.Connection, read: Understood, named: Named, known: Row | None) -> None:
         """Write all rows of a note in place of those it has. One that is too large has none."""
         if self.skip_if_large(read.path, read.stat.size):
             self.remove_at(db, read.path)
@@ -155,7 +155,7 @@ class Sync:
             self.put_note(db, read, named, known, rows)
             rows.write(db)
 
-    def put_note(self, db: apsw.Connection, read: Understood, named: Named, known: Known | None, rows: Rows) -> None:
+    def put_note(self, db: apsw.Connection, read: Understood, named: Named, known: Row | None, rows: Rows) -> None:
         """Keep all rows of a note in `rows`, which are written later; `known` is what the index has of it."""
         hidden, new = self._hidden(db, read), known is None
         private = private_reason(read.path, read.note, self.private)

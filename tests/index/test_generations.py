@@ -13,7 +13,7 @@ from simplemem.index import fill
 from simplemem.index.audit import dump
 from simplemem.index.database import Database, open_database
 from simplemem.index.door import QueryVector, Question
-from simplemem.index.notes import generations, in_use
+from simplemem.index.notes import generations
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
 from simplemem.index.vectors import generation_of
@@ -76,9 +76,7 @@ class Kept:
         return {row[0] for row in self.database.rows(f"SELECT DISTINCT length(vector) FROM {table}")}
 
     def in_use(self) -> str:
-        with self.database.reading() as db:
-            found = in_use(db)
-        return found.embedder if found is not None else ""
+        return next((found.embedder for found in self.index.standing().generations if found.in_use), "")
 
     def rows_of_all(self) -> list[tuple[object, ...]]:
         with self.database.reading() as db:
