@@ -73,11 +73,3 @@ def test_text_without_spaces_is_cut_by_characters() -> None:
     assert max(map(len, found)) <= MOST_TOKENS
     japanese = shown("これは一つの文です。" * 100)
     assert all(passage.endswith("。") for passage in japanese)
-
-
-def test_lines_of_later_passages_are_those_of_the_file() -> None:
-    header = "---\r\na: 1\r\n---\r\n"
-    text = header + "\r\n".join(f"line {k} says something again and again" for k in range(100))
-    assert len(cut(text, len(header))) > 3
-    for passage in cut(text, len(header)):
-        assert text[passage.start :].startswith(f"line {passage.line - 4} ")

@@ -88,14 +88,6 @@ def test_without_both_fences_on_their_lines_all_is_body(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["---\n---\nbody", "---\n\n---\nbody", "---\n# only\n---\nbody", "\ufeff---\r\n--- \r\nbody"]
-)
-def test_a_header_may_be_empty(text: str) -> None:
-    header = read_header(text)
-    assert (header.style, header.properties, text[header.body_start :]) == ("yaml", {}, "body")
-
-
-@pytest.mark.parametrize(
     ("header", "line", "column"),
     [
         ("tags: [unclosed\nb: 1", 3, 2),
@@ -276,11 +268,6 @@ def test_an_edit_follows_the_way_of_the_note(before: str, key: str, value: Any, 
 )
 def test_a_header_is_made_or_grows(before: str, after: str) -> None:
     assert set_property(before, "a", 1) == after
-
-
-def test_a_removed_property_leaves_the_fences_and_no_line_of_its_own() -> None:
-    assert remove_property(note("a: 1"), "A") == "---\n---\n# Body\n"
-    assert remove_property(note("a: 1"), "b") == note("a: 1")
 
 
 # ------------------------------------------------------------------ values

@@ -27,11 +27,6 @@ from simplemem.note.words import (
 UNSPACED = st.text(st.sampled_from("京都大学図書館でカナ上海港口한국어서울ไทยนำ"), min_size=2, max_size=12)
 
 
-@pytest.mark.parametrize("text", ["Plain words, and 3.14.", "Le café de l'été", "Привет, мир", "naïve"])
-def test_text_with_spaces_keeps_its_words(text: str) -> None:
-    assert words_of(searchable(text)) == words_of(text)
-
-
 def test_a_run_without_spaces_becomes_its_pairs_and_characters_and_words_beside_it_stay_whole() -> None:
     assert sorted(searchable("東京都").split()) == sorted(["東京", "京都", "東", "京", "都"])
     assert {"GPT", "技術", "and"} <= set(searchable("GPT技術 and").split())
