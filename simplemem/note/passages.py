@@ -178,8 +178,8 @@ def _cut(text: str, start: int, end: int, line: int, heading: int, tokens: int) 
             spans = (span for one in _by_sentences(text, at, line_end) for span in _cut_sentence(text, *one))
         for first, last, held in spans:
             if held:
-                first, last = _skip_blank(text, first), _without_blank(text, first, last)
-                yield _Piece(first, last, line, heading, held, False, False)
+                first = _skip_blank(text, first)
+                yield _Piece(first, first + len(text[first:last].rstrip()), line, heading, held, False, False)
         at = found.end() if found else end
         line += 1
 
@@ -225,9 +225,9 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     found = []
     for first, last in _paragraphs(text):
         for at, end in _by_sentences(text, first, last):
-            start, stop = _skip_blank(text, at), _without_blank(text, at, end)
-            if start < stop:
-                found.append((start, stop))
+            start = _skip_blank(text, at)
+            if start < end:
+                found.append((start, start + len(text[start:end].rstrip())))
     return found
 
 
@@ -260,13 +260,6 @@ def _by_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _skip_blank(text: str, start: int) -> int:
     rest = _NOT_BLANK.search(text, start)
     return rest.start() if rest else len(text)
-
-
-def _without_blank(text: str, start: int, end: int) -> int:
-    """Where the text before `end` ends."""
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return end
 
 
 def text_hash(text: str) -> bytes:

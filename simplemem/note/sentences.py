@@ -24,7 +24,7 @@ _NAMED_VALUES = frozenset(
     january february march april may june july august september october november december
     monday tuesday wednesday thursday friday saturday sunday""".split()
 )
-_CONTRACTED = re.compile(r"\b(ca|wo|[a-z]+)n['’]t\b", re.IGNORECASE)
+_CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 
 
@@ -51,7 +51,7 @@ def sentences(text: str) -> list[Sentence]:
 
 
 def _sentence(start: int, said: str) -> Sentence:
-    words = words_in_order(_CONTRACTED.sub(_in_full, said))
+    words = words_in_order(_CONTRACTED.sub(" not", said))
     kept = [word for word in words if word not in _NEGATIONS and (word not in STOP_WORDS or _is_value(word))]
     frame: list[str] = []
     values: list[str] = []
@@ -63,11 +63,6 @@ def _sentence(start: int, said: str) -> Sentence:
             frame += run
     negated = sum(word in _NEGATIONS for word in words) % 2 == 1
     return Sentence(start, said, tuple(words), tuple(frame), tuple(values), negated)
-
-
-def _in_full(contracted: re.Match[str]) -> str:
-    verb = contracted[1].lower()
-    return f"{ {'ca': 'can', 'wo': 'will'}.get(verb, verb) } not"
 
 
 def _is_value(word: str) -> bool:
