@@ -121,9 +121,8 @@ class Shelf(Generic[T]):
         self.lock = threading.RLock()
         self.items: dict[str, T] = {}
         self.outside_changes = 0  # grows when a person or another process changes an item
-        self.is_read = False
         self._order: list[T] | None = None
-        self._mark: Mark | None = None
+        self.mark: Mark | None = None  # up to where changes were taken in
         self._notes: set[str] = set()  # the paths of all notes, of this kind or not
 
     @contextmanager
@@ -166,8 +165,8 @@ class Shelf(Generic[T]):
 
     def refresh(self) -> None:
         """Read what changed since this was last asked."""
-        noticed = self.bench.since(self._mark)
-        if noticed.mark == self._mark:
+        noticed = self.bench.since(self.mark)
+        if noticed.mark == self.mark:
             return
         changed = {each.path: each for each in noticed.notes}
         came, gone = changed.keys() - self._notes, set[str]()
@@ -181,11 +180,10 @@ class Shelf(Generic[T]):
             if path not in copies
             and (self.items[path].sha256 != note.sha256 if path in self.items else self.kind.holds(path, note.type))
         ]
-        if self.is_read and (wanted or gone & self.items.keys()):
+        if self.mark is not None and (wanted or gone & self.items.keys()):
             self.outside_changes += 1
         self.take(self.bench.read(sorted(wanted)), gone=gone | copies, came=came | copies)
-        self._mark = noticed.mark  # whatever failed before this is noticed again
-        self.is_read = True
+        self.mark = noticed.mark  # whatever failed before this is noticed again
 
     def take(self, read: Iterable[Read], *, gone: Collection[str] = (), came: Collection[str] = ()) -> None:
         """Take in notes as they are now, and which came and went, of any kind: those may change what a link means."""

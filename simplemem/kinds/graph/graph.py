@@ -80,7 +80,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
     def changed_by_others(self) -> int:
         """A number that grows when anybody but this process changes the graph, and when nobody here has read it yet."""
         with self.lock:
-            self.outside_changes += not self.is_read
+            self.outside_changes += self.mark is None
             self.refresh()
             return self.outside_changes
 
