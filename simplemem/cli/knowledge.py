@@ -193,7 +193,7 @@ def analyze(
             "unverified": [brief(e) for e in standing if e.is_own and not e.verified],
             "never_read": [brief(e) for e in standing if e.is_own and e.id not in reads],
             "superseded": analysis.superseded(),
-            "contradictions": [each.data() for each in analysis.contradictions()],
+            "contradictions": [each.data for each in analysis.contradictions()],
             "recurring": patterns["recurring"],
             "clusters": analysis.clusters()[:10],
             "suggested_tags": analysis.suggested_tags(),

@@ -90,7 +90,7 @@ def detect_contradictions(
     analysis = _analysis(store, notes)
     found = analysis.contradictions(similarityThreshold, minConfidenceDelta, same_type_only=sameTypeOnly)
     how = f"{_RULES}; similarity by {analysis.method}"
-    return _answer(analysis, "contradictions", [each.data() for each in found], how)
+    return _answer(analysis, "contradictions", [each.data for each in found], how)
 
 
 @tool("Resolve contradictions", writes=True, destructive=True, manner=MANNER)
@@ -103,9 +103,9 @@ def auto_resolve_contradictions(
 ) -> Reply[Resolution]:
     """Show which entry of each contradiction would supersede the other; apply=true writes it as one step."""
     analysis = _analysis(store)
-    decided = [each for each in analysis.contradictions(similarityThreshold) if each.winner]
+    decided = [each for each in analysis.contradictions(similarityThreshold) if each.verdict]
     version = knowledge.supersede(decided, **caller) if decided and apply else ""
-    pairs = [each.data() | {"loser": each.loser.id} for each in decided]
+    pairs = [each.data | {"loser": each.verdict[1].id} for each in decided if each.verdict]
     head = f"{len(pairs)} would be resolved. Nothing was written: apply=true does it, as one step that can be undone."
     if apply:
         head = f"Resolved {len(pairs)}." + (f" One step: undo {version} takes all of it back." if version else "")

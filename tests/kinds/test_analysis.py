@@ -79,10 +79,10 @@ def test_duplicates_of_unlike_confidence_are_only_suspected(kept: Knowledge, sto
     kept.save("error", "The postgres connection pool is exhausted under load", confidence=0.5)
     store.sync()
     analysis = analysis_of(store)
-    assert {each.rule for each in analysis.contradictions()} == {"duplicate?"}
+    assert set(rules(analysis.contradictions())) == {"duplicate?"}
     assert len(analysis.contradictions(0.97)) == 1 and analysis.contradictions(least_delta=0.5) == []
-    one, other = analysis.contradictions(0.97)[0][1:3]
-    kept.link(one.id, other.id)
+    suspected = analysis.contradictions(0.97)[0].data
+    kept.link(suspected["one"]["id"], suspected["other"]["id"])
     assert analysis_of(store).contradictions(0.97) == []
 
 
@@ -118,7 +118,7 @@ NOT_AT_ODDS = [
 
 
 def rules(found: list[Contradiction]) -> list[str]:
-    return [each.rule for each in found]
+    return [each.data["rule"] for each in found]
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_what_disagrees_is_told_and_what_can_both_be_so_is_left_alone(
 
 def test_a_pair_is_told_with_the_words_that_disagree(look: Look) -> None:
     (each,) = look(POSTGRES, MYSQL, entry("x", "Something else altogether.")).contradictions()
-    assert (each.one.id, each.other.id, each.said, each.instead) == ("p", "m", POSTGRES.content, MYSQL.content)
-    assert each.about == "billing store"
+    ends = [(each.data[end]["id"], each.data[end]["said"]) for end in ("one", "other")]
+    assert ends == [("p", POSTGRES.content), ("m", MYSQL.content)] and each.data["about"] == "billing store"
 
 
 @pytest.mark.parametrize("more", [{"status": "superseded"}, {"superseded_by": "x"}])
@@ -178,15 +178,15 @@ def test_who_wins_is_decided_in_this_order(
     analysis = look(*pair)
     monkeypatch.setattr(analysis.store.bench, "is_by_hand", lambda path, _: is_by_hand and path == pair[1].path)
     (found,) = analysis.contradictions()
-    assert found.winner is not None and (found.winner.id, found.why) == (winner, why)
+    assert (found.data["winner"], found.data["why"]) == (winner, why)
 
 
 def test_what_nothing_decides_is_left_and_what_lost_takes_no_part(look: Look) -> None:
     (undecided,) = look(POSTGRES, MYSQL).contradictions()
-    assert undecided.winner is None and "winner" not in undecided.data()
+    assert undecided.verdict is None and "winner" not in undecided.data
     sqlite = entry("s", "Use SQLite for the billing store.", "decision", verified=True)
     found = look(POSTGRES, MYSQL, sqlite).contradictions()
-    assert {(each.winner.id, each.loser.id) for each in found if each.winner} == {("s", "p"), ("s", "m")}
+    assert {(each.verdict[0].id, each.verdict[1].id) for each in found if each.verdict} == {("s", "p"), ("s", "m")}
 
 
 # -- counts

@@ -162,11 +162,13 @@ def test_resolving_lays_the_loser_aside_and_says_so_in_both_as_one_step(
 ) -> None:
     before = notes_of(vault)
     version = knowledge.supersede([judged], who="a")
-    header = header_of(vault, judged.loser.name)
-    assert header["status"] == "superseded" and header["superseded_by"] == f"[[{judged.winner.name}]]"
+    assert judged.verdict is not None
+    winner, loser, _ = judged.verdict
+    header = header_of(vault, loser.name)
+    assert header["status"] == "superseded" and header["superseded_by"] == f"[[{winner.name}]]"
     assert header["superseded_reason"] == "slot: it is verified" and header["superseded_at"]
     assert header["confidence"] == 0.1
-    assert (vault / f"{judged.winner.name}.md").read_text().endswith(f"- supersedes [[{judged.loser.name}]]\n")
+    assert (vault / f"{winner.name}.md").read_text().endswith(f"- supersedes [[{loser.name}]]\n")
     assert analysis_of(plain_store).contradictions() == []
     plain_store.undo(version)
     assert notes_of(vault) == before and len(analysis_of(plain_store).contradictions()) == 1
@@ -175,14 +177,15 @@ def test_resolving_lays_the_loser_aside_and_says_so_in_both_as_one_step(
 def test_a_note_that_changed_since_it_was_judged_stops_the_whole_step(
     knowledge: Knowledge, plain_store: EnhancedStore, judged: Contradiction, vault: Path
 ) -> None:
-    file = vault / f"{judged.loser.name}.md"
+    assert judged.verdict is not None
+    file = vault / f"{judged.verdict[1].name}.md"
     file.write_text(file.read_text() + "\nDecided with Ada.\n")
     before = notes_of(vault)
     with pytest.raises(Conflict):
         knowledge.supersede([judged])
     assert notes_of(vault) == before
     (now,) = analysis_of(plain_store).contradictions()
-    assert (now.winner.id, now.why) == (judged.loser.id, "a person edited it")
+    assert (now.data["winner"], now.data["why"]) == (judged.verdict[1].id, "a person edited it")
 
 
 def test_a_vault_for_reading_only_is_searched_and_nothing_is_kept(knowledge: Knowledge, vault: Path) -> None:

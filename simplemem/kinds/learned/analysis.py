@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 _BLOCK: Final = 256  # entries that are compared with all others at once
 _MOST_ALIKE: Final = 40  # sentences of one form: more are a form that is filled in again and again
+_RULES: Final = ("slot", "polarity", "duplicate?")
 _EMPHASIS: Final = frozenset("always should must shall please prefer we you i".split())
 # Forms that leave little doubt: `use V for A`, `A is set to V`, `the B of A is V`.
 _CLAIM: Final = re.compile(
@@ -42,29 +43,10 @@ _TAIL: Final = re.compile(r"[,;:(].*|\s(?:because|since|so that|which|where|but|
 
 
 class Contradiction(NamedTuple):
-    """Two entries that disagree: by which rule, and the words of each that do. `similarity` is theirs as a whole. `winner`
-    is the one that would win, and `why`; None when nothing decides."""
+    """Two entries that disagree, as that is told, and who would win against whom and why; None when nothing decides."""
 
-    rule: str
-    one: KnowledgeEntry
-    other: KnowledgeEntry
-    said: str
-    instead: str
-    similarity: float
-    about: str = ""
-    winner: KnowledgeEntry | None = None
-    why: str = ""
-
-    @property
-    def loser(self) -> KnowledgeEntry:
-        return self.one if self.winner is self.other else self.other
-
-    def data(self) -> Data:
-        """As it is told."""
-        one = brief(self.one) | {"said": self.said, "confidence": self.one.confidence}
-        other = brief(self.other) | {"said": self.instead, "confidence": self.other.confidence}
-        told = {"rule": self.rule, "one": one, "other": other, "about": self.about, "similarity": self.similarity}
-        return told | ({"winner": self.winner.id, "why": self.why} if self.winner else {})
+    data: Data
+    verdict: tuple[KnowledgeEntry, KnowledgeEntry, str] | None
 
 
 @dataclass(frozen=True)
@@ -126,13 +108,36 @@ class Analysis:
                 said, instead = (f"{each.headline} (confidence {each.confidence:g})" for each in (one, other))
                 told.append(("duplicate?", ends, said, instead, ""))
         found: dict[tuple[int, int], Contradiction] = {}
-        for rule, ends, said, instead, about in sorted(told, key=lambda each: "spd".index(each[0][0])):
+        lost = set[str]()  # what lost takes no part any more
+        for rule, ends, said, instead, about in sorted(told, key=lambda each: _RULES.index(each[0])):
             one, other = (self.standing[end] for end in ends)
             is_open = one.type == other.type or not same_type_only
             if ends not in found and is_open and frozenset((one.path, other.path)) not in linked:
-                similarity = max(0.0, round(float(self._vectors[ends[0]] @ self._vectors[ends[1]]), 4))
-                found[ends] = Contradiction(rule, one, other, said, instead, similarity, about)
-        return list(self._judged(found.values()))
+                verdict = self._verdict(one, other) if lost.isdisjoint((one.path, other.path)) else None
+                lost |= {verdict[1].path} if verdict else set()
+                data = {
+                    "rule": rule,
+                    "one": brief(one) | {"said": said, "confidence": one.confidence},
+                    "other": brief(other) | {"said": instead, "confidence": other.confidence},
+                    "about": about,
+                    "similarity": max(0.0, round(float(self._vectors[ends[0]] @ self._vectors[ends[1]]), 4)),
+                }
+                told_winner = {"winner": verdict[0].id, "why": verdict[2]} if verdict else {}
+                found[ends] = Contradiction(data | told_winner, verdict)
+        return list(found.values())
+
+    def _verdict(self, one: KnowledgeEntry, other: KnowledgeEntry) -> tuple[KnowledgeEntry, KnowledgeEntry, str] | None:
+        """Who wins against whom and why, in this order: edited by a person, verified, newer, surer."""
+        tests: tuple[tuple[str, Callable[[KnowledgeEntry], Any]], ...] = (
+            ("a person edited it", lambda entry: self.store.bench.is_by_hand(entry.path, entry.sha256)),
+            ("it is verified", lambda entry: entry.verified),
+            ("it is newer", lambda entry: entry.modified[:19].replace(" ", "T")),
+            ("it has the higher confidence", lambda entry: entry.confidence or 0.0),
+        )
+        for why, test in tests:
+            if (a := test(one)) != (b := test(other)):
+                return (one, other, why) if a > b else (other, one, why)
+        return None
 
     def _disagreeing(self) -> Iterator[tuple[str, tuple[int, int], str, str, str]]:
         """Pairs of sentences and what they are about: those that give a subject two values, and those of one frame."""
@@ -155,24 +160,6 @@ class Analysis:
                 if differ and a != b:
                     rule = "polarity" if is_frame and one.values == other.values else "slot"
                     yield rule, (a, b), one.text, other.text, " ".join(about)
-
-    def _judged(self, found: Iterable[Contradiction]) -> Iterator[Contradiction]:
-        """Who wins, in this order: edited by a person, verified, newer, surer. An entry that lost takes no part any more."""
-        tests: tuple[tuple[str, Callable[[KnowledgeEntry], Any]], ...] = (
-            ("a person edited it", lambda entry: self.store.bench.is_by_hand(entry.path, entry.sha256)),
-            ("it is verified", lambda entry: entry.verified),
-            ("it is newer", lambda entry: entry.modified[:19].replace(" ", "T")),
-            ("it has the higher confidence", lambda entry: entry.confidence or 0.0),
-        )
-        lost = set[str]()
-        for each in found:
-            if lost.isdisjoint((each.one.path, each.other.path)):
-                for why, test in tests:
-                    if (a := test(each.one)) != (b := test(each.other)):
-                        each = each._replace(winner=each.one if a > b else each.other, why=why)
-                        lost.add(each.loser.path)
-                        break
-            yield each
 
     def superseded(self) -> list[Data]:
         """What no longer holds, the latest first, with what took its place."""

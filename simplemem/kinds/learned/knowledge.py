@@ -181,7 +181,7 @@ class Knowledge:
     def supersede(self, found: Iterable[Contradiction], **by: Unpack[By]) -> str:
         """Lay the losers aside: each says by what it is superseded, when and why, and is trusted less; each winner says what
         it supersedes. One step; its version."""
-        moment, decided = now(), [(each.winner, each.loser, each) for each in found if each.winner is not None]
+        moment, decided = now(), [(*each.verdict, each.data["rule"]) for each in found if each.verdict]
 
         def draft(step: ChangeSet) -> str:
             """The name of an entry that is another than was judged; nothing is written then."""
@@ -189,13 +189,13 @@ class Knowledge:
                 there = self.shelf.items.get(entry.path)
                 if there is None or there.sha256 != entry.sha256:
                     return entry.name
-            for winner, loser, each in decided:
+            for winner, loser, why, rule in decided:
                 step.put(winner.path, entries.with_tie(step.text(winner.path), "supersedes", loser.name))
                 properties: dict[str, Any] = {
                     "status": "superseded",
                     "superseded_by": f"[[{winner.name}]]",
                     "superseded_at": moment,
-                    "superseded_reason": f"{each.rule}: {each.why}",
+                    "superseded_reason": f"{rule}: {why}",
                 }
                 if loser.confidence is not None:
                     properties["confidence"] = max(0.1, round(loser.confidence - 0.3, 4))
@@ -203,8 +203,8 @@ class Knowledge:
                     step.put(loser.path, set_property(step.text(loser.path), key, value))
             return ""
 
-        why = f"{len(decided)} contradictions resolved"
-        stale, carried = self.shelf.change(draft, By(tool="auto_resolve_contradictions", reason=why) | by)
+        reason = f"{len(decided)} contradictions resolved"
+        stale, carried = self.shelf.change(draft, By(tool="auto_resolve_contradictions", reason=reason) | by)
         if stale:
             raise Conflict(f"{stale} has changed since it was looked at", current_sha256=None, hint="Ask again.")
         return carried.written[0].version if carried.written else ""
