@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simplemem.errors import Unavailable
+from simplemem.note.words import well_formed
 from simplemem.services.patience import Stopped
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class WordLlama:
         """One vector a text; a text without a known word gives zeros, which are near to nothing."""
         import numpy as np
 
-        split = [_whole(text[:_MAX_CHARACTERS]).split() for text in texts]
+        split = [well_formed(text[:_MAX_CHARACTERS]).split() for text in texts]
         with self._lock:
             rows, words = self._known(split)
             sums = np.zeros((len(texts), _WIDTH), np.float32)
@@ -99,7 +100,7 @@ class WordLlama:
 
     def count_tokens(self, text: str) -> int:
         """How many tokens of this tokenizer a text is."""
-        return self._tokenizer.count(_whole(text))
+        return self._tokenizer.count(well_formed(text))
 
     def _known(self, split: Sequence[Sequence[str]]) -> tuple[dict[str, int], NDArray[np.float32]]:
         """Every word's row, those seen for the first time added."""
@@ -116,11 +117,6 @@ class WordLlama:
             self._weights.take(self._tokenizer.tokens(word), 0).sum(axis=0, dtype=np.float32, out=self._sums[row])
             self._rows[word] = row
         return self._rows, self._sums
-
-
-def _whole(text: str) -> str:
-    """The tokenizer takes no lone surrogates."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 class Tokenizer:
