@@ -126,8 +126,7 @@ class AccessSettings(_Section):
 
 
 class RerankSettings(_Section):
-    """What orders the best notes of a search again. `none` leaves the order that words and meaning give; `http` is an
-    endpoint that speaks as Cohere's, Jina's or text-embeddings-inference does."""
+    """What orders the best notes again: `http` speaks as Cohere's, Jina's or text-embeddings-inference does."""
 
     provider: Literal["none", "voyage", "http"] = _setting("none", "what reranks (docs/services.md)", ("none",))
     url: str = _setting("", "where the endpoint is, for example http://localhost:8000/v1/rerank", "no")
@@ -138,8 +137,7 @@ class RerankSettings(_Section):
 
 
 class VoyageSettings(_Section):
-    """What a file of the original simplemem may say (capabilities.md SM-17): Voyage's key and models, where `embed` and
-    `rerank` name none."""
+    """What a file of the original simplemem may say (SM-17), where `embed` and `rerank` name nothing."""
 
     api_key: _ApiKey = _setting(None, "the key, or where it lies", "no", eg={"path": "~/.config/voyage.key"})
     model: str = _setting("voyage-3.5", "the model for vectors", "no")
@@ -358,8 +356,7 @@ def find_vault(
     cwd: Path | None = None,
     home: Path | None = None,
 ) -> Path:
-    """Which vault is meant (DESIGN §8): the flag, the environment, the setting, the nearest folder upward with a
-    `.simplemem`, `./.memories`, else `~/simplemem`. The path need not exist yet."""
+    """Which vault is meant (DESIGN §8), in the order of `simplemem config --help`. The path need not exist yet."""
     env = os.environ if env is None else env
     here, home = cwd or Path.cwd(), home or Path.home()
     named = flag or env.get(f"{ENV_PREFIX}VAULT") or _from_file(user_config_path(env)).get("vault")

@@ -197,8 +197,7 @@ def run(
     *,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Ask all questions with each of the settings, and give the figures as plain values. The first of the variants is what
-    others are compared with."""
+    """Ask all questions with each of the settings; the others are compared with the first. The figures as plain values."""
     with tempfile.TemporaryDirectory(prefix="simplemem-eval-", ignore_cleanup_errors=True) as folder:
         asked = _make_copy(store, questions, Path(folder) / "vault")
         if not asked:

@@ -155,8 +155,7 @@ class Page(Value):
 
 @dataclass(frozen=True, slots=True)
 class Hit(Value):
-    """A memory that answers a question: enough to answer from and to cite. `authors` says who changed it last, and
-    `written` when, if that was asked for."""
+    """A memory that answers a question, enough to cite it. `authors` and `written` say who changed it last, if asked for."""
 
     name: str
     title: str
@@ -397,8 +396,7 @@ class ConflictMerged(Value):
 
 @dataclass(frozen=True, slots=True)
 class Finding(Value):
-    """Something the doctor noticed. `candidates` are what a broken link may mean, the likeliest first; `fix` is what
-    mending would do."""
+    """Something the doctor noticed. `candidates` are what a broken link may mean; `fix` is what mending would do."""
 
     check: str
     level: Literal["error", "warning", "note"]

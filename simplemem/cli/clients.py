@@ -23,8 +23,7 @@ Lines = Callable[[Sequence[str]], str]
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client: how people call it, what the lines are for a command, where they belong (on macOS, Linux and Windows), and
-    what a person does next, so that the client reads its settings again."""
+    """How people call a client, its lines for a command, where they belong (macOS, Linux, Windows), and what to do next."""
 
     name: str
     title: str

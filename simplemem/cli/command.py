@@ -29,8 +29,7 @@ _JSON = Annotated[bool, flag("--json", "Print JSON, for programs.")]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command answers where the store has no value for it: facts for programs; a table, lines and remarks for
-    people."""
+    """What a command answers where the store has no value for it: facts for programs, the rest for people."""
 
     facts: Mapping[str, Any]
     lines: Sequence[Sequence[Part]] = ()
@@ -50,8 +49,7 @@ _RENDERERS: dict[str, Callable[[Any, Screen], None]] = {}
 
 
 def renderer(function: Callable[[Any, Screen], None]) -> Callable[[Any, Screen], None]:
-    """Declare how values of a type are shown to people. The type is the one that the first argument is annotated with,
-    by its name: so nothing is loaded for a renderer before there is something to show."""
+    """Declare how values of a type are shown, named by the first argument: so no type is loaded before there is one to show."""
     _RENDERERS[next(iter(function.__annotations__.values()))] = function
     return function
 
@@ -90,8 +88,7 @@ _RUN: ContextVar[_Run] = ContextVar("run")
 
 
 def finish() -> ExitStack:
-    """Hold a Ctrl-C back from here until the answer is printed: what was written is also said. Closing what this gives
-    ends that earlier."""
+    """Hold a Ctrl-C back from here until the answer is printed, or what this gives is closed: what was written is also said."""
     held = _RUN.get().until_said
     held.enter_context(finishing())
     return held
@@ -195,8 +192,7 @@ def command(
 
 
 def _parameters(function: Callable[..., Any], filters: Sequence[str]) -> list[inspect.Parameter]:
-    """The options of a command, as Typer reads them: those of the function, those of a filter in the place of `narrowed`,
-    and `--json`. What a command returns is of a type that is loaded when it runs."""
+    """The options of a command, as Typer reads them: its own, those of a filter in the place of `narrowed`, and `--json`."""
     declared = {each: hint for each, hint in function.__annotations__.items() if each not in ("return", "narrowed")}
     hints = get_type_hints(SimpleNamespace(__annotations__=declared), function.__globals__, include_extras=True)
     parameters = []

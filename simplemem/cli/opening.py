@@ -95,10 +95,7 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
 
 @contextmanager
 def finishing() -> Iterator[None]:
-    """Hold a Ctrl-C back until a write is done. A second one does not wait.
-
-    Even then nothing is torn: what a dying process began is rolled forward by the next to open the vault.
-    """
+    """Hold a Ctrl-C back until a write is done. A second one does not wait; even then nothing is torn."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
         yield

@@ -81,10 +81,7 @@ class Screen:
             self._console.print(Padding(line, (0, 0, 0, indent), expand=False))
 
     def table(self, rows: Iterable[Sequence[Part]], *, gives_way: int | None = None) -> None:
-        """Print rows as aligned columns, leaving out empty ones.
-
-        In a terminal what does not fit is cut, first of all in the column that `gives_way`.
-        """
+        """Print rows as aligned columns, without empty ones. In a terminal the column that `gives_way` is cut first."""
         lines = [[styled(cell) for cell in row] for row in rows]
         columns = {
             number: column

@@ -111,8 +111,7 @@ def _vault(asked: argparse.Namespace, profile: Face) -> Path:
 
 
 def _print_config(asked: argparse.Namespace) -> int:
-    """The lines on stdout, to be sent into a file; what a person should know about them on stderr. What the
-    environment chooses here is written out: the client will not have it."""
+    """The lines on stdout, with what the environment chooses here; what a person should know about them on stderr."""
     from simplemem.cli.clients import client_called, server_command
 
     client = client_called(asked.print_config)
