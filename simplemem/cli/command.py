@@ -49,7 +49,7 @@ _RENDERERS: dict[str, Callable[[Any, Screen], None]] = {}
 
 
 def renderer(function: Callable[[Any, Screen], None]) -> Callable[[Any, Screen], None]:
-    """Declare how values of a type are shown, named by the first argument: so no type is loaded before there is one to show."""
+    """Declare how values of a type are shown, the one the first argument names: nothing is loaded before there is one."""
     _RENDERERS[next(iter(function.__annotations__.values()))] = function
     return function
 
@@ -88,7 +88,7 @@ _RUN: ContextVar[_Run] = ContextVar("run")
 
 
 def finish() -> ExitStack:
-    """Hold a Ctrl-C back from here until the answer is printed, or what this gives is closed: what was written is also said."""
+    """Hold a Ctrl-C back until the answer is printed, or what this gives is closed: what was written is also said."""
     held = _RUN.get().until_said
     held.enter_context(finishing())
     return held
