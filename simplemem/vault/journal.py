@@ -101,17 +101,17 @@ def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
         return None
     try:
         plan = json.loads(line)
-        steps, folders = [Step(read_version(item), item["temp"]) for item in plan["steps"]], plan["folders"]  # type: ignore[arg-type]
-        is_ours = (
-            steps and all(map(_is_ours, steps)) and all(isinstance(each, str) and is_path(each) for each in folders)
-        )
+        folders: list[str] = plan["folders"]
+        steps = [Step(version, item["temp"]) for item in plan["steps"] if (version := read_version(item)) is not None]
+        is_whole = 0 < len(steps) == len(plan["steps"])
+        is_ours = is_whole and all(map(_is_ours, steps)) and all(isinstance(f, str) and is_path(f) for f in folders)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return (steps, folders) if is_ours else None
 
 
 def _is_ours(step: Step) -> bool:
-    """Whether a step that was read is one that we might have written. AttributeError when it is none at all."""
+    """Whether a step that was read is one that we might have written."""
     version, (above, _, name) = step.version, (step.temp or "").rpartition("/")
     is_staged = TEMP.fullmatch(name) is not None and (not above or is_path(above))
     goes_well = is_trash(step.target) and step.temp is None if version.after is None else is_path(step.target)
@@ -186,17 +186,13 @@ class Journal:
 
     def perform(self, here: Beneath, steps: Sequence[Step]) -> None:
         """Carry out all steps or none. Intruded, FileExistsError or OSError: the notes are as they were."""
+        acts, done, folders = [act for step in steps for act in step.acts], -1, list[str]()
         try:
             new = [parent(step.target) for step in steps if step.version.after is not None]
             folders = [name for folder in new for name in here.missing(folder)]
             here.make(tuple(DISPLACED.split("/")))  # what may lack room is done before anything changes
             self._write(here, steps, folders)
-        except BaseException:
-            for step in steps:
-                self._clear(here, step, was_in_place=False)
-            raise
-        acts, done = [act for step in steps for act in step.acts], 0
-        try:
+            done = 0
             for act in acts:
                 self._do(here, act)
                 done += 1
@@ -314,10 +310,10 @@ class Journal:
     # Back
 
     def _back_out(self, here: Beneath, steps: Sequence[Step], done: int, folders: Sequence[str]) -> None:
-        """Take back the acts that are done, and what is begun of the next."""
+        """Take back the acts that are done, and what is begun of the next; of a plan that was not written `done` is -1."""
         acts = [act for step in steps for act in step.acts]
-        begun = done
-        if done < len(acts):
+        begun = max(done, 0)
+        if 0 <= done < len(acts):
             # Where the disk lacks a call, an act takes several, and this one may have stopped between them.
             self._gather(here, acts[done].step)
             begun += _state_of(here, acts[done]) not in _NOT_BEGUN
