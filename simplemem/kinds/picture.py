@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from importlib.resources import files
@@ -44,12 +44,10 @@ def drawing_of(
     *,
     notes: Sequence[Listed] = (),
     links: Iterable[tuple[str, str]] = (),
-    texts: Mapping[str, str] | None = None,
-    tags: Mapping[str, Sequence[str]] | None = None,
-    withheld: Collection[str] = (),
+    told: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Drawing:
-    """A drawing of a graph, and of notes and links between paths beside it. `texts` and `tags` are by path. What notes
-    say whose paths are `withheld` is left out."""
+    """A drawing of a graph, and of notes and links between paths beside it. What is `told` of a path besides stands in its
+    node; of one that is `private` the observations and what is said of its relations are left out."""
     nodes: dict[str, dict[str, Any]] = {}
     by_name: dict[str, str] = {}
     by_path: dict[str, str] = {}
@@ -57,8 +55,8 @@ def drawing_of(
     def add(name: str, label: str, type_: str, kind: str, path: str = "", said: Sequence[str] = ()) -> str:
         ids = (name, *([path] if path else []))
         id_ = next((each for each in ids if each not in nodes), f"{name} ({len(nodes)})")
-        more: dict[str, Any] = {"path": path, "tags": list((tags or {}).get(path, ()))}
-        more |= {"private": True} if path in withheld else {"observations": list(said), "text": (texts or {}).get(path)}
+        more = (told or {}).get(path, {})
+        more = {"path": path, "observations": [] if "private" in more else list(said), **more}
         facts = {"id": id_, "label": label, "type": type_, "kind": kind}
         nodes[id_] = facts | {key: value for key, value in more.items() if value}
         by_path.setdefault(path, id_)
@@ -81,8 +79,8 @@ def drawing_of(
     for relation in graph.relations:
         ends = relation.source, relation.target
         source, target = (by_name[n] if n in by_name else by_name.setdefault(n, add(n, n, "", "missing")) for n in ends)
-        told = relation.attributes if "private" not in nodes[source] else {}
-        join(source, target, relation.type, link=False, **({"attributes": dict(told)} if told else {}))
+        said = relation.attributes if "private" not in nodes[source] else {}
+        join(source, target, relation.type, link=False, **({"attributes": dict(said)} if said else {}))
     joined = {(edge["source"], edge["target"]) for edge in edges}
     for source, target in dict.fromkeys((by_path.get(one, ""), by_path.get(other, "")) for one, other in links):
         if source and target and source != target and (source, target) not in joined:  # a relation says more
@@ -107,28 +105,26 @@ def drawing_of_store(
     while page.next_cursor is not None:
         page = store.list(filter=narrowed, sort="name", limit=_PAGE, cursor=page.next_cursor)
         every += page.items
-    listed, everything = {each.path: each for each in every}, narrowed in (None, Filter())
+    told: dict[str, dict[str, Any]] = {each.path: {"tags": list(each.tags)} for each in every}
     kept = [
         each if texts else replace(each, observations=())
         for each in graph.entities
-        if (notes != "none" or not each.is_note) and (everything or each.path in listed)
+        if (notes != "none" or not each.is_note) and (narrowed in (None, Filter()) or each.path in told)
     ]
     gone = {each.name for each in graph.entities} - {each.name for each in kept}
     relations = tuple(each for each in graph.relations if each.source not in gone and each.target not in gone)
-    drawn = every if notes == "all" else ()
+    drawn = every if notes == "all" else []
     inspected = store.inspect() if drawn else {}
-    links = [(path, target) for path in listed for target in inspected.get(path, {}).get("links", ())]
-    paths = {*(each.path for each in kept), *(each.path for each in drawn)}
-    wanted = paths if texts else set[str]()
+    links = [(each.path, target) for each in drawn for target in inspected.get(each.path, {}).get("links", ())]
+    wanted = {*(each.path for each in kept), *(each.path for each in drawn)} if texts else set()
     withheld = set() if private else store.bench.private(wanted)
-    told = {
-        read.path: read.text[read_header(read.text).body_start :].strip("\r\n").replace("\r\n", "\n")
-        for read in store.bench.read(sorted(wanted - withheld))
-    }
-    withheld |= wanted - told.keys()  # in doubt one that cannot be read just now
-    tags = {path: note.tags for path, note in listed.items()}
-    whole = Graph(tuple(kept), relations)
-    return drawing_of(store.root.name, whole, notes=drawn, links=links, texts=told, tags=tags, withheld=withheld)
+    for read in store.bench.read(sorted(wanted - withheld)):
+        text = read.text[read_header(read.text).body_start :].strip("\r\n").replace("\r\n", "\n")
+        told.setdefault(read.path, {})["text"] = text
+    for path in wanted:
+        if "text" not in told.setdefault(path, {}):
+            told[path]["private"] = True  # in doubt one that cannot be read just now
+    return drawing_of(store.root.name, Graph(tuple(kept), relations), notes=drawn, links=links, told=told)
 
 
 # -- its forms

@@ -60,7 +60,7 @@ def small() -> Drawing:
         Entity("Ida", "person", path="people/Ida.md", is_note=True),
     )
     relations = (Relation("Tracker", "made by", "Ida", {"strength": 0.9}), Relation("Tracker", "needs", "Battery"))
-    return drawing_of("balloons", Graph(entities, relations), texts={"graph/Tracker.md": "It sends a line."})
+    return drawing_of("balloons", Graph(entities, relations), told={"graph/Tracker.md": {"text": "It sends a line."}})
 
 
 class Outline(HTMLParser):

@@ -33,7 +33,7 @@ def export_text(store: EnhancedStore, form: str) -> str:
     others = [entity for entity in more.entities if entity.path not in name]
     graph = Graph((*nodes, *others), (*relations, *more.relations))
     forms = {**PICTURES, "d3": node_link, "cytoscape": cytoscape}
-    return forms[form](drawing_of(store.root.name, graph, texts={entry.path: entry.text for entry in entries}))
+    return forms[form](drawing_of(store.root.name, graph, told={entry.path: {"text": entry.text} for entry in entries}))
 
 
 def _markdown(entries: Sequence[KnowledgeEntry], related: Related) -> Iterator[str]:
