@@ -220,8 +220,9 @@ def test_a_page_for_a_name_stays_where_a_person_wrote_on_it(store: EnhancedStore
 def test_a_relation_from_a_note_stands_on_a_page_of_its_own(store: EnhancedStore, graph: KnowledgeGraph) -> None:
     write(store, "Monday.md", "- talk to [[Bob]] about cake\n")
     graph.create_entities([an("Ada"), an("Bob", "t", "met [[Ada]] by chance")])
-    graph.create_relations([Relation("Ada", "plans", "Monday"), Relation("Monday", "follows", "Ada")])
+    graph.create_relations([Relation("Monday", "follows", "Ada"), Relation("Ada", "plans", "Monday")])
     assert edges(graph.read()) == [("Ada", "plans", "Monday"), ("Monday", "follows", "Ada")]
+    assert list(texts(graph.read())) == ["Ada", "Bob", "Monday"]
     assert graph.create_relations([Relation("Monday", "follows", "Ada")]) == []
     graph.delete_entities(["Ada"])
     assert (edges(graph.read()), texts(graph.read())) == ([], {"Bob": ["met [[Ada]] by chance"]})

@@ -208,10 +208,10 @@ class GraphEdit(ChangeSet):
         """A link to the page of a name, else to the one note that is called so. To what is not there yet it is a link that
         leads there later, else a literal."""
         page, new = self._graph.named(name), self._new.get(name)
-        if page is None and new is None:
+        if (page is None or page.is_stub) and (new is None or new[3]):
             called = [path for path in self.bench.files_called(f"{name}.md") if base_name(path) == name]
             note = self._graph.page_at(called[0]) if len(called) == 1 else None
-            page = note if note is not None and note.name == name else None
+            page = note if note is not None and note.name == name else page
         if new is not None and not new[3]:
             target = base_name(new[0])  # no index knows it yet, and nothing else is called so
         elif page is None or page.is_stub:
