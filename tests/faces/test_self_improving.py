@@ -1,4 +1,4 @@
-"""The profile `self-improving`, from its tables: names, parameters, defaults, limits and the texts clients know."""
+"""The profile `self-improving`: limits and the texts that clients know. Names and arguments are in tool_list.txt."""
 
 from __future__ import annotations
 
@@ -10,59 +10,12 @@ from typing import Any
 import pytest
 from embedding_service import EmbeddingService
 
-from simplemem.faces.profiles import PROFILES, choose
-
 Ask = Callable[..., Any]
-
-# capabilities.md SI-1 to SI-23: the parameters of each tool, those that are needed marked, and the defaults.
-TABLE: dict[str, dict[str, Any]] = {
-    "create_entities": {"entities!": None},
-    "create_relations": {"relations!": None},
-    "add_observations": {"observations!": None},
-    "search_nodes": {"query!": None, "limit": 10},
-    "open_nodes": {"names!": None},
-    "read_graph": {},
-    "delete_entities": {"entityNames!": None},
-    "delete_observations": {"deletions!": None},
-    "save_knowledge": {
-        **dict.fromkeys(("type!", "content!", "confidence!", "tags!", "context")),
-        "verified": False,
-    },
-    "search_knowledge": {"query!": None, "type": None, "minConfidence": 0.0},
-    "link_knowledge": {"sourceId!": None, "targetId!": None, "relationship": "relates_to"},
-    "get_stats": {},
-    "export_markdown": {},
-    "export_graph": {"format": "html"},
-    "detect_contradictions": {"similarityThreshold": 0.85, "minConfidenceDelta": 0.1, "sameTypeOnly": False},
-    "auto_resolve_contradictions": {"similarityThreshold": 0.85},
-    "get_superseded_history": {},
-    "analyze_patterns": {},
-    "generate_insights": {"similarityThreshold": 0.75, "minClusterSize": 2},
-    "detect_antipatterns": {},
-    "suggest_tags": {"similarityThreshold": 0.75},
-    "cluster_knowledge": {"similarityThreshold": 0.75, "minClusterSize": 2, "maxClusters": 10},
-    "get_cache_stats": {},
-    "clear_cache": {},
-    "persist_cache": {},
-}
-OURS = {"notes", "apply"}  # what is beside the table: ordinary notes, and that resolving is asked for
 
 
 @pytest.fixture
 def ask(asking_with: Callable[..., Ask]) -> Ask:
     return asking_with("self-improving", embed={"provider": "none"})
-
-
-def test_the_tools_and_their_arguments_are_those_of_the_tables() -> None:
-    tools = {tool.name: tool for tool in choose(PROFILES["self-improving"])}
-    assert sorted(tools) == sorted(TABLE)
-    for name, told in TABLE.items():
-        schema = tools[name].input
-        assert set(schema["properties"]) - OURS == {key.rstrip("!") for key in told}, name
-        assert set(schema.get("required", [])) == {key.rstrip("!") for key in told if key.endswith("!")}, name
-        for key, default in told.items():
-            if default not in (None, ""):
-                assert schema["properties"][key]["default"] == default, (name, key)
 
 
 # -- the graph, strictly
