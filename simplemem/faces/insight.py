@@ -17,10 +17,10 @@ from simplemem.faces import render
 from simplemem.faces.arguments import Share, about, also, at_most
 from simplemem.faces.face import Caller, Data, Reply, Tool, tool
 from simplemem.faces.self_improving import MANNER, as_json
+from simplemem.kinds.learned.analysis import Analysis, analysis_of
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.kinds.learned.analysis import Analysis
     from simplemem.kinds.learned.knowledge import Knowledge
     from simplemem.store import EnhancedStore
 
@@ -39,12 +39,6 @@ Antipatterns = TypedDict("Antipatterns", {"antipatterns": list[Data], "method": 
 Suggestions = TypedDict("Suggestions", {"suggestions": list[Data], "method": str})
 Clusters = TypedDict("Clusters", {"clusters": list[Data], "method": str})
 Export = TypedDict("Export", {"path": str, "format": str, "entries": int, "bytes": int})
-
-
-def _analysis(store: EnhancedStore, notes: str = "") -> Analysis:
-    from simplemem.kinds.learned.analysis import analysis_of
-
-    return analysis_of(store, notes)
 
 
 def _answer(analysis: Analysis, key: str, found: Sequence[Data], how: str, head: str = "", **more: Any) -> Reply[Any]:
@@ -72,7 +66,7 @@ def get_stats(store: EnhancedStore, knowledge: Knowledge, graph: KnowledgeGraph)
         "latency": latency,
         "method": "counted; latency is of the last 1,000 answers of each tool since this server started",
     }
-    return as_json(_analysis(store).stats() | more)
+    return as_json(analysis_of(store).stats() | more)
 
 
 # --- contradictions
@@ -87,7 +81,7 @@ def detect_contradictions(
     notes: Notes = "",
 ) -> Reply[Contradictions]:
     """Entries that cannot all be right: two values for one thing, a claim and its denial, unlike duplicates."""
-    analysis = _analysis(store, notes)
+    analysis = analysis_of(store, notes)
     found = analysis.contradictions(similarityThreshold, minConfidenceDelta, same_type_only=sameTypeOnly)
     how = f"{_RULES}; similarity by {analysis.method}"
     return _answer(analysis, "contradictions", [each.data for each in found], how)
@@ -102,7 +96,7 @@ def auto_resolve_contradictions(
     apply: Annotated[bool, about("false only shows what would be done")] = False,
 ) -> Reply[Resolution]:
     """Show which entry of each contradiction would supersede the other; apply=true writes it as one step."""
-    analysis = _analysis(store)
+    analysis = analysis_of(store)
     decided = [each for each in analysis.contradictions(similarityThreshold) if each.verdict]
     version = knowledge.supersede(decided, **caller) if decided and apply else ""
     pairs = [each.data | {"loser": each.verdict[1].id} for each in decided if each.verdict]
@@ -116,7 +110,7 @@ def auto_resolve_contradictions(
 @tool("What was superseded", manner=MANNER)
 def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[SupersededEntries]:
     """Entries that no longer hold, with what took their place, when and why."""
-    analysis = _analysis(store, notes)
+    analysis = analysis_of(store, notes)
     return _answer(analysis, "superseded", analysis.superseded(), "read from the notes' headers")
 
 
@@ -126,7 +120,7 @@ def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[Sup
 @tool("Analyze patterns", manner=MANNER)
 def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[Patterns]:
     """What recurs, counts by type and tag, the last 7, 30 and 90 days, and confidence by type."""
-    analysis = _analysis(store, notes)
+    analysis = analysis_of(store, notes)
     found = analysis.patterns(date.today())  # noqa: DTZ011  (local, as notes are)
     how = "counted; recurring are those whose first 50 characters are the same"
     return _answer(analysis, "recurring", found.pop("recurring"), how, **found)
@@ -137,7 +131,7 @@ def generate_insights(
     store: EnhancedStore, similarityThreshold: Share = 0.75, minClusterSize: Least = 2, notes: Notes = ""
 ) -> Reply[Insights]:
     """Themes, errors that come again, weak spots: counted, with the entries behind each."""
-    analysis = _analysis(store, notes)
+    analysis = analysis_of(store, notes)
     found = analysis.insights(similarityThreshold, minClusterSize)
     return _answer(analysis, "insights", found, f"counts, and clusters by {analysis.method}")
 
@@ -145,14 +139,14 @@ def generate_insights(
 @tool("Detect antipatterns", manner=MANNER)
 def detect_antipatterns(store: EnhancedStore, notes: Notes = "") -> Reply[Antipatterns]:
     """Duplicates, low confidence, missing tags, errors without a solution."""
-    analysis = _analysis(store, notes)
+    analysis = analysis_of(store, notes)
     return _answer(analysis, "antipatterns", analysis.antipatterns(), "counted")
 
 
 @tool("Suggest tags", manner=MANNER)
 def suggest_tags(store: EnhancedStore, similarityThreshold: Share = 0.75, notes: Notes = "") -> Reply[Suggestions]:
     """Tags for what belongs together. Writes nothing."""
-    analysis = _analysis(store, notes)
+    analysis = analysis_of(store, notes)
     how = f"words and tags of clusters of three and more, by {analysis.method}"
     return _answer(analysis, "suggestions", analysis.suggested_tags(similarityThreshold), how)
 
@@ -166,7 +160,7 @@ def cluster_knowledge(
     notes: Notes = "",
 ) -> Reply[Clusters]:
     """Groups of entries about one thing, around the most read ones."""
-    analysis = _analysis(store, notes)
+    analysis = analysis_of(store, notes)
     found = analysis.clusters(similarityThreshold, minClusterSize)[:maxClusters]
     return _answer(analysis, "clusters", found, f"grown around the most read entries, by {analysis.method}")
 

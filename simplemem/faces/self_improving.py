@@ -20,10 +20,10 @@ from simplemem.faces.graph_tools import RelationOut, Rules, graph_tools
 from simplemem.faces.render import pretty
 from simplemem.kinds.graph.page import ENTITY
 from simplemem.kinds.learned.entry import TYPES
+from simplemem.kinds.learned.knowledge import Knowledge, hits_of_kind
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.kinds.learned.knowledge import Knowledge
     from simplemem.store import EnhancedStore
 
 ENTITY_TYPES: Final = (
@@ -90,8 +90,6 @@ def search_nodes(
     limit: Annotated[int, at_most(100), Field(ge=1)] = 10,
 ) -> Reply[Near]:
     """Find entities by meaning and words, with their relations."""
-    from simplemem.kinds.learned.knowledge import hits_of_kind
-
     entities = {entity.path: entity for entity in graph.read().entities if not entity.is_note}
     hits, method, _ = hits_of_kind(store, ENTITY, entities, query, limit)
     relations = graph.open([entity.name for entity, _ in hits]).relations
