@@ -6,18 +6,19 @@ a fresh file. Nothing here knows what the tables mean, and nothing outside this 
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import apsw
 
 from simplemem.errors import Unavailable
 from simplemem.index import file
-from simplemem.index.file import Damaged, Replaced, errors_as_ours, what_lies_at
+from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import scored
 
 WAL_LIMIT = 8 * 1024 * 1024
@@ -25,6 +26,30 @@ WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024  # pages that are written again and agai
 _FOLD_MS = 200  # a question is over by then; who reads for longer is not waited for under the vault's lock
 
 Lock = Callable[[], AbstractContextManager[None]]
+Found = Literal["nothing", "ours", "damaged", "newer", "foreign"]
+"""What lies where the index should be: "damaged" is ours to make anew, "newer" and "foreign" are left alone."""
+
+
+def what_lies_at(path: Path) -> Found:
+    """Whose file lies there. Only where nobody else puts files is one without our mark taken for a damaged one of ours."""
+    if not path.exists() or path.stat().st_size == 0:
+        return "nothing"
+    if_strange: Found = (
+        "damaged" if file.is_beside_notes(path) or file.bears_mark(path, file.APPLICATION_ID) else "foreign"
+    )
+    try:
+        with errors_as_ours(), closing(file.connect(path)) as db:
+            mark, version = (db.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+    except Damaged:
+        return if_strange
+    if (mark, version, tables) == (0, 0, set()):
+        return "nothing"
+    if mark != file.APPLICATION_ID:
+        return if_strange
+    if version > file.SCHEMA_VERSION:
+        return "newer"
+    return "ours" if version == file.SCHEMA_VERSION and tables >= file.TABLES else "damaged"
 
 
 def open_database(path: Path, lock: Lock) -> Database:
@@ -246,3 +271,48 @@ class Database:
                 connection.close()
             self._open.clear()
         self._local = threading.local()
+
+
+# -- what SQLite reports, as failures of ours
+
+# What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
+_NOT_TAKEN = {
+    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
+    apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
+    apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
+}  # fmt: skip
+
+
+@contextmanager
+def errors_as_ours() -> Iterator[None]:
+    """A busy index is Unavailable, a damaged one Damaged, and a lack of room is not its fault."""
+    try:
+        yield
+    except apsw.BusyError as error:
+        raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
+    except apsw.Error as error:
+        said, extended = str(error), getattr(error, "extendedresult", 0)
+        if isinstance(error, apsw.FullError) or extended in _NOT_TAKEN:
+            why = "the disk is full" if isinstance(error, apsw.FullError) else f"the disk does not take it ({said})"
+            hint = "Free some space; notes are safe without it."
+            raise Unavailable(f"{why}; the index could not be written", hint=hint) from error
+        if isinstance(error, apsw.CantOpenError) and _lacks_descriptors():
+            raise Unavailable("the index cannot be opened: too many files are open", hint="Try again.") from error
+        # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
+        lacks_tables = isinstance(error, apsw.SQLError) and ("no such" in said or "fts5 file format" in said)
+        if lacks_tables or isinstance(error, (apsw.IOError, apsw.CantOpenError, apsw.CorruptError, apsw.NotADBError)):
+            raise Damaged(said) from error
+        raise
+
+
+def _lacks_descriptors() -> bool:
+    """Whether as many files as SQLite needs could not be opened now."""
+    held: list[int] = []
+    try:
+        held.extend(os.dup(2) for _ in range(5))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    finally:
+        for fd in held:
+            os.close(fd)
+    return False

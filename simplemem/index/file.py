@@ -1,4 +1,4 @@
-"""The file of an index by itself: how it is made, recognized, put in place and opened, and what its errors mean.
+"""The file of an index by itself: how it is made, put in place and opened.
 
 Nothing is written through a link, and no file is touched that bears another program's mark.
 """
@@ -6,13 +6,10 @@ Nothing is written through a link, and no file is touched that bears another pro
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import uuid
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import Literal
 
 import apsw
 
@@ -22,12 +19,9 @@ from simplemem.vault.disk import is_alive
 SCHEMA_VERSION = 10
 APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
-_TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
+TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _LOGS = ("-wal", "-shm")
-
-Found = Literal["nothing", "ours", "damaged", "newer", "foreign"]
-"""What lies where the index should be: "damaged" is ours to make anew, "newer" and "foreign" are left alone."""
 
 
 class Damaged(Exception):
@@ -51,26 +45,6 @@ def bears_mark(path: Path, application_id: int) -> bool:
     except OSError:
         return False
     return head[:16] == b"SQLite format 3\0" and head[68:72] == application_id.to_bytes(4, "big")
-
-
-def what_lies_at(path: Path) -> Found:
-    """Whose file lies there. Only where nobody else puts files is one without our mark taken for a damaged one of ours."""
-    if not path.exists() or path.stat().st_size == 0:
-        return "nothing"
-    if_strange: Found = "damaged" if is_beside_notes(path) or bears_mark(path, APPLICATION_ID) else "foreign"
-    try:
-        with errors_as_ours(), closing(connect(path)) as db:
-            mark, version = (db.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
-            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
-    except Damaged:
-        return if_strange
-    if (mark, version, tables) == (0, 0, set()):
-        return "nothing"
-    if mark != APPLICATION_ID:
-        return if_strange
-    if version > SCHEMA_VERSION:
-        return "newer"
-    return "ours" if version == SCHEMA_VERSION and tables >= _TABLES else "damaged"
 
 
 # -- making and removing
@@ -133,46 +107,3 @@ def connect(path: Path) -> apsw.Connection:
     on = ctypes.c_int(1)
     connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(on))
     return connection
-
-
-# What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
-_NOT_TAKEN = {
-    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
-    apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
-    apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
-}  # fmt: skip
-
-
-@contextmanager
-def errors_as_ours() -> Iterator[None]:
-    """A busy index is Unavailable, a damaged one Damaged, and a lack of room is not its fault."""
-    try:
-        yield
-    except apsw.BusyError as error:
-        raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
-    except apsw.Error as error:
-        said, extended = str(error), getattr(error, "extendedresult", 0)
-        if isinstance(error, apsw.FullError) or extended in _NOT_TAKEN:
-            why = "the disk is full" if isinstance(error, apsw.FullError) else f"the disk does not take it ({said})"
-            hint = "Free some space; notes are safe without it."
-            raise Unavailable(f"{why}; the index could not be written", hint=hint) from error
-        if isinstance(error, apsw.CantOpenError) and _lacks_descriptors():
-            raise Unavailable("the index cannot be opened: too many files are open", hint="Try again.") from error
-        # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
-        lacks_tables = isinstance(error, apsw.SQLError) and ("no such" in said or "fts5 file format" in said)
-        if lacks_tables or isinstance(error, (apsw.IOError, apsw.CantOpenError, apsw.CorruptError, apsw.NotADBError)):
-            raise Damaged(said) from error
-        raise
-
-
-def _lacks_descriptors() -> bool:
-    """Whether as many files as SQLite needs could not be opened now."""
-    held: list[int] = []
-    try:
-        held.extend(os.dup(2) for _ in range(5))
-    except OSError as error:
-        return error.errno in (errno.EMFILE, errno.ENFILE)
-    finally:
-        for fd in held:
-            os.close(fd)
-    return False

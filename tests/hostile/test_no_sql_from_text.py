@@ -31,7 +31,8 @@ _SQL = re.compile(
 OURS = {
     "index/audit.py": "count leg name note own rest shift",
     "index/changes.py": "condition order table",
-    "index/file.py": "name setting",
+    "index/database.py": "name",
+    "index/file.py": "setting",
     "index/filters.py": "k name part table where",
     "index/links.py": "where",
     "index/legs.py": "among_ids narrowed note place row score source table",
