@@ -1,8 +1,5 @@
-"""What the index holds, counted and written out; and two indexes of one vault held against each other, row for row.
-
-Rebuilt beside itself an index is equal to one that grew. Ids differ between the two, so rows are told apart by their
-note's path. Of each word sums of its places are compared, made by SQLite as it reads, so that neither index is held in
-memory.
+"""What the index holds, counted and written out; and two indexes of one vault compared row for row: one that is rebuilt
+equals one that grew. Ids differ between the two, so rows are told apart by their note's path.
 """
 
 from __future__ import annotations
@@ -111,11 +108,8 @@ _ORDER = {name: number for number, name in enumerate((*_TABLES, *_OF_NOTE, *_LEG
 
 
 def dump(db: apsw.Connection, *, vectors: bool = True) -> Iterator[Row]:
-    """Every row that is a function of the vault and the settings, table after table, each in order of its rows: its table,
-    its note if it has one, and what it says. Of words there are sums that no two lists of places share by chance.
-
-    Two indexes of one vault are equal exactly when their dumps are. Times of reading and revision numbers are left out.
-    """
+    """Every row that is a function of the vault and the settings, in order; of each word sums that tell its places. Two
+    indexes of one vault are equal exactly when their dumps are."""
     for name, sql in _TABLES.items():
         yield from ((name, *row) for row in db.execute(sql))
     for name, columns in _OF_NOTE.items():

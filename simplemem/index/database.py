@@ -1,7 +1,5 @@
-"""The sidecar's file in use: shared by threads and processes, rebuilt beside itself and swapped in.
-
-It may be deleted, damaged or replaced at any moment; then `Replaced` or `Damaged` is raised once and the next use works on
-a fresh file. Nothing here knows what the tables mean, and nothing outside this room opens the file.
+"""The sidecar's file in use: shared by threads and processes, rebuilt beside itself and swapped in. It may be deleted,
+damaged or replaced at any moment: `Replaced` or `Damaged` is raised once, and the next use works on a fresh file.
 """
 
 from __future__ import annotations
@@ -53,8 +51,7 @@ def what_lies_at(path: Path) -> Found:
 
 
 def open_database(path: Path, lock: Lock) -> Database:
-    """The index at `path`. One that is damaged or older is replaced; a newer one is left alone and ours lies beside it.
-    A file that bears no mark of ours is replaced only where nobody else puts files."""
+    """The index at `path`. One that is damaged or older is replaced; beside a newer one ours takes another name."""
     with suppress(OSError, Unavailable):  # to be met, and said, when it is opened
         if what_lies_at(path) == "newer":
             path = path.with_name(f"{path.stem}-v{file.SCHEMA_VERSION}{path.suffix}")
@@ -79,8 +76,7 @@ def _cannot_be_made(path: Path, why: str) -> Unavailable:
 
 
 class Database:
-    """Connections to one index file, one a thread. `lock` is the vault's kernel lock: creating, replacing and
-    checkpointing happen under it (durability.md §3)."""
+    """Connections to one index file, one a thread. `lock` is the vault's kernel lock (durability.md §3)."""
 
     def __init__(self, path: Path, lock: Lock) -> None:
         self.path = path
@@ -128,8 +124,7 @@ class Database:
     # -- using
 
     def connection(self) -> apsw.Connection:
-        """This thread's connection to the file that lies at the path now (durability.md §0.8). What has begun on one file
-        ends on it."""
+        """This thread's connection to the file that lies at the path now. What has begun on one file ends on it."""
         held: tuple[int, apsw.Connection] | None = getattr(self._local, "held", None)
         if held is not None and held[1].in_transaction:
             return held[1]
@@ -214,8 +209,7 @@ class Database:
     # -- caring
 
     def checkpoint(self, most: int = WAL_LIMIT) -> None:
-        """Fold the write-ahead log into the file once it has grown, under the vault lock (durability.md §0.6). While
-        somebody reads an older state, what can be is folded in, and the rest another time."""
+        """Fold the write-ahead log into the file once it has grown, under the vault's lock, waiting for no reader."""
         try:
             if os.stat(f"{self.path}-wal").st_size < most:
                 return
@@ -230,8 +224,7 @@ class Database:
                 connection.set_busy_timeout(file.BUSY_MS)
 
     def check(self) -> list[str]:
-        """What is wrong with the file, as SQLite and the tables of words see it (§0.9). It only reads, so that nobody has
-        to wait; a file that is busy is not a damaged one, and is said to be so."""
+        """What is wrong with the file, as SQLite and its tables of words see it. It only reads; nobody has to wait."""
         try:
             # Since SQLite 3.44 it asks FTS5 too, whose own command would hold up every writer. The quick check costs hardly
             # less, and does not see an index of a table that says something else than the table.

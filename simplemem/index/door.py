@@ -156,8 +156,7 @@ class QueryVector(bytes):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is looked for. The best notes by their words are looked at more closely: block by block, and for `pairs` of
-    words that stand side by side in them."""
+    """What is looked for; in the best notes by their words also blocks, and `pairs` of words side by side."""
 
     terms: tuple[Term, ...] = ()
     pairs: tuple[Term, ...] = ()
@@ -191,8 +190,7 @@ class Nearness(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The best by every leg, best first, and the paths of all notes that are named. `near` is None where there are no
-    vectors of the question's embedder."""
+    """The best by every leg, best first, with the paths of all notes named. `near` is None where nothing is comparable."""
 
     notes: Sequence[Match]
     blocks: Sequence[Match]
@@ -222,8 +220,7 @@ class Beside(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """All that is shown of a note. `best` is the place that was asked for, else the passage nearest to the question's
-    vector; `blocks` are those with a word of the question, best first."""
+    """All that is shown of a note. `best` is the place asked for, else the passage nearest to the question's vector."""
 
     row: Row
     tags: tuple[str, ...]
@@ -243,8 +240,7 @@ class NotePage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """The vectors of one embedder: in use, or still being made beside those. `dimension` is 0 until the first has come;
-    `remote` ones hold no private note."""
+    """The vectors of one embedder, in use or still being made. Those of a remote one hold no private note."""
 
     in_use: bool
     embedder: str
@@ -254,8 +250,7 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far the index is: how many notes it has, its generations of vectors, the one in use first, and how many notes
-    wait for a vector, by embedder."""
+    """How many notes there are, the generations of vectors, the one in use first, and the notes that wait, by embedder."""
 
     notes: int
     generations: Sequence[Generation]
@@ -263,8 +258,7 @@ class Standing:
 
 
 class Embedded(NamedTuple):
-    """How far an embedder is, which may not have a generation yet: how many notes wait for its vectors, how many are to
-    have them, how many are not because they are private, and of which it refused some text, and why."""
+    """How many notes wait for an embedder's vectors, are to have them, and are private; and what it refused, by path."""
 
     waiting: int
     notes: int
@@ -278,8 +272,7 @@ MadeBefore = Callable[[Sequence[bytes]], Collection[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What an embedder has still to be given: texts of so many notes, each once, and about so many tokens. `kept` texts
-    need not be, because their vectors were made before. To a `remote` one they are sent over the network."""
+    """What an embedder has still to be given, each text once. Of `kept` texts the vectors were made before."""
 
     embedder: str
     remote: bool

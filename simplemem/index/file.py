@@ -1,7 +1,4 @@
-"""The file of an index by itself: how it is made, put in place and opened.
-
-Nothing is written through a link, and no file is touched that bears another program's mark.
-"""
+"""The file of an index by itself: how it is made, put in place and opened. Nothing is written through a link."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Vectors for the notes that have none yet: after the text is searchable, resumable at any note.
-
-What one embedder makes goes to one generation. Nothing of a private note is given to an embedder that is not on this
-machine: the note is read again right before its text is sent, whatever the index says of it.
+"""Vectors for the notes that have none yet: after the text is searchable, resumable at any note. A private note is read
+again right before its text is sent to another machine, whatever the index says of it.
 """
 
 from __future__ import annotations
@@ -47,8 +45,7 @@ class _ToEmbed(NamedTuple):
 
 @dataclass(slots=True)
 class Filling:
-    """Embeds what is missing. `ready` holds texts that need no reading, `private` are the rules by which notes are kept
-    private. An embedder that fails ends it with `Unavailable`; what was made until then is kept."""
+    """Embeds what is missing. `ready` holds texts that need no reading. What was made before a failure is kept."""
 
     vault: Vault
     database: Database
@@ -110,8 +107,7 @@ class Filling:
         return _ToEmbed(note_id, file.sha256, rows)
 
     def _embed(self, batch: Sequence[_ToEmbed]) -> int | None:
-        """Embed some notes in one batch; a text that is both a passage and a block only once. A note that has changed
-        meanwhile is left for later. None when another process makes vectors of another embedder now."""
+        """Embed some notes, each text once, and store what still fits. None when another embedder's vectors are made now."""
         name = self.embedder.name
         made, refused = self._asked(list(dict.fromkeys(words for note in batch for _, words in note.rows)))
         with self.database.writing() as db:
@@ -136,8 +132,7 @@ class Filling:
             return done
 
     def _asked(self, texts: list[str]) -> tuple[dict[str, bytes], dict[str, str]]:
-        """The vectors of the texts that the embedder takes, and what it says of the others. When it refuses a batch, the
-        halves are asked until the text is found that it refuses."""
+        """The vectors of texts, and what is said of those that are refused, found by asking for the halves of a batch."""
         if not texts:
             return {}, {}
         given = texts if self.embedder.reads_sentences else [without_stop_words(words) for words in texts]

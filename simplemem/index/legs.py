@@ -1,9 +1,7 @@
 """The lexical legs: the notes or blocks that the words of a question lead to, best first; and which words notes hold.
 
-In a small vault, and for words that few notes hold, SQLite scores every row that has one. Where that would be many, the
-rarest words choose the notes, and all of these are scored by all words (limits.md C.3): a note that holds only the most
-frequent words of a question is never among its best. Where all words are frequent, every note is scored as long as there
-are not too many; beyond that, the notes that hold several of them.
+Where SQLite would score too many rows, the rarest words choose the notes, and all words rank these (limits.md C.3). Where
+all words are frequent, every note is scored, or beyond _MOST_NOTES those that hold several of them.
 """
 
 from __future__ import annotations
@@ -40,8 +38,7 @@ IDS = "carray(:ids)"
 
 
 def bound(ids: Iterable[int]) -> Any:
-    """The value of `:ids` beside IDS, handed to SQLite as they lie in memory. An array of nothing cannot be, and no id is
-    negative."""
+    """The value of `:ids` beside IDS. An array of nothing cannot be handed over, and no id is negative."""
     values = ids if isinstance(ids, array) and ids.typecode == "q" else array("q", ids)
     return apsw.carray(values or array("q", [-1]))
 
@@ -57,8 +54,7 @@ def fts_terms(terms: Sequence[Term]) -> list[str]:
 
 
 def vocabulary(db: apsw.Connection, asked: Sequence[Sequence[AnyOf]], most: int) -> list[int]:
-    """For each of some groups of words how many notes hold something of every group, counted to `most`. The first note
-    is found by a look into the index, however many there are."""
+    """For each of some groups of words how many notes hold something of every group, counted to `most`."""
     sql = """SELECT (SELECT count(*) FROM (SELECT 1 FROM note_text WHERE note_text MATCH value LIMIT :most))
              FROM json_each(:expressions)"""
     expressions = [_every(groups) for groups in asked]
@@ -86,8 +82,7 @@ def _count_and_rows(db: apsw.Connection, table: str, expression: str, ids: Seque
 def legs(
     db: apsw.Connection, question: Question, ids: Sequence[int] | None, counts: Counts
 ) -> tuple[list[Match], list[Match], list[Match]]:
-    """The best notes by their words, and of the best of these the best blocks and those with words side by side. The finer
-    legs order those notes; they find no others."""
+    """The best notes by their words, and of the best of these the best blocks and those with words side by side."""
     if not question.terms:
         return [], [], []
     notes = leg(db, "note", question.terms, question.notes, ids, counts)
@@ -109,8 +104,7 @@ def leg(
     counts: Counts | None = None,
     most_scored: int = MOST_SCORED,
 ) -> list[Match]:
-    """The best rows of one leg that hold any of some terms, among `ids` when given. With `counts`, no more than
-    `most_scored` entries of words are scored before the best notes are chosen."""
+    """The best rows that hold any of some terms, among `ids`. Without `counts` every row is scored, however many."""
     if ids is not None and not ids:
         return []
     table, terms = LEGS[name], fts_terms(asked)
@@ -139,8 +133,7 @@ def leg(
 def _chosen(
     db: apsw.Connection, found: dict[str, int], limit: int, ids: Sequence[int] | None, notes: int, most_scored: int
 ) -> list[Match]:
-    """The best of very many notes: those that hold a rare word, scored by all words. Where none is rare and there are more
-    than _MOST_NOTES, those that hold a word of each of some groups, into which the words are dealt by their rarity."""
+    """The best of very many notes: those that hold a rare word; where none is rare, a word of each of some groups."""
     by_rarity = sorted(found, key=found.__getitem__)
     rare: list[str] = []
     entries = 0
@@ -175,8 +168,7 @@ def _best(
     *,
     sought: bool = False,
 ) -> list[Match]:
-    """The best rows that match, scored by SQLite, or by counts that are kept; `sought` note by note.
-    `ORDER BY bm25()` with a limit keeps only the best rows; `ORDER BY rank` would sort all of them (limits.md C.2)."""
+    """The best rows that match. With a limit `ORDER BY bm25()` keeps only these, and `rank` sorts all (limits.md C.2)."""
     table = source = LEGS[name]
     note, place = ("rowid", "0") if name == "note" else (f"({table}.rowid >> {SHIFT})", f"{table}.rowid")
     score = f"-bm25({table}, {TITLE_WEIGHT}, {BODY_WEIGHT})" if counts is None else f"scored({table}, :counts)"
@@ -193,16 +185,12 @@ def _best(
     return list(map(Match._make, db.execute(sql, values)))
 
 
-# -- BM25 as FTS5 counts it, for chosen rows only
-#
-# FTS5's own bm25() counts the rows of every word anew for every question, and looks up the size of every row that holds
-# one. In a large vault that is nearly all of the time. Here the counts are kept for as long as no note changes, and only
-# the rows that are asked for are scored; the scores are the same.
+# -- BM25 as FTS5 counts it, for chosen rows only: its own bm25() counts the rows of every word anew for every question, and
+# that is nearly all of the time in a large vault. Here counts are kept for as long as no note changes.
 
 
 def scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
-    """`scored(table, counts)`: the score of a row, given how many rows hold each term of the MATCH. How many rows there are
-    FTS5 has written down; to count them takes longer than all else in a large vault."""
+    """`scored(table, counts)`: the score of a row, given how many rows hold each term of the MATCH."""
     told: tuple[list[float], float] | None = row.aux_data
     if told is None:  # the first row of a question
         rows, counts = row.row_count, json.loads(str(given[0]))

@@ -1,7 +1,5 @@
-"""Files and the links that mean them: resolved when a note is put, and again when a file comes, goes or moves.
-
-A change of one file touches only the links that could mean it, found by the name they are looked up by, so the work
-depends on the change and not on the vault. Conflict copies are known by the names of files too.
+"""Files and the links that mean them: resolved when a note is put, and again when a file comes, goes or moves. A change
+touches only the links that could mean it, found by the name they are looked up by. Conflict copies are known by names too.
 """
 
 from __future__ import annotations
@@ -105,8 +103,7 @@ def _keys(files: Iterable[str]) -> str:
 
 
 def stored(db: apsw.Connection, to: str | None = None, source: str | None = None) -> list[StoredLink]:
-    """The links of other notes that mean this file, or those of a note; every link without. What leads to a file from a
-    conflict copy is left out: it only says again what its note says."""
+    """The links that mean this file (a conflict copy's only repeat its note's), or those of a note; else every link."""
     where = ""
     if to is not None:
         where = "WHERE l.path = :to AND s.path != l.path AND instr(coalesce(s.hidden, ''), :copy) != 1"
@@ -156,8 +153,7 @@ def copies_of(db: apsw.Connection, originals: Iterable[str]) -> list[str]:
 
 
 def conflict_copies(db: apsw.Connection) -> list[tuple[str, str]]:
-    """Every conflict copy of a note that is there, with that note. What only might be one by its name, and whose text is
-    another, is a note and not among them."""
+    """Every conflict copy of a note that is there, with that note."""
     sql = """SELECT f.path, n.hidden IS NULL FROM files f LEFT JOIN notes n ON n.path = f.path
              WHERE f.copy_of IS NOT NULL ORDER BY f.path"""
     found = []

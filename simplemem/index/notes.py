@@ -41,8 +41,7 @@ class Rows:
     def replace(
         self, db: apsw.Connection, table: str, columns: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool
     ) -> None:
-        """Keep the rows of a note for a table, unless they are there already: most changes of a note leave most of its rows
-        as they were, and every page that is not touched need not be written."""
+        """Keep the rows of a note for a table, unless they are there already: a page that is not touched is not written."""
         if not new:
             # In no order: SQLite would prepare a statement that orders anew for every note.
             if sorted(db.execute(f"SELECT {columns} FROM {table} WHERE note_id = ?", (note_id,))) == wanted:
@@ -75,9 +74,7 @@ _UPDATE = f"UPDATE notes SET {' = ?, '.join(_OWN)} = ? WHERE id = ?"
 def put(
     db: apsw.Connection, note_id: int | None, read: Understood, hidden: str | None, private: str | None, rows: Rows
 ) -> int:
-    """Write the note's own row, and keep what belongs to it (not its links and text) in `rows`. `note_id` is
-    the note that the index has at the path, None for none. Returns the note's id, which it keeps for life. `hidden` says
-    why it is left out of recall, and no vector is wanted of it; `private` why its text stays here."""
+    """Write the note's own row, and keep what belongs to it (not links and text) in `rows`. Returns its id, for life."""
     path, note, stat, head, *_ = read
     new, title_key = note_id is None, compare_key(head.title)
     if rows.rev is None:
@@ -132,8 +129,7 @@ def rename(db: apsw.Connection, note_id: int, path: str) -> None:
 
 
 def refresh(db: apsw.Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
-    """The file was read again and holds the same bytes. Without `modified` its date is the same as well, and SQLite need
-    not write its index anew."""
+    """The file was read again and holds the same bytes; with `modified`, its date is another."""
     sql = "UPDATE notes SET size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ? WHERE id = ?"
     db.execute(sql, (*stat, time.time_ns(), note_id)).fetchall()
     if modified is not None:

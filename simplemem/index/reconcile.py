@@ -1,7 +1,5 @@
-"""One pass of reconciling: files as they lie on the disk are compared with what the index has, and its rows made right.
-
-A file's size and time only tell whether to read it; its hash decides. What is not found is looked for once more before it
-is forgotten. Much is written in batches, and between any two of them a pass may be stopped or killed, and others may write.
+"""One pass of reconciling: files on the disk are compared with what the index has, and its rows made right. Size and time
+only tell whether to read a file; its hash decides. Between two batches a pass may be stopped or killed, and others write.
 """
 
 from __future__ import annotations
@@ -65,8 +63,7 @@ class SyncReport:
 
 @dataclass(slots=True)
 class Reconciling:
-    """One pass over the files that lie there and what the index has of them, in the `generation` of its file. What it did
-    is in `report`; `sync.stop` ends it after the notes it is at."""
+    """One pass over the files there are and what the index has of them, in the `generation` of its file."""
 
     sync: Sync
     entries: dict[str, Entry]
@@ -104,8 +101,7 @@ class Reconciling:
         return self.report
 
     def _doubt(self, total: int) -> None:
-        """Keep what vanished if that is too much of `total` notes at once to be believed: a folder that was unmounted is
-        not a mass delete. Notes that came in their place make it a move."""
+        """Keep what vanished if it is too much at once: an unmounted folder is no mass delete, but a move is one."""
         vanished = self.known.keys() - self.entries.keys()
         if len(vanished) <= max(_FEW, total // 5):
             return
@@ -198,8 +194,7 @@ class Reconciling:
             self.sync.put_note(db, read, named, known or origin, rows)
 
     def _origin(self, db: apsw.Connection, sha256: str) -> Row | None:
-        """The note that a new file of these bytes was before. What another process has given a new name since is somebody
-        else's origin."""
+        """The note that a new file of these bytes was before, unless another process has given it a new name since."""
         gone = self._gone.get(sha256, [])
         while gone:
             origin = gone.pop(0)
@@ -224,8 +219,7 @@ class Reconciling:
 
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """Without Python looking for circles among values that all live until their batch is written, or the vault compared:
-    that was a sixth of a first index, and a fifth of a scan that finds nothing."""
+    """Without Python looking for circles among values that all live: a sixth of a first index, a fifth of a scan."""
     was_at_work = gc.isenabled()
     gc.disable()
     try:

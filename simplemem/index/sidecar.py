@@ -1,7 +1,5 @@
-"""The sidecar: all that store and search ask of the index, each question answered from one state of its notes.
-
-It is disposable, and whoever asks never sees that: a file that was replaced or turns out to be damaged is made anew and
-the question asked again. A search is three questions, however many hits: `vocabulary`, `ask`, `shown`.
+"""The sidecar: all that store and search ask of the index, each question answered from one state of its notes. A search is
+three: `vocabulary`, `ask`, `shown`. An index that is gone or damaged is made anew, and the question asked again.
 """
 
 from __future__ import annotations
@@ -43,8 +41,7 @@ def _asks(question: Callable[Concatenate[apsw.Connection, P], T]) -> Callable[Co
 
 
 class Sidecar:
-    """One vault's sidecar. Thread-safe: every thread has its own connection. `lock` is the vault's; `begin_anew` is called
-    when another file lies where the index was, which may be empty."""
+    """One vault's sidecar, for any thread. `begin_anew` is called when another file, perhaps empty, took its place."""
 
     def __init__(
         self,
@@ -87,8 +84,7 @@ class Sidecar:
     # -- an index that was replaced, or is damaged
 
     def consistently(self, question: Callable[[], T]) -> T:
-        """Answer a question that may need several calls. If the index turns out to be gone or damaged, it is made anew and
-        all of the question is asked again."""
+        """Answer a question of several calls, all of it again on a fresh index if this one is gone or damaged."""
         if getattr(self._local, "asked", False):
             return question()
         self._local.asked = True
@@ -182,9 +178,8 @@ class Sidecar:
         beside: Sequence[NoteId] = (),
         among: Collection[NoteId] = (),
     ) -> Mapping[NoteId, door.Shown]:
-        """What is shown of notes, each with the place in it that was found, 0 where none was. With `blocks` also those that
-        have a word of the question. Of the notes that stand `beside` some of them, those `among` others are shown as well.
-        Notes that are gone are absent."""
+        """What is shown of notes, each with the place that was found (0: none), with `blocks` those that have a word of the
+        question; and of those `among` others that stand `beside` some of them. Notes that are gone are absent."""
 
         def read(db: apsw.Connection) -> Mapping[NoteId, door.Shown]:
             vector, counts = self._vector(db, question), self._counts_of(db)
@@ -244,8 +239,7 @@ class Sidecar:
 
 
 class Kept:
-    """How far the index is in one state, and the notes that passed the last filter: in a very large vault to find them is
-    half of a search, and whoever asks through a filter asks again."""
+    """How far the index is in one state, and the notes that passed the last filter, which is often asked again."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self.state = state_of(db)

@@ -1,6 +1,5 @@
-"""Keep the index in step with the vault: after a change of ours, after a hint from the watcher, by a scan.
-
-A vault that suddenly looks empty is not believed. Indexing writes no note.
+"""Keep the index in step with the vault: after a change of ours, after a hint from the watcher, by a scan. Indexing
+writes no note.
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ read."""
 
 @dataclass(slots=True)
 class Sync:
-    """Keeps one database in step with one vault. `hidden_reason` says which notes are left out of recall, and why;
-    `private` are the rules by which notes are kept private."""
+    """Keeps one database in step with one vault. `hidden_reason` says why a note is left out of recall."""
 
     vault: Vault
     database: Database
@@ -55,8 +53,7 @@ class Sync:
         gone: Collection[str] = (),
         moved: tuple[str, str] | None = None,
     ) -> None:
-        """Index notes that we have just written, deleted or renamed in one step, under the lock in which it was done. A note
-        that moved keeps its id and its vectors."""
+        """Index notes that we have just written, deleted or moved in one step. One that moved keeps its id and vectors."""
         read = [understood(path, note, stat_of(entry)) for path, note, entry in written]
         gone = {*gone, *(moved[:1] if moved else ())}
         with self.database.writing() as db:
@@ -98,8 +95,7 @@ class Sync:
     def scan(
         self, progress: Progress | None = None, *, believe: bool = False, seen: list[Entry] | None = None
     ) -> SyncReport:
-        """Compare the whole vault with the index. `believe` accepts that many notes are gone; `seen` is what has just
-        been found there."""
+        """Compare the whole vault with the index. `believe` accepts that many notes are gone; `seen` is what was found."""
         began = time.perf_counter()
         self._follow_log()
         with collector_at_rest():
@@ -118,8 +114,7 @@ class Sync:
     # -- before a note is put
 
     def look(self, path: str, known: Row | None = None, reading: Callable[[str], File] | None = None) -> Looked:
-        """Read a file and understand it. One that the index may know as it is was written so shortly before it was read last
-        that its time proves nothing: it is not understood again where its bytes and its date are those."""
+        """Read a file and understand it, unless its bytes and its date are those that the index knows."""
         try:
             file = (reading or self.vault.read)(path)
         except (SimplememError, OSError) as error:
@@ -169,8 +164,7 @@ class Sync:
         links.put(db, note_id, read.path, read.note, named, rows, new=new)
 
     def judge_copies_of(self, db: apsw.Connection, originals: Collection[str], named: Named) -> list[str]:
-        """Put the conflict copies of these notes again where they are judged otherwise now: a copy is one while its note
-        is there, and some only while their texts are akin. Returns the paths of those."""
+        """Put the conflict copies of these notes again where they are judged otherwise now. Returns their paths."""
         changed = []
         for path in links.copies_of(db, originals):
             known = notes.known(db, path)
@@ -205,8 +199,7 @@ class Sync:
 
 
 class Waiting:
-    """Texts that were just indexed and wait for their vectors, so that no note is read twice. By note: the hash its text
-    had, and the places that need a vector with what to embed. What finds no room is read again when its turn comes."""
+    """Texts that were just indexed and wait for their vectors, by note with its hash, so that no note is read twice."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,7 +1,4 @@
-"""What the index takes in of a note's text: its facts, made in one place, and their rows, whole and block by block.
-
-First indexing and every later one go through `understood`, so that an index after any changes equals one built afresh.
-"""
+"""What the index takes in of a note's text: its facts, made in one place, and their rows, whole and block by block."""
 
 from __future__ import annotations
 
@@ -77,8 +74,7 @@ def understood(path: str, note: Note, stat: Stat) -> Understood:
 
 
 def head_of(path: str, note: Note, mtime_ns: int) -> Head:
-    """What the note at `path` says of itself: cheaper than all its facts. It changed last when its header says so, or its
-    file where that is newer."""
+    """What a note says of itself. It changed last when its header says so, or its file where that is newer."""
     return Head(
         title=note.string("title") or base_name(path),
         description=note.string("description") or "",
@@ -110,9 +106,8 @@ def instant(text: str | None) -> str | None:
 
 
 def units(note_id: int, read: Understood) -> list[tuple[int, Unit, str]]:
-    """Every passage and block of a note under its id, in the order they are stored, with the text its vector is made of:
-    where it stands (its own heading, else the title), then its words. It is empty for headings, and for blocks that are a
-    whole passage (they would say it twice; docs/search.md)."""
+    """Every passage and block under its id, in order, with the text of its vector: the heading, then the words. It is empty
+    for headings, and for blocks that are a whole passage (docs/search.md)."""
     first, whole = note_id << SHIFT, {(passage.start, passage.stop) for passage in read.passages}
     placed = [(first | k, unit, True) for k, unit in enumerate(read.passages)]
     for k, unit in enumerate(read.blocks):
@@ -137,8 +132,7 @@ _PAGES_AT_ONCE = 1000
 def put(
     db: apsw.Connection, note_id: int, read: Understood, rows: Rows, *, new: bool, private: bool = False
 ) -> list[tuple[int, str]]:
-    """Keep a note's text rows in `rows`. Vectors whose text is unchanged stay; returns the places that need one, with
-    their text. A generation of a remote embedder keeps nothing of a private note and asks for nothing."""
+    """Keep a note's text rows in `rows`, with vectors whose text is the same; returns the places and texts that need one."""
     if rows.generations is None:
         rows.generations = generations(db) or [NO_VECTORS_YET]
     kept: dict[VectorTable, dict[bytes, bytes]] = {}
@@ -173,8 +167,7 @@ def put(
 
 
 def _as_indexed(text: str, language: str, *, names: bool = True) -> str:
-    """A text as the index takes it in: its words, then the parts of the names in it (`names`: there may be some) and its
-    stems. What is added stands behind the text, so that neighbours in the text stay neighbours."""
+    """A text's words, then the parts of names in it and its stems: behind, so that neighbours stay neighbours."""
     parts = parts_of_names(text) if names else ""
     if not parts and not language:
         return searchable(text)
@@ -201,8 +194,7 @@ def remove(db: apsw.Connection, note_id: int) -> None:
 
 
 def expect_much(db: apsw.Connection) -> None:
-    """Before very many notes are put: segments of the word tables are not merged again and again while they come, and
-    there are fewer, since the words of a whole batch are gathered before they are sorted."""
+    """Before very many notes: segments of the word tables are not merged again and again while they come."""
     for table in _TABLES:
         db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES)
 

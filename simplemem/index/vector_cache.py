@@ -1,7 +1,5 @@
-"""Vectors that were paid for, kept outside the index: a rebuild, a moved note or a change of mind costs nothing again.
-
-A file of its own that holds hashes and vectors, and no text. It may vanish or be damaged at any moment; then vectors
-are made anew. Nothing that goes wrong here is an error for anybody.
+"""Vectors that were paid for, kept outside the index in a file of hashes and vectors, and no text. It may vanish or be
+damaged at any moment; then vectors are made anew. Nothing that goes wrong here is an error for anybody.
 """
 
 from __future__ import annotations
@@ -32,11 +30,8 @@ _SCHEMA = f"""
 
 
 class VectorCache:
-    """Vectors by the name of their embedder and the hash of their text. Threads and processes may share the file.
-
-    A connection lasts one operation: there are few, each beside a request over the network, and so nobody ever holds
-    a file that has been replaced. The file has a rollback journal, which needs no other files beside it.
-    """
+    """Vectors by the name of their embedder and the hash of their text, for all threads and processes. A connection lasts
+    one operation, so that nobody holds a file that was replaced; the rollback journal needs no files beside it."""
 
     def __init__(self, path: Path, most_bytes: int) -> None:
         self.path = path
@@ -89,8 +84,7 @@ class VectorCache:
             db.execute(sql, (1 - _KEPT_WHEN_FULL * self._most_bytes / used,)).fetchall()
 
     def _ask(self, ask: Callable[[apsw.Connection], T], otherwise: T, *, write: bool = False) -> T:
-        """The answer; `otherwise` when the file cannot be used. One that is damaged is thrown away, unless it may be
-        somebody else's."""
+        """The answer; `otherwise` when the file cannot be used. A damaged one is thrown away, unless it may be another's."""
         try:
             if link_among(self.path) is not None:
                 raise OSError("it is a link")

@@ -1,8 +1,5 @@
-"""Vectors of passages and blocks: generations, what waits for them, what they would cost, and the notes nearest to one.
-
-They are int8, in an ordinary table, so that a filter skips rows and removal is by range (fill.py makes them). Compared they
-are in memory, by simsimd, exactly: those of passages from the first question on, those of blocks from the second, unless
-there are more than MOST_HELD numbers of passages.
+"""Vectors of passages and blocks, int8: generations, what waits for them, what they would cost, and the notes nearest to
+one. They are compared in memory, all of them: passages from the first question on, blocks from the second.
 """
 
 from __future__ import annotations
@@ -41,8 +38,7 @@ def generation_of(db: apsw.Connection, embedder: str) -> Generation | None:
 
 
 def begin(db: apsw.Connection, embedder: str, *, remote: bool) -> None:
-    """Give an embedder a generation, if it has none. Beside vectors in use it is the next; another that was being made
-    there is given up."""
+    """Give an embedder a generation, if it has none: beside vectors in use the next, in place of any other being made."""
     found = generation_of(db, embedder)
     if found is None:
         shelf, place = (NEXT, "next") if db.execute("SELECT EXISTS (SELECT 1 FROM vectors)").get else (NOW, "now")
@@ -64,8 +60,8 @@ def begin(db: apsw.Connection, embedder: str, *, remote: bool) -> None:
 
 
 def switch_if_complete(db: apsw.Connection, embedder: str, without: Set[int]) -> None:
-    """Put the next generation in use when no note waits for it, but for those that nobody can read just now, and drop the
-    one before it. Only who makes it does: the settings of another process ask for the one that is in use."""
+    """Put the next generation in use when no note waits for it, but for those that nobody can read just now. Only who makes
+    it does: the settings of another process ask for the one that is in use."""
     found = generation_of(db, embedder)
     waiting = db.execute("SELECT id FROM notes WHERE embedded_next = 0 LIMIT ?", (len(without) + 1,)).fetchall()
     if found is None or found.in_use or not without >= {note_id for (note_id,) in waiting}:
@@ -92,8 +88,7 @@ def put(
     shelf: VectorTable = NOW,
     refused: str = "",
 ) -> bool:
-    """Store a note's vectors, unless the note has changed since its text was read. Says whether they were stored.
-    `refused` is what the embedder said of texts it would not take; the note asks for no more then."""
+    """Store a note's vectors, unless the note has changed since its text was read; and what the embedder refused."""
     if db.execute("SELECT sha256 FROM notes WHERE id = ?", (note_id,)).get != sha256:
         return False
     wanted = hashes_of(db, note_id)
@@ -109,8 +104,7 @@ def put(
 
 
 def hashes_of(db: apsw.Connection, note_id: int, without: VectorTable | None = None) -> dict[int, bytes]:
-    """The places of a note that are to have a vector, with the hash of what it is made of; those that wait for one in a
-    table, where one is given."""
+    """The places of a note that are to have a vector, or lack it in a table, with the hash of what it is made of."""
     waits = "" if without is None else f"AND id NOT IN (SELECT id FROM {without.table} WHERE id >= ?1 AND id < ?2)"
     sql = f"SELECT id, hash FROM places WHERE id >= ?1 AND id < ?2 AND hash IS NOT NULL {waits}"
     return dict(db.execute(sql, span(note_id)))
@@ -137,8 +131,7 @@ def embedded(db: apsw.Connection, embedder: str, remote: bool) -> Embedded:
 def estimate(
     db: apsw.Connection, embedder: str, remote: bool, *, anew: bool = False, known: MadeBefore | None = None
 ) -> Estimate:
-    """What waits for this embedder. `anew` counts as if no note had its vectors yet; `known` says of which texts there
-    are vectors elsewhere."""
+    """What waits for this embedder. `anew` counts every note; `known` says of which texts there are vectors elsewhere."""
     found = None if anew else generation_of(db, embedder)
     waits = "n.hidden IS NULL AND NOT (:remote AND n.private IS NOT NULL)"
     if found is not None:
@@ -209,8 +202,7 @@ def distances(query: bytes, rows: Any) -> NDArray[np.float64]:
 
 
 class _Rows:
-    """The vectors of passages, or of blocks, one behind the other, with the notes they are of. Those of a note that changed
-    come last, and what it had before belongs to nobody."""
+    """Vectors one behind the other, with the notes they are of. What a note had before it changed belongs to nobody."""
 
     def __init__(self, rows: Iterable[tuple[int, bytes]]) -> None:
         self.vectors, self.owners = bytearray(), array("q")
@@ -266,8 +258,7 @@ class _Rows:
 
 
 class VectorsInMemory:
-    """The vectors of one index. Follows the table by the notes' `rev`: a change costs what it changes. Notes that are gone
-    are met when they are about to be returned. One question at a time."""
+    """The vectors of one index. Follows the table by the notes' `rev`; notes that are gone are met in answers."""
 
     def __init__(self, most_held: int = MOST_HELD) -> None:
         self._most_held = most_held
@@ -286,8 +277,7 @@ class VectorsInMemory:
         limit: int,
         also: Collection[int],
     ) -> dict[int, Nearness]:
-        """The notes with the nearest passages, among `ids` when given; and the notes in `also`, near or not. `whose` says of
-        which embedder and index the vectors are: those of another are let go."""
+        """The notes with the nearest passages, among `ids`, and those in `also`. Vectors `whose` others are, are let go."""
         with self._lock:
             self._follow(db, whose)
             while True:
