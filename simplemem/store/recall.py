@@ -106,9 +106,9 @@ def search(
     ranking = ranked(core, asked, limit, mode, rerank=rerank)
     hits = [hit for found in ranking.best if (hit := _hit(core, ranking.shown[found.note], found, asked.query.words))]
     if authors or asked.narrow.author or ANYONE in (asked.query.author, filter.author if filter else ""):
-        last = [core.changes.last_author(hit.sha256) for hit in hits]
-        said = [((by.name or by.kind,), local(by.when)) for by in last]
-        hits = [replace(hit, authors=by, written=when) for hit, (by, when) in zip(hits, said, strict=True)]
+        for k, hit in enumerate(hits):
+            by = core.changes.last_author(hit.sha256)
+            hits[k] = replace(hit, authors=(by.name or by.kind,), written=local(by.when))
     told = of_note = None
     if explain or why:
         from simplemem.store.explain import Explained
@@ -150,9 +150,7 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
         return _newest(core, asked, limit)
     vector, degraded = (None, "") if mode == "text" else core.embedding.question(query.text, asked.standing)
     if vector is None and mode == "semantic" and not degraded:
-        is_off = core.settings.embed.provider == "none"
-        why = "the setting embed.provider is none" if is_off else "there are no vectors"
-        degraded = f"Searched by words only: {why}."
+        degraded = "Searched by words only: there are no vectors (embed.provider)."
     mode = "text" if vector is None else mode
     question = Question(vector=vector, narrow=asked.narrow)
     if mode != "semantic":
