@@ -1,8 +1,7 @@
 """Dates as people say them: a moment or a span for a filter, and the days that a question speaks of. Pure, given now.
 
-The days of a question are hints and no filter: who means only these days says `since` and `until`. They find no note;
-they order those that were found (docs/search.md has the figures). A month without a year is that month of any year. Only
-what is unmistakably a date is taken for one: *may* and *march* are words as well.
+The days of a question are no filter: they order the notes that were found. A month without a year is that month of any
+year. Only what is unmistakably a date is taken for one: *may* and *march* are words as well.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ _UNITS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY, "month": 30
 
 
 def read_when(text: str, now: datetime, *, end: bool = False) -> str:
-    """The moment a text means, in the form notes are sorted by. With `end`, the end of the span it names: "until
-    2026-01" includes all of January."""
+    """The moment a text means, in the form notes are sorted by; with `end`, the end of the span it names."""
     span = _span_said(" ".join(text.casefold().split()), now)
     if span is None:
         raise Invalid(
@@ -108,8 +106,7 @@ _LENGTH = re.compile(r"\b(?:days?|weeks?|weekend|months?|years?|night|morning|ev
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Days from `since` to before `until`, as ISO days and "" where it is open; with `month`, of that month of any year,
-    and with `day`, that day of it."""
+    """ISO days from `since` to before `until`, "" where it is open; with `month` and `day`, those of any year."""
 
     since: str = ""
     until: str = ""

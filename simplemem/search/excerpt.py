@@ -27,8 +27,7 @@ def passage_around(passages: Sequence[Position], place: Position | None) -> Posi
 def where_words_stand(
     text: str, passages: Sequence[Position], place: Position | None, words: Sequence[str], limit: int
 ) -> tuple[Position | None, Position | None]:
-    """The passage to show and the place in it. In a block that is longer than what is shown, that is where most of the
-    words stand together."""
+    """The passage to show and the place in it: in a long block, where most of the words stand together."""
     if place is None or place.stop - place.start <= limit:
         return passage_around(passages, place), place
     at = place.start + _first_of_most(_plain(text[place.start : place.stop]), words, limit)

@@ -1,8 +1,7 @@
 """A question as the index can be asked it. Pure.
 
-Everything a person or a model types is words. Only what is unmistakably meant so is more: `"a phrase"`, `tag:x`,
-`tag:key=value`, `type:x`, `path:folder/`, `author:x`,
-`begin*`, and `-word` after a space. Nothing ever reaches SQLite as syntax.
+Everything typed is words, but for `"a phrase"`, `tag:x`, `tag:key=value`, `type:x`, `path:folder/`, `author:x`, `begin*`
+and `-word` after a space. Nothing ever reaches SQLite as syntax.
 """
 
 from __future__ import annotations
@@ -160,8 +159,7 @@ _ANY_MARK = tuple(Term((mark,)) for mark in MARKS.values())
 
 
 def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
-    """The question with the forms its words are asked in, and what was asked instead of words that are nowhere; and how far
-    the index is."""
+    """The question with the forms its words are asked in and what was asked instead; and how far the index is."""
     if not (query.words or query.without):
         return query, index.vocabulary(())[1]
     (in_languages, *held), standing = index.vocabulary([[_ANY_MARK], *([_word(word)] for word in query.words)])
@@ -258,8 +256,7 @@ def _one_slip_away(word: str, query: Query, index: Sidecar, *, surely: bool) -> 
 
 
 def _slips(word: str, *, surely: bool) -> list[str]:
-    """Every word with one letter more, two changed about, one less or (not `surely`) another. The first letter is
-    hardly ever wrong; what is `surely` a slip is not near the end either."""
+    """Every word with one letter more, less, changed about or (not `surely`) other; never the first, the likeliest right."""
     alphabet = next((letters for letters in _ALPHABETS if word[-1] in letters), _ALPHABETS[0])
     ways = [(word[:k], word[k:]) for k in range(1, len(word) - (_ENDING if surely else -1))]
     found = [a + letter + b for a, b in ways for letter in alphabet]

@@ -1,8 +1,7 @@
-"""Notes ranked by what speaks for them: their words, words that stand side by side, their meaning, and whatever else is
-put beside these. Pure.
+"""Notes ranked by what speaks for them: their words, words side by side, their meaning, and what is put beside these. Pure.
 
-Every part is divided by its own maximum before it is added: equal-weight rank fusion would give a weak leg the same say,
-and cost six points of MRR. What was measured, and what was left out for it, stands in docs/search.md.
+Every part is divided by its own maximum before it is added: rank fusion of equal weights cost six points of MRR.
+docs/search.md has what was measured.
 """
 
 from __future__ import annotations

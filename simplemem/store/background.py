@@ -1,7 +1,7 @@
 """A server's background: one thread that keeps the index up to date, and tells who listens what changed.
 
 Of several servers on an index one leads: it watches, scans and embeds. The others index their own writes, check what they
-return, and try for the lead now and then. Nothing here is needed for an answer to be right.
+return, and try for the lead now and then.
 """
 
 from __future__ import annotations
@@ -156,8 +156,7 @@ class Background:
 
 
 class Listeners:
-    """Those who listen to one store. Each hears of every change once: of what this store changed or noticed, and of what
-    another process did."""
+    """Those who listen to one store. Each hears once of every change, whichever process made it."""
 
     def __init__(self, index: Sidecar) -> None:
         self._index = index
@@ -179,8 +178,7 @@ class Listeners:
             listener(frozenset(map(name_of, fresh)))
 
     def tell_of_others(self) -> None:
-        """Tell what another process has indexed since this was last asked. The first time there is nothing to compare
-        with."""
+        """Tell what another process has indexed since this was last asked."""
         found = self._index.since(self._heard)
         if found.mark == self._heard:
             return
@@ -191,8 +189,7 @@ class Listeners:
 
 
 class CatchUp:
-    """Catching up at the cost of what has changed, for whoever asks often: the kernel has a list of that, once it was
-    asked for one. Without it, or where anything is in doubt, the whole vault is compared."""
+    """Catching up at the cost of what has changed, by the kernel's list of it; by a look at all where that is in doubt."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -1,5 +1,5 @@
-"""What a room above the store needs to keep a kind of note of its own: which notes changed, their texts, what a link
-means, and several notes written as one step. The store's promises hold for all of it.
+"""What a room above the store needs to keep a kind of note: which notes changed, their texts, what a link means, and several
+notes written as one step.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ class Read(NamedTuple):
 
 
 class Likeness(NamedTuple):
-    """By path: the cosine of a note's best passage or block, and its score by words divided by the best one's.
-    `missing` says why there is no meaning in it, and is empty when there is."""
+    """By path: the best cosine, and the score by words as a share of the best. `missing` says why there is no meaning."""
 
     meaning: dict[str, float]
     words: dict[str, float]
@@ -54,8 +53,7 @@ class Likeness(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """What a note shall be: its whole text, or None to have it in the trash. `before` is the text that it is made of,
-    None for a note that is new."""
+    """What a note shall be: its text, None for the trash; and the text that is made of, None for a new note."""
 
     path: str
     text: str | None
@@ -123,8 +121,7 @@ class Bench:
                     yield Read(path, file.data.decode("utf-8", "replace"), file.sha256, problem)
 
     def meant(self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None) -> list[str | None]:
-        """The paths of the files that links lead to, each a target and the note it stands in; as if only the files `among`
-        were there, if that is said."""
+        """The paths that links (target, note) lead to; as if only the files `among` were there, if that is said."""
         index = self._core.index
         if among is None and len(links) > _MANY:
             among = index.files()
@@ -136,8 +133,7 @@ class Bench:
         return () if well_formed(name) != name else self._core.index.files_named(name_key(name))
 
     def private(self, paths: Iterable[str]) -> set[str]:
-        """Those of these notes that are private now, and in doubt those that cannot be read. The index knows it of most;
-        what has changed since it read it is read again, since its text is about to go out."""
+        """Those of these notes that are private now, or cannot be read. What the index does not know as it is is read."""
         rules, private = self._core.settings.embed.private, set(paths)
         known = self._core.index.known(private)
         for read in self.read(list(private)):
@@ -207,8 +203,7 @@ class Bench:
         return not rules.no_delete and not rules.hides(path) and rules.may_change(path)
 
     def change(self, draft: Callable[[], Sequence[Draft]], **by: Unpack[By]) -> Carried:
-        """Draft on what is there and write it as one step, holding the vault: all of it or nothing, one entry of the
-        history, one undo. Again when somebody saved one of the notes meanwhile, or the drafting says so by a Conflict."""
+        """Draft and write as one step, all or nothing, with one undo; again when a note changed meanwhile (a Conflict)."""
         change = change_by(by, "")
         with self._core.vault.lock():
             for tries in count():

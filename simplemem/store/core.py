@@ -1,7 +1,4 @@
-"""A vault and its index, kept in step: what every question and every change of a store stands on.
-
-It scans, embeds, and checks notes that are about to be returned. The background and the foreground use the same few verbs.
-"""
+"""A vault and its index, kept in step: what every question and every change of a store stands on."""
 
 from __future__ import annotations
 
@@ -200,17 +197,14 @@ class Core:
             if there:
                 names, many = [name_of(path) for path in there], f"{name!r} is the {kind} of {len(there)} memories"
                 raise Ambiguous(many, candidates=names, hint="Use one of the candidates.")
-        near = self._names_like(compare_key(wanted))
+        key = compare_key(wanted)  # names that a mistyped one may have meant
+        keys = {compare_key(name_of(path)): name_of(path) for path in self.index.known()}
+        by_base = {each.rsplit("/", 1)[-1]: each for each in keys}
+        close = difflib.get_close_matches(key, keys, 3, 0.6)
+        close += [by_base[each] for each in difflib.get_close_matches(key.rsplit("/", 1)[-1], by_base, 3, 0.7)]
+        near = [keys[each] for each in dict.fromkeys(close)][:5]
         hint = f"Did you mean {near[0]}?" if near else "Search for it, or list what there is."
         raise NotFound(f"there is no memory called {name!r}", candidates=near, hint=hint)
-
-    def _names_like(self, key: str) -> list[str]:
-        """Names that a mistyped one may have meant."""
-        names = {compare_key(name_of(path)): name_of(path) for path in self.index.known()}
-        by_base = {name.rsplit("/", 1)[-1]: name for name in names}
-        close = difflib.get_close_matches(key, names, 3, 0.6)
-        close += [by_base[each] for each in difflib.get_close_matches(key.rsplit("/", 1)[-1], by_base, 3, 0.7)]
-        return [names[each] for each in dict.fromkeys(close)][:5]
 
     # -- the whole vault
 
@@ -244,8 +238,7 @@ class Core:
         return report
 
     def compare_all(self, progress: Progress | None = None, *, believe: bool = False) -> SyncReport:
-        """Finish what a crash interrupted, and compare the whole vault with the index. What a scan some minutes ago doubted
-        is believed."""
+        """Finish what a crash interrupted, and compare the whole vault with the index. An old doubt is believed."""
         with collector_at_rest():
             seen = self.vault.recover()[1]
         waited = time.monotonic() - self._doubted_since
@@ -333,8 +326,7 @@ class Core:
     # -- some notes
 
     def look_at(self, paths: set[str]) -> None:
-        """Index paths that may have changed. A change of Obsidian's settings concerns every note, and what vanished in doubt
-        may be back: only a look at all of it can tell."""
+        """Index paths that may have changed; all for a change of Obsidian's settings, and where notes seem to be gone."""
         self._follow_obsidian()
         if self._doubted or any(path.startswith(".obsidian/") for path in paths):
             self.compare_all()
@@ -346,8 +338,7 @@ class Core:
             self.tell({*report.changed(), *filter(is_note, notes)})
 
     def fresh(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
-        """An answer of the index, asked once more when one of the notes that it shows is another on the disk than the one
-        that was indexed."""
+        """An answer of the index, asked once more when one of the notes that it shows has changed on the disk."""
         found, owed = ask(), set(self._owed)
         self._follow_obsidian()
         seen = {row.path: (self.entry(row.path), Stat(row.size, row.mtime_ns, row.ctime_ns)) for row in rows(found)}
@@ -384,8 +375,7 @@ def change_by(by: By, tool: str) -> Change:
 
 
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
-    """Where the index of a vault lies: beside the notes, unless told otherwise or nothing can be written there. Who sees
-    less of the vault has an index of its own, in which the rest never was."""
+    """Where the index lies: beside the notes, where it can be. Who sees less of the vault has an index of its own."""
     hidden = "\n".join(sorted(settings.access.hidden))
     name = f"index-{hashlib.sha256(hidden.encode()).hexdigest()[:8]}.db" if hidden else "index.db"
     if settings.db is not None:

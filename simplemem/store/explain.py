@@ -1,7 +1,5 @@
 """A search, explained: the numbers behind each hit, what the filters removed, what was not searched, and why a named note
-is not among the hits.
-
-It asks the index again for what a plain search never needs to know, so only a search that is to be explained pays for it.
+is not among the hits. Only a search that is to be explained pays for what is asked here.
 """
 
 from __future__ import annotations
@@ -60,6 +58,14 @@ class Explained:
         added = " + ".join(f"{round(signal.weight, 4):g} × {signal.name}" for signal in counting)
         meant = "; ".join(f"{signal.name}: {SIGNALS[signal.name]}" for signal in counting)
         formula = f"score = {added}, each divided by the best of its kind. {meant[:1].upper()}{meant[1:]}."
+        state = self._core.state(ranking.asked.standing)
+        files = [{"path": path, "why": reason} for path, reason in self._core.not_indexed()[:_MOST_FILES]]
+        not_searched = {
+            "hidden": self._core.index.counts()["hidden"],
+            "files": files,
+            "without_vectors": state.pending if ranking.question.vector is not None else 0,
+            "indexing": state.state == "indexing",
+        }
         told = {
             "words": list(query.words),
             "notes_with": notes_with,
@@ -74,7 +80,7 @@ class Explained:
             "filters": filters,
             "notes": notes,
             "notes_after_filter": left,
-            "not_searched": self._not_searched(),
+            "not_searched": {key: value for key, value in not_searched.items() if value},
             "degraded": ranking.degraded,
         }
         return told | ({"reranker": dict(ranking.reranker)} if ranking.reranker else {})
@@ -160,17 +166,6 @@ class Explained:
         shares = {signal.name: signal.values.get(found.note, 0.0) / signal.best for signal in self._ranking.signals}
         always = {"words": 0.0, "phrases": 0.0, "meaning": 0.0}
         return {**always, **{name: round(share, 4) for name, share in shares.items() if share}}
-
-    def _not_searched(self) -> dict[str, Any]:
-        """What no search finds, and what this one found by words only. Empty when there is nothing."""
-        files, state = self._core.not_indexed(), self._core.state(self._ranking.asked.standing)
-        told = {
-            "hidden": self._core.index.counts()["hidden"],
-            "files": [{"path": path, "why": reason} for path, reason in files[:_MOST_FILES]],
-            "without_vectors": state.pending if self._ranking.question.vector is not None else 0,
-            "indexing": state.state == "indexing",
-        }
-        return {key: value for key, value in told.items() if value}
 
 
 def _told(path: str, verdict: tuple[str, str, str], **more: Any) -> dict[str, Any]:

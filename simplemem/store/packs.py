@@ -1,7 +1,6 @@
 """Context packs: the best passages for a question within a budget of tokens, cited.
 
-Notes that stand beside the best hits, linked with them or of the day before and after, join a pack when they hold a word
-of the question themselves, and weigh little.
+Notes linked with the best hits, or of the day before and after, join when they hold a word of it, and weigh little.
 """
 
 from __future__ import annotations
@@ -91,8 +90,7 @@ def _pieces(core: Core, sources: Sequence[_Source]) -> list[Piece]:
 
 
 def _passages_of(note: Shown) -> Mapping[Position, int]:
-    """The passages that the best blocks stand in, each with where its best block begins; else the one nearest in meaning;
-    else the first."""
+    """The passages of the best blocks, each with where its block begins; else the nearest in meaning, else the first."""
     around: dict[Position, int] = {}
     for place in note.blocks:
         if (passage := passage_around(note.passages, place)) is not None:

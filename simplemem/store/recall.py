@@ -56,8 +56,7 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The best notes with what is shown of them, and the whole ranking they are the best of. `mode` is what it came to:
-    without a vector there are only words. `reranked` has what a reranker said of some: its score, and the place before."""
+    """The best notes with what is shown of them, and the whole ranking. `mode` is what it came to without a vector."""
 
     asked: Asked
     mode: Mode

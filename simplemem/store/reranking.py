@@ -1,7 +1,6 @@
 """The best notes of a search ordered again by a reranker, when the settings name one.
 
-Whatever goes wrong with it, the order of words and meaning stands and the answer says so; a search waits for it no longer
-than `rerank.seconds`, and leaves one that keeps failing alone for a while. A private note is never sent anywhere.
+Whatever goes wrong with it, the order of words and meaning stands and the answer says so. A private note is never sent.
 """
 
 from __future__ import annotations
@@ -83,8 +82,7 @@ class Reranking:
         return dict(zip(texts, scores, strict=True))
 
     def _texts(self, ranking: Ranking, *, remote: bool) -> dict[NoteId, str]:
-        """By note, what is scored: title, headings and the best passage. It must be what the index read, and what is private
-        goes to no other machine: by what the note says, or by a rule that may be newer than the index."""
+        """By note: title, headings and best passage, if the index read them so. No private note goes to another machine."""
         texts: dict[NoteId, str] = {}
         for found in ranking.best[: self._settings.candidates]:
             note = ranking.shown[found.note]

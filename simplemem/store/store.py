@@ -1,7 +1,6 @@
-"""EnhancedStore: the door to one vault.
+"""EnhancedStore: the door to one vault. It knows memories, not protocols: no MCP, no command line, no HTTP.
 
-It knows memories, not protocols: no MCP, no command line, no HTTP. All of it may be used from several threads, and
-several processes may have a store on the same vault.
+All of it may be used from several threads, and several processes may have a store on the same vault.
 """
 
 from __future__ import annotations
@@ -54,8 +53,7 @@ def open_store(
 def _method(
     verb: Callable[Concatenate[Core, P], T], *, asks: bool = False
 ) -> Callable[Concatenate[EnhancedStore, P], T]:
-    """A function of the core as a method of the store, with its signature and docstring. One that only `asks` is begun again
-    when the index turns out to be gone or damaged."""
+    """A function of the core as a method; one that only `asks` is asked again when the index turns out to be damaged."""
 
     @wraps(verb)
     def method(store: EnhancedStore, *args: P.args, **kwargs: P.kwargs) -> T:

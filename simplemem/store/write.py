@@ -1,7 +1,7 @@
-"""Changes people and agents make of one memory: create, update, tag, move, delete.
+"""Changes of one memory: create, update, tag. Every byte outside a change stays as it was.
 
-Every byte outside a change stays as it was. It is made under the vault's lock, written by the vault, indexed, and only then
-answered. A change that lost a race is settled in `races`. Of a secret that it would add, kind and line are named, no text.
+A change is made under the vault's lock, written by the vault, indexed, and only then answered; a lost race is settled in
+`races`. Of a secret that it would add, kind and line are named, no text.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ _NEWLINE = re.compile(r"\r\n|\n|\r")
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What a change makes of a note's text. `again`: it can be made of any text, as an append can. A `whole` one is the
-    text itself, which gets no stamp."""
+    """What a change makes of a note's text: `again` of any text, as an append can; `whole` is the text itself, unstamped."""
 
     make: Callable[[Note], str]
     again: bool = False
@@ -158,8 +157,7 @@ def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, cha
 
 
 def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], list[str]]:
-    """The notes whose links must be written again so that a name that comes, or moves from an old one, changes no link's
-    meaning; and what is to be said of those that cannot be."""
+    """The notes whose links must be written again so that a new name changes no link's meaning; and what cannot be."""
     before = core.index.files_named
 
     def after(key: str) -> Sequence[str]:
@@ -194,8 +192,7 @@ def indexed(
     gone: Sequence[str] = (),
     moved: tuple[str, str] | None = None,
 ) -> list[str]:
-    """Index notes that were just written, or went, and tell who listens. Returns what is to be said of them. `written` has
-    the files as they were put, which somebody may have changed since."""
+    """Index notes that were written as `written` has them, or went, and tell who listens. Returns what is to be said."""
     warnings: list[str] = []
     entries = {each.entry.path: each.entry for each in written if each.entry is not None}
     notes = []
@@ -233,8 +230,7 @@ def _unchanged(core: Core, file: File) -> Saved:
 
 
 def new_text(content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False) -> str:
-    """The text of a note that is made by us: a header as Obsidian writes it, a blank line, the content. With
-    `tags_as_map` its tags are the map that the original simplemem wrote."""
+    """The text of a note that we make: header, blank line, content. `tags_as_map` is as the original simplemem wrote."""
     given = {str(key): value for key, value in metadata.items() if value is not None}
     ours = ("title", "description", "type", "tags", "created", "modified")
     *said, tags, created, _ = (given.pop(find_key(given, key) or key, None) for key in ours)
@@ -366,9 +362,8 @@ def _in_line_ends_of(text: str, addition: str) -> str:
 
 
 def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool = True) -> list[str]:
-    """What is to be said of the secrets that a change of a note adds; without a `name`, of those in the name it gets.
-    Invalid when they are refused, TooLong for a text that grew too long. What is not `anew` comes back from the history,
-    and is never refused."""
+    """What is to be said of the secrets that a change adds to a note, or without a `name` to its name. Invalid when they are
+    refused, TooLong for a text that grew too long; never for what is not `anew`."""
     if anew and len(after) > max(MAX_TEXT, len(before)):
         message = f"the text has {len(after)} characters; a note may have {MAX_TEXT}"
         raise TooLong(message, hint="Split it into several notes.")
