@@ -216,10 +216,8 @@ def read_yaml(text: str, start: int, end: int) -> Document:
         return reader.document(events)
     except (yaml.YAMLError, UnicodeError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        said = [part for name in ("problem", "context") if (part := getattr(error, name, None))]
-        raise RefusedError(
-            ", ".join(said) or str(error).split("\n", 1)[0], start + (mark.index if mark else 0)
-        ) from None
+        said = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
+        raise RefusedError(said, start + (mark.index if mark else 0)) from None
     finally:
         events.close()
 

@@ -29,13 +29,8 @@ _UNSPACED_CLASS = (
 _UNSPACED = re.compile(f"{_UNSPACED_CLASS}{_UNSPACED_CLASS}*")  # as `+`, but `re` skips faster to a single class
 
 
-def _small_words() -> dict[str, str]:
-    """What `small_words.txt` holds: words that only hold a sentence together, by language."""
-    text = Path(__file__).with_name("small_words.txt").read_text(encoding="utf-8")
-    return dict(section.split("]\n", 1) for section in text.split("\n[")[1:])
-
-
-_SMALL_WORDS = _small_words()
+_SECTIONS = Path(__file__).with_name("small_words.txt").read_text(encoding="utf-8").split("\n[")[1:]
+_SMALL_WORDS = dict(section.split("]\n", 1) for section in _SECTIONS)  # that only hold a sentence together, by language
 STOP_WORDS = frozenset(_SMALL_WORDS.pop("en").split())
 # Words that an English text has as well: they say nothing about the language of a note.
 _ALSO_ENGLISH = STOP_WORDS | frozenset(_SMALL_WORDS.pop("shared").split())
