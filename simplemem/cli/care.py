@@ -49,8 +49,6 @@ def doctor(
     $ simplemem doctor --only links,headers --json
     $ simplemem doctor --fix
     """
-    if (dry_run or yes) and not fix:
-        raise typer.BadParameter("--dry-run and --yes belong to --fix")
     checks = [name.strip() for names in only or () for name in names.split(",")]
     mending: Mending | None = None
     mended: Mended | None = None

@@ -14,7 +14,7 @@ from contextlib import nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.index.audit import Difference, differences
@@ -49,9 +49,7 @@ _LIKE = 0.8  # how alike two names are, letter by letter, when one is a slip for
 def examine(core: Core, only: Collection[str], progress: Progress | None) -> Iterator[Finding]:
     """What the checks find, in their order: those in `only`, or all. Of a damaged index nothing but that is asked."""
     for name in sorted(set(only) - CHECKS.keys()):
-        near = difflib.get_close_matches(name, CHECKS, 1)
-        hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(CHECKS)}."
-        raise Invalid(f"there is no check {name!r}", hint=hint)
+        raise Invalid(f"there is no check {name!r}", hint=f"There are {', '.join(CHECKS)}.")
     tell = progress or (lambda _stage, _done, _total: None)
     for name, check in CHECKS.items():
         found = list(check(core, tell)) if not only or name in only else []
@@ -242,12 +240,8 @@ def mend(core: Core, mending: Mending, change: Change) -> Mended:
 # -- what a broken link may mean
 
 
-class _Likely(NamedTuple):
-    """What a link may mean, the likeliest first; where it clearly leads; and how that is known, or what became of it."""
-
-    paths: tuple[str, ...] = ()
-    aim: Aim | None = None
-    why: str = ""
+_Likely = tuple[tuple[str, ...], Aim | None, str]
+"""What a link may mean, the likeliest first; where it clearly leads; and how that is known, or what became of it."""
 
 
 def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:
@@ -302,10 +296,10 @@ class _LikelyTargets:
         now = last.new_path or last.path
         if last.after is None:
             why = f"{name_of(last.path)} was deleted in {last.id}, `simplemem undo {last.id}` brings it back"
-            return _Likely(self._near(target), None, why)
+            return self._near(target), None, why
         if now in self._files and now != was:
             moved = next((change for change in changes if change.new_path == now), last)
-            return _Likely((now,), Aim(now, was), f"it was moved to {name_of(now)} in {moved.id}")
+            return (now,), Aim(now, was), f"it was moved to {name_of(now)} in {moved.id}"
         return None
 
     def _by_name(self, target: str) -> _Likely:
@@ -314,8 +308,8 @@ class _LikelyTargets:
         is_whole = not self._core.vault.access.hidden  # else the link may well lead to what is not seen from here
         if is_whole and len(named) == 1 and compare_key(base_name(target)) not in _COMMON_NAMES:
             ((path, how),) = named.items()
-            return _Likely((path,), Aim(path, path if how == "name" else ""), f"{_WHY[how]} {name_of(path)}")
-        return _Likely(self._near(target))
+            return (path,), Aim(path, path if how == "name" else ""), f"{_WHY[how]} {name_of(path)}"
+        return self._near(target), None, ""
 
     def _named(self, target: str) -> dict[str, str]:
         key = name_key(target)
