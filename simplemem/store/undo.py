@@ -148,12 +148,11 @@ def undo_all(
 
 
 class _Reversal(NamedTuple):
-    """A path that is to have its old text again, or its old absence: what it has now, what it had then, and what changed it
-    since: each change with what it found and left."""
+    """A path that is to have its old text again, or its old absence: what it has now and what it had then."""
 
     now: str | None
     then: str | None
-    chain: list[tuple[Version, str | None, str | None]]
+    chain: list[tuple[Version, str | None, str | None]]  # the changes since, with what each found and left
     groups: set[str]  # of theirs among them
 
 
@@ -175,11 +174,9 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     work: dict[str, _Reversal] = {}
     for path, chain in sorted(chains.items()):
         file = file_now(core, path)
-        now, groups = (
-            None if file is None else file.sha256,
-            {each.group for each, _, _ in chain if is_called(each.who, by)},
-        )
+        now = None if file is None else file.sha256
         if now != chain[0][1]:
+            groups = {version.group for version, _, _ in chain if is_called(version.who, by)}
             work[path] = _Reversal(now, chain[0][1], chain, groups)
     back = {  # notes that can go back where they were as they stand
         new: old
@@ -187,14 +184,13 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
         if new in work and work[new].then is None and old in work and work[old].now is None
     }
     whys = {path: why for path, each in work.items() if (why := _why_left(core, by, path, each, path in back))}
-
-    def bound() -> tuple[str, str] | None:
-        pairs = ((path, other) for path in work if path not in whys for other in whys)
-        return next((pair for pair in pairs if work[pair[0]].groups & work[pair[1]].groups), None)
-
-    while pair := bound():
-        path, other = pair
-        whys[path] = f"{min(work[path].groups & work[other].groups)} changed it together with {name_of(other)}"
+    todo = list(whys)
+    while todo:  # what shares an operation with something that is left is left too
+        other = todo.pop()
+        for path, each in work.items():
+            if path not in whys and (shared := each.groups & work[other].groups):
+                whys[path] = f"{min(shared)} changed it together with {name_of(other)}"
+                todo.append(path)
     notes, wishes = [], []
     for path, each in work.items():
         if path in whys or path in back.values():
