@@ -19,7 +19,8 @@ from pydantic.fields import FieldInfo
 from simplemem.errors import Invalid, Unavailable
 
 ENV_PREFIX = "SIMPLEMEM_"
-_GONE = frozenset({"graph.dialect", "embed.download", "rerank.download"})  # of earlier versions: read, and ignored
+# Of earlier versions: read, and ignored.
+_GONE = frozenset({"graph.dialect", "embed.download", "embed.max_tokens_unasked", "rerank.download"})
 
 FromVault = Literal["yes", "no", "narrower", "adds"] | tuple[str, ...]
 """What a vault's own file may say of a setting: anything; nothing; only what is stricter than its user's word; more of a
@@ -86,7 +87,6 @@ class EmbedSettings(_Section):
     keep_alive: str = _setting("", "how long ollama keeps the model loaded, for example 30m")
     private: _Names = _setting((), "notes whose text never leaves this machine", "adds", eg=["journal/", "*.secret"])
     query_seconds: float = _setting(2.0, "seconds a search waits for its vector, then goes by words", gt=0, le=60)
-    max_tokens_unasked: int = _setting(100_000, "tokens that may be sent without asking", "no", ge=0)
 
 
 class HistorySettings(_Section):

@@ -21,7 +21,7 @@ Rule = Literal["never", "adds", "narrows", "no place", "how"]
 RULES: dict[Rule, str] = {
     # it would be another folder or file, another service, another bill, or another machine that hears of the notes
     "never": "vault db embed.model embed.url embed.api_key embed.dimensions embed.query_prefix embed.document_prefix "
-    "embed.max_tokens_unasked git.commit rerank.url rerank.model rerank.api_key rerank.candidates rerank.seconds "
+    "git.commit rerank.url rerank.model rerank.api_key rerank.candidates rerank.seconds "
     "voyage_ai.api_key voyage_ai.model voyage_ai.rerank_model",
     "adds": "embed.private access.read_only access.hidden",
     "narrows": "read_only no_delete write.secrets",
@@ -33,7 +33,7 @@ RULES: dict[Rule, str] = {
 
 # A value of the right kind for each that is never taken; the default would do as well.
 _VALUES: dict[str, Any] = {
-    "embed.dimensions": 512, "embed.max_tokens_unasked": 1, "rerank.candidates": 2, "rerank.seconds": 1.0,
+    "embed.dimensions": 512, "rerank.candidates": 2, "rerank.seconds": 1.0,
 }  # fmt: skip
 _FROM_WIDE_TO_NARROW: dict[str, list[Any]] = {
     "read_only": [False, True],

@@ -4,7 +4,7 @@ syntax crosses it. Ids of notes and places mean nothing to who asks, and are goo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -264,19 +264,3 @@ class Embedded(NamedTuple):
     notes: int
     private: int
     refused: Sequence[tuple[str, str]]
-
-
-MadeBefore = Callable[[Sequence[bytes]], Collection[bytes]]
-"""Of which texts, by their hashes, there are vectors elsewhere."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What an embedder has still to be given, each text once. Of `kept` texts the vectors were made before."""
-
-    embedder: str
-    remote: bool
-    notes: int
-    texts: int
-    tokens: int
-    kept: int

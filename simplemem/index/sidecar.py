@@ -213,7 +213,6 @@ class Sidecar:
     sources_that_could_mean = _asks(links.sources_that_could_mean)
     conflict_copies = _asks(links.conflict_copies)
     embedded = _asks(vectors.embedded)
-    estimate = _asks(vectors.estimate)
     vectors_of = _asks(vectors.vectors_of)
     counts = _asks(audit.counts)
     tag_counts = _asks(audit.tags)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from simplemem.index import notes
-from simplemem.index.door import Embedded, Estimate, Generation, MadeBefore, Nearness
+from simplemem.index.door import Embedded, Generation, Nearness
 from simplemem.index.legs import IDS, bound
 from simplemem.index.notes import NEXT, NOW, VectorTable, generations, shelf_of, waiting
 from simplemem.index.text import BLOCK, SHIFT, span
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_BYTES_PER_TOKEN = 4  # of English prose; a Chinese character, of three bytes, comes out at less than one token
-_TOKENS_OF_A_HEADING = 8  # every text begins with where it stands
 MOST_HELD = 64_000_000  # numbers: 250,000 passages of 256
 _LEFT = 1_000  # rows of notes that changed or went, and a quarter of all: then all are loaded anew
 _CANDIDATES = 8  # times as many passages as notes are wanted
@@ -126,27 +124,6 @@ def embedded(db: apsw.Connection, embedder: str, remote: bool) -> Embedded:
     found = generation_of(db, embedder)
     refused: Any = db.execute("SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path")
     return Embedded(wanted if found is None else waiting(db, found), wanted, private, list(refused))
-
-
-def estimate(
-    db: apsw.Connection, embedder: str, remote: bool, *, anew: bool = False, known: MadeBefore | None = None
-) -> Estimate:
-    """What waits for this embedder. `anew` counts every note; `known` says of which texts there are vectors elsewhere."""
-    found = None if anew else generation_of(db, embedder)
-    waits = "n.hidden IS NULL AND NOT (:remote AND n.private IS NOT NULL)"
-    if found is not None:
-        shelf = shelf_of(found)
-        waits += f" AND n.{shelf.flag} = 0 AND NOT EXISTS (SELECT 1 FROM {shelf.table} v WHERE v.id = p.id)"
-    # Bytes a character: the last text of a note ends where its file does.
-    sql = f"""SELECT p.hash, n.id,
-                     (p.stop - p.start) * min(4.0, n.size * 1.0 / max(1, max(p.stop) OVER (PARTITION BY n.id)))
-              FROM notes n CROSS JOIN places p ON p.id >= (n.id << {SHIFT}) AND p.id < ((n.id + 1) << {SHIFT})
-              WHERE p.hash IS NOT NULL AND {waits}"""
-    texts = {hash_: (note, size) for hash_, note, size in db.execute(sql, {"remote": remote})}
-    made = set(known(list(texts)) if known is not None else ()) & texts.keys()
-    waiting = [text for hash_, text in texts.items() if hash_ not in made]
-    tokens = sum(size / _BYTES_PER_TOKEN + _TOKENS_OF_A_HEADING for _, size in waiting)
-    return Estimate(embedder, remote, len({note for note, _ in waiting}), len(waiting), round(tokens), len(made))
 
 
 # -- the nearest

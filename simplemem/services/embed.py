@@ -177,10 +177,6 @@ class ServiceEmbedder:
         self._memory = memory
         self.dimension = self.dimension or memory.dimension(self.name)
 
-    def known(self, hashes: Sequence[bytes]) -> set[bytes]:
-        """Those of the texts' hashes (`text_hash`) whose vectors are remembered."""
-        return set(self._memory.get(self.name, hashes)) if self._memory else set()
-
     def documents(self, texts: Sequence[str], *, stopped: Stopped = lambda: False) -> list[bytes]:
         """One vector a text, asked and remembered in batches: work that breaks off is paid for once. A text without a word
         gives zeros, which are near to nothing."""

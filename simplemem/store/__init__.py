@@ -4,7 +4,7 @@
 what a room with a kind of note of its own works with.
 """
 
-from simplemem.index.door import Estimate, Mark
+from simplemem.index.door import Mark
 from simplemem.index.reconcile import Progress, SyncReport
 from simplemem.store.bench import Bench, Carried, Draft, Read
 from simplemem.store.store import EnhancedStore, open_store
@@ -16,7 +16,6 @@ __all__ = [
     "Carried",
     "Draft",
     "EnhancedStore",
-    "Estimate",
     "Mark",
     "Progress",
     "Read",

@@ -224,7 +224,7 @@ class Core:
     ) -> SyncReport:
         """Bring the index in step with the vault, text first and vectors after. `rebuild` makes it anew beside itself
         and swaps it in; `believe` accepts that many notes are gone at once. Without `begin` no vectors of another
-        embedder are begun, and no more is sent to a remote one than `embed.max_tokens_unasked`."""
+        embedder are begun."""
         embed = embed and self.embedding.wanted()[0] is not None
         if not embed:
             self.rows.waiting = None

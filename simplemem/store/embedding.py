@@ -18,7 +18,7 @@ from typing import Any
 from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.database import Database
-from simplemem.index.door import Estimate, Generation, QueryVector, Standing
+from simplemem.index.door import Generation, QueryVector, Standing
 from simplemem.index.fill import Filling
 from simplemem.index.reconcile import Progress
 from simplemem.index.sidecar import Sidecar
@@ -53,7 +53,6 @@ class Embedding:
         self._waits = _FIRST_WAIT
         self._not_before = 0.0
         self._failure = ""  # what the embedder last failed with, until it answers again
-        self._too_much: Estimate | None = None  # what would have to be sent, and is not without being asked for
 
     def close(self) -> None:
         """Let go of every connection."""
@@ -63,11 +62,6 @@ class Embedding:
             embedder[0].close()
 
     # -- which embedder
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether texts leave this machine."""
-        return self._called_for()[1]
 
     def _called_for(self) -> tuple[str, bool]:
         """The name of the embedder that the settings ask for, "" for none, and whether it is remote. Loads no model."""
@@ -140,12 +134,7 @@ class Embedding:
 
     def trouble(self) -> str:
         """Why vectors are not being made just now; nothing when they are."""
-        if self._failure:
-            return f"{self._failure}; new texts are searched by words only until it does."
-        if (more := self._too_much) is not None:
-            wait = f"{more.texts} texts, about {more.tokens} tokens, wait to be sent to the embedder"
-            return f"{wait}: `simplemem index` does that (embed.max_tokens_unasked)."
-        return ""
+        return f"{self._failure}; new texts are searched by words only until it does." if self._failure else ""
 
     # -- making
 
@@ -153,16 +142,15 @@ class Embedding:
         self, progress: Progress | None, *, begin: bool, ready: Waiting | None, into: Database | None = None
     ) -> int:
         """Make the vectors that are missing, once no other process is at it, and return of how many notes. With `begin`
-        a person asked for it: there is no limit, and a new embedder gets its generation. Without, a model is given one
-        batch, for as long as a question may take. A failure is kept, for words are searched without it."""
+        a person asked for it, and a new embedder gets its generation. Without, a model is given one batch, for as long as a
+        question may take. A failure is kept, for words are searched without it."""
         embedder, _ = self.wanted()
-        if embedder is None or not (begin or self._may_go_on(embedder, first=False)):
+        if embedder is None or not (begin or self._may_begin(embedder, first=False)):
             return 0
-        ends = float("inf")
-        if not begin and embedder.reads_sentences:
-            ends = time.monotonic() + self._settings.embed.query_seconds
-            if self.estimate().texts > embedder.batch:
-                return 0
+        is_short = embedder.reads_sentences and not begin
+        if is_short and self.pending() > embedder.batch:
+            return 0
+        ends = time.monotonic() + self._settings.embed.query_seconds if is_short else float("inf")
         with self._making:
             while not self._turn.held() and self._turn_file.exists():
                 waiting, total, *_ = self._index.embedded(embedder.name, embedder.remote)
@@ -180,12 +168,11 @@ class Embedding:
 
     def fill_in_background(self, ready: Waiting | None, stopped: Callable[[], bool]) -> float | None:
         """Embed what is missing, for a server, which never waits for others. Returns after how many seconds to try again."""
-        embedder, _ = self.wanted()
-        if embedder is None:
+        if (embedder := self.wanted()[0]) is None:
             return None
         if (rest := self._not_before - time.monotonic()) > 0:
             return rest
-        if not self._may_go_on(embedder, first=True):
+        if not self._may_begin(embedder, first=True):
             return None
         if not self._making.acquire(blocking=False):
             return _TURN_SECONDS
@@ -200,18 +187,12 @@ class Embedding:
             self._making.release()
         return max(0.0, self._not_before - time.monotonic()) if self._failure else None
 
-    def _may_go_on(self, embedder: Embedder, *, first: bool) -> bool:
+    def _may_begin(self, embedder: Embedder, *, first: bool) -> bool:
         """Whether vectors may be made that nobody asked for just now. `first`: a new embedder may begin beside another's
         vectors, once while this process lives; if another process then puts its own in their place, they stay."""
         standing = self._index.standing()
-        ours = _generation_of(embedder.name, standing)
-        if ours is None and standing.generations and (self._begun or not first):
-            return False
-        if not embedder.remote:
-            return True
-        estimate = self.estimate()
-        self._too_much = estimate if estimate.tokens > self._settings.embed.max_tokens_unasked else None
-        return self._too_much is None
+        is_new = standing.generations and _generation_of(embedder.name, standing) is None
+        return not is_new or (first and not self._begun)
 
     def _filled(
         self,
@@ -230,25 +211,14 @@ class Embedding:
                 self._failure = _said(embedder.name, error)
                 self._not_before = time.monotonic() + self._waits
                 self._waits = min(2 * self._waits, _LONGEST_WAIT)
-                self._remember(f"{time.strftime('%Y-%m-%dT%H:%M:%S')}: {self._failure}")
+                with suppress(SimplememError):  # for `stats` of another process: what went wrong last, and when
+                    when = time.strftime("%Y-%m-%dT%H:%M:%S")
+                    self._index.database.set_meta(_FAILED, f"{when}: {self._failure}")
             return 0
         if self._index.database.meta(_FAILED):
-            self._remember("")
-        self._failure, self._too_much, self._waits, self._not_before = "", None, _FIRST_WAIT, 0.0
+            self._index.database.set_meta(_FAILED, "")
+        self._failure, self._waits, self._not_before = "", _FIRST_WAIT, 0.0
         return done
-
-    def _remember(self, failure: str) -> None:
-        """For `stats` and `doctor` of another process: what went wrong last, and when."""
-        with suppress(SimplememError):
-            self._index.database.set_meta(_FAILED, failure)
-
-    def estimate(self, *, anew: bool = False) -> Estimate:
-        """What the embedder would have to be given. `anew` counts every note."""
-        embedder, _ = self.wanted()
-        if embedder is None:
-            return Estimate("none", False, 0, 0, 0, 0)
-        known = embedder.known if isinstance(embedder, ServiceEmbedder) else None
-        return self._index.estimate(embedder.name, embedder.remote, anew=anew, known=known)
 
     # -- how far it is
 
@@ -271,7 +241,7 @@ class Embedding:
 
     def kept_private(self) -> int:
         """Notes that have no vector because their text stays on this machine."""
-        return self._index.embedded("", False).private if self.is_remote else 0
+        return self._index.embedded("", False).private if self._called_for()[1] else 0
 
     def facts(self) -> dict[str, Any]:
         """For `stats`: who makes vectors, how many notes have them, and why others have none."""
@@ -282,7 +252,7 @@ class Embedding:
             "wanted": wanted.name if wanted is not None else "none",
             "in_use": now.embedder if now is not None else "none",
             "dimension": now.dimension if now is not None else 0,
-            "remote": self.is_remote,
+            "remote": self._called_for()[1],
             "notes_with_vectors": max(0, total - waiting),
             "waiting": self.pending(),
             "private": self.kept_private(),
@@ -303,12 +273,10 @@ def _in_use(standing: Standing) -> Generation | None:
 def embedder_of(settings: Settings, index_path: Path) -> Embedder | None:
     """The provider of `embed.provider` with its settings, None for "none". Nothing is asked of the network."""
     made = embedder_named(settings.embed.provider, choice_of(settings))
-    if made is None or settings.embed.provider == "wordllama" or not settings.embed.cache_mb:
-        return made  # word vectors are made more quickly than they are looked up
-    from simplemem.index.vector_cache import VectorCache
+    if isinstance(made, ServiceEmbedder) and settings.embed.cache_mb:
+        from simplemem.index.vector_cache import VectorCache
 
-    assert isinstance(made, ServiceEmbedder)
-    made.remember_in(VectorCache(cache_path(index_path), settings.embed.cache_mb * 1024 * 1024))
+        made.remember_in(VectorCache(cache_path(index_path), settings.embed.cache_mb * 1024 * 1024))
     return made
 
 

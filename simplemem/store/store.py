@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.config import Settings, find_vault, load_settings
-from simplemem.index.door import Estimate
 from simplemem.index.reconcile import Progress
 from simplemem.memory import (
     By,
@@ -96,15 +95,6 @@ class EnhancedStore:
     start = _method(Core.start)
     wait_until_settled = _method(Core.wait_until_settled)
     on_change = _method(Core.on_change)
-
-    @property
-    def embeds_remotely(self) -> bool:
-        """Whether the embedder that is set is not on this machine, so that texts of notes are sent to it."""
-        return self._core.embedding.is_remote
-
-    def estimate(self, *, rebuild: bool = False) -> Estimate:
-        """What the embedder would have to be given for every note to have its vectors; with `rebuild`, for all anew."""
-        return self._core.embedding.estimate(anew=rebuild)
 
     def state(self) -> IndexState:
         """How far the index can be trusted just now."""

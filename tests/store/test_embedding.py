@@ -91,7 +91,6 @@ def test_no_byte_of_a_private_note_is_ever_sent(far: EmbeddingService, open_with
         store.search("repaired crane", explain=True)
         store.context("repaired crane")
         store.doctor()
-        store.estimate(rebuild=True)
         assert store.sync().trouble == ""
         facts = store.stats()["embedding"]
         assert (facts["waiting"], facts["private"], facts["notes_with_vectors"]) == (0, 8, 1)
@@ -249,26 +248,6 @@ def test_a_text_that_is_refused_is_named_and_stops_no_other(
 
 
 # -- what it costs
-
-
-def test_a_server_sends_no_more_by_itself_than_it_may(far: EmbeddingService, open_with: Open, write: Write) -> None:
-    for k in range(20):
-        write(f"n{k}.md", f"Crane number {k}. " * 20)
-    store = open_with(max_tokens_unasked=500)
-    estimate = store.estimate()
-    assert (estimate.remote, estimate.notes) == (True, 0)  # nothing is known before the first scan
-    with serving(store):
-        assert eventually(lambda: "simplemem index" in store.state().reason)
-        assert store.search("crane").hits and "max_tokens_unasked" in store.search("crane").degraded
-        assert far.asked == []
-        estimate = store.estimate()
-        assert (estimate.notes, estimate.texts, estimate.kept) == (20, 20, 0)
-        assert 20 * 60 < estimate.tokens < 20 * 160
-        assert store.sync().embedded == 20
-        again = store.estimate(rebuild=True)
-        assert store.estimate().texts == 0 and (again.texts, again.kept) == (0, 20)  # they are remembered
-        store.create("one-more", "A crane")
-        assert eventually(lambda: "one-more" in meant(store, "crane"))
 
 
 def test_an_interrupted_run_keeps_what_was_made(service: EmbeddingService, open_with: Open, write: Write) -> None:
