@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.past import entity_history, graph_at, relation_history
+from simplemem.kinds.graph.past import entity_history, graph_at
 from simplemem.kinds.graph.values import Entity, Observation, Relation
 from simplemem.store import EnhancedStore
 
@@ -23,17 +23,6 @@ def made(store: EnhancedStore, *names: str) -> None:
 
 def texts(store: EnhancedStore, name: str) -> list[list[str]]:
     return [each.value.texts for each in entity_history(store, name)]
-
-
-def test_versions_follow_each_other_without_a_gap(store: EnhancedStore) -> None:
-    made(store, "A", "B")
-    graph_of(store).add_observations([("A", [Observation("second")])], who="other 2")
-    graph_of(store).create_relations([Relation("A", "knows", "B")])
-    graph_of(store).delete_observations([("A", ["first"])])
-    versions = entity_history(store, "A")
-    assert [each.value.texts for each in versions] == [["first"], ["first", "second"], ["second"]]
-    assert [each.by for each in versions] == ["maker 1", "other 2", ""]
-    assert [each.until for each in versions] == [*(each.since for each in versions[1:]), None]
 
 
 @pytest.mark.parametrize("name", ["a/b", "CON", "new\nline", "half \ud800", ""])
@@ -65,20 +54,6 @@ def test_what_only_git_remembers_is_told(store: EnhancedStore, write: Callable[[
         datetime(2026, 2, 1, 10, tzinfo=UTC),
     )
     assert (second.by, second.until) == ("Ida", None)
-
-
-def test_a_relation_has_a_version_for_each_of_its_attributes(store: EnhancedStore) -> None:
-    made(store, "A", "a/b")
-    graph = graph_of(store)
-    relation = Relation("A", "knows", "a/b", {"confidence": 0.5})
-    graph.create_relations([relation])
-    graph.add_observations([("A", [Observation("second")])])
-    graph.update_relation(Relation("A", "knows", "a/b", {"confidence": 0.9}))
-    graph.delete_relations([relation])
-    versions = relation_history(store, relation)
-    assert [dict(each.value.attributes) for each in versions] == [{"confidence": 0.5}, {"confidence": 0.9}]
-    assert all(each.until is not None for each in versions)
-    assert relation_history(store, Relation("A", "likes", "a/b")) == []
 
 
 def test_the_graph_of_a_moment_is_that_of_its_notes(store: EnhancedStore, write: Callable[[str, str], Path]) -> None:

@@ -191,11 +191,3 @@ def started_beside(folder: Path, env: dict[str, str]) -> Bare:
     """A server that is not told its vault."""
     command = [sys.executable, "-m", "simplemem", "serve", "--profile", "server-memory"]
     return Bare(folder, command=command, env=WORDS | env, cwd=folder)
-
-
-def test_memento_has_its_name_and_its_seventeen_tools(vault: Path) -> None:
-    with Inside(vault, "memento") as server:
-        assert server.initialize()["serverInfo"] == {"name": "memento-mcp", "version": "1.0.0"}
-        tools = {tool["name"]: tool for tool in server.request("tools/list")["result"]["tools"]}
-        assert len(tools) == 17
-        assert "outputSchema" not in tools["get_relation"]
