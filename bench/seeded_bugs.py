@@ -170,7 +170,7 @@ FAULTS = (
     Fault(
         "moves", "nobody asks whether the new name is another note's already",
         "simplemem.store.write",
-        [("if name_key(new) == key and new not in files:", "if not files and name_key(new) == key:")],
+        [("if name_key(new) == key else files", "if name_key(new) == key and not files else files")],
     ),
     Fault(
         "moves", "a blank in a Markdown link is not encoded",
