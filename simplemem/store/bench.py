@@ -77,6 +77,7 @@ class Bench:
         self.made: dict[Any, Any] = {}  # what a room above has one of for each store
         self.max_note_bytes = core.settings.max_note_bytes  # a larger note is not indexed
         self.must_be_writable = core.must_be_writable
+        self.look_at = core.look_at
         self.since = core.index.since
         self.embedding = core.embedding.facts
         self.changes = core.changes.recent
@@ -85,6 +86,9 @@ class Bench:
         self.recover = core.vault.recover
         self.is_taken: Callable[[str], bool] = lambda path: core.entry(path) is not None
         self.folder = core.vault.sidecar
+        self.side = partial(
+            SideFile, str(core.root)
+        )  # a file under `.simplemem/` that is neither a note nor the index's
 
     @property
     def read_only(self) -> bool:
@@ -97,10 +101,6 @@ class Bench:
         elif not self._begun:
             self._core.sync(embed=False)
             self._begun = True
-
-    def look_at(self, paths: Iterable[str]) -> None:
-        """Index what is at these paths now."""
-        self._core.look_at(set(paths))
 
     def indexed(self) -> frozenset[str]:
         """The paths of all notes in the index."""
@@ -192,10 +192,6 @@ class Bench:
         self._core.long_lived = True
 
     # -- writing
-
-    def side(self, name: str) -> SideFile:
-        """A file under `.simplemem/` that is neither a note nor the index's."""
-        return SideFile(str(self._core.root), name)
 
     def may_go(self, path: str) -> bool:
         """Whether the rules let a note be deleted."""
