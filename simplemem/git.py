@@ -203,8 +203,8 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
         name = old or name
 
 
-def _file(tree: pygit2.Tree | None, path: str) -> pygit2.IndexEntry | None:
-    if tree is None or path not in tree or tree[path].filemode == FileMode.TREE:
+def _file(tree: pygit2.Tree, path: str) -> pygit2.IndexEntry | None:
+    if path not in tree or tree[path].filemode == FileMode.TREE:
         return None
     return pygit2.IndexEntry(path, tree[path].id, tree[path].filemode)
 
@@ -229,8 +229,8 @@ def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> Non
         if repo.state() != RepositoryState.NONE:
             raise Unavailable(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
         branch = repo.lookup_reference("HEAD").target
-        if not isinstance(branch, str):
-            raise Unavailable("No branch is checked out (HEAD is detached), so a commit would belong to none.")
+        if not isinstance(branch, str) or repo.head_is_unborn:
+            raise Unavailable("No branch with a commit is checked out.")
         draft = _Draft(repo, place, index)
         for patch in patches:
             draft.apply(*patch)
@@ -250,7 +250,7 @@ class _Draft:
 
     def __init__(self, repo: pygit2.Repository, place: Checkout, index: pygit2.Index) -> None:
         self._repo, self._place, self._index = repo, place, index
-        self._last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit)
+        self._last = repo.head.peel(pygit2.Commit)
         self._files: Files = {}
 
     def changed(self) -> Files:
@@ -264,7 +264,7 @@ class _Draft:
         return {path: file for path, file in self._files.items() if file != self._head(path)}
 
     def _head(self, path: str) -> pygit2.IndexEntry | None:
-        return _file(self._last.tree, path) if self._last is not None else None
+        return _file(self._last.tree, path)
 
     def apply(self, path: str, target: str, before: bytes | None, after: bytes | None) -> None:
         """Take in a change."""
@@ -293,8 +293,7 @@ class _Draft:
     def commit(self, branch: str, changed: Files, message: str, when: int) -> None:
         """Make the commit, if the branch is still where it was."""
         repo, files = self._repo, pygit2.Index()
-        if self._last is not None:
-            files.read_tree(self._last.tree)
+        files.read_tree(self._last.tree)
         _set_files(files, changed)
         name, email = "simplemem", "simplemem@localhost"
         with suppress(KeyError, ValueError, pygit2.GitError):
@@ -302,9 +301,8 @@ class _Draft:
         author, committer = (pygit2.Signature(name, email, at, 0) for at in (when, int(time.time())))
         repo.set_ident(name, email)
         pygit2.settings.enable_fsync_gitdir(True)
-        tree, parents = files.write_tree(repo), [self._last.id] if self._last is not None else []
         try:
-            repo.create_commit(branch, author, committer, message, tree, parents)
+            repo.create_commit(branch, author, committer, message, files.write_tree(repo), [self._last.id])
         except pygit2.GitError as error:
             raise Busy(f"git: {error}.") from error
 

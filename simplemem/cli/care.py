@@ -163,17 +163,15 @@ def conflicts(
 def _planned(merges: Sequence[ConflictMerge]) -> list[list[Part]]:
     lines: list[list[Part]] = []
     for merge in merges:
-        lines.append([(merge.copy.path, "cyan"), " into ", (merge.copy.of, "cyan"), f": {_verdict(merge)}"])
+        base = (
+            f"both most likely began as {merge.base}"
+            if merge.base
+            else "their base is not known, so all lines are kept"
+        )
+        found = f"they fit together; {base}"
+        if merge.conflicts or not merge.diff:
+            places = counted(merge.conflicts, "place")
+            found = f"both say something else in {places}" if merge.conflicts else "nothing in it is new to the note"
+        lines.append([(merge.copy.path, "cyan"), " into ", (merge.copy.of, "cyan"), f": {merge.problem or found}"])
         lines += diff_lines(merge.diff)
     return lines
-
-
-def _verdict(merge: ConflictMerge) -> str:
-    if merge.problem:
-        return f"cannot be merged: {merge.problem}"
-    if merge.conflicts:
-        return f"both say something else in {counted(merge.conflicts, 'place')}"
-    if not merge.diff:
-        return "nothing in it is new to the note"
-    base = f"both most likely began as {merge.base}" if merge.base else "every line is kept, as their base is not known"
-    return f"they fit together; {base}"

@@ -1,17 +1,22 @@
-"""A line belongs to whoever last changed it, as far as the texts of the past that are kept can tell."""
+"""A line belongs to whoever last changed it, as far as the texts of the past that are kept can tell; and so does a note."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.index.changes import HUMAN, Origin, is_called
+from simplemem.index.changes import HUMAN, Origin
+from simplemem.memory import Filter
 from simplemem.note.diff import blame
 from simplemem.store import EnhancedStore
 
+Write = Callable[[str, str | bytes], Path]
 ADA, BOB = Origin("agent", "ada 1.0", "2026-01-01"), Origin("agent", "bob 2.0", "2026-02-01")
 
 
@@ -48,11 +53,6 @@ def test_every_line_has_an_author_among_those_who_wrote(versions: list[tuple[str
     assert set(found) <= {by for _, by in versions}
 
 
-def test_a_name_is_asked_for_with_or_without_its_version() -> None:
-    assert is_called("claude-ai 1.2", "Claude-AI") and is_called("claude-ai 1.2", "claude-ai  1.2")
-    assert is_called("anybody", "") and not is_called("claude-ai 1.2", "claude") and not is_called("Ada Marsh", "ada")
-
-
 def test_of_a_memory_lines_by_hand_and_by_agents_are_told_apart(plain_store: EnhancedStore, vault: Path) -> None:
     (vault / "a.md").write_text("one\ntwo\n")
     plain_store.sync()
@@ -64,3 +64,53 @@ def test_of_a_memory_lines_by_hand_and_by_agents_are_told_apart(plain_store: Enh
         ("one, by hand", "human", ""), ("two", "human", ""), ("three", "agent", "claude-ai 1.2"),
     ]  # fmt: skip
     assert (lines[0].when, lines[2].when) == ("", plain_store.history("a")[0].when)
+
+
+# -- the last author of a note
+
+AGENT: dict[str, Any] = {"who": "ada-code 1.0"}
+OTHER: dict[str, Any] = {"who": "bob 2.0"}
+
+
+def names(store: EnhancedStore, question: str, **more: Any) -> set[str]:
+    return {hit.name for hit in store.search(question, mode="text", limit=50, **more).hits}
+
+
+@pytest.fixture
+def harbour(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
+    """A note by a person, and one by an agent."""
+    write("hand.md", "# Hand\n\nThe crane at the north pier needs grease.\n")
+    plain_store.sync()
+    plain_store.create("machine", "The crane was inspected in May.", tool="create_memory", **AGENT)
+    return plain_store
+
+
+def test_a_filter_by_author_leaves_the_notes_that_they_changed_last(harbour: EnhancedStore) -> None:
+    assert names(harbour, "crane author:human") == {"hand"}
+    assert names(harbour, "crane author:agent") == names(harbour, "crane author:ada") == {"machine"}
+    assert names(harbour, "crane", filter=Filter(author="bob")) == set()
+    assert names(harbour, "author:agent") == {"machine"}
+    assert "grease" in harbour.context("crane author:human").text
+    assert "inspected" not in harbour.context("crane author:human").text
+
+
+def test_a_hit_says_who_changed_its_note_last_and_when_if_that_is_asked(harbour: EnhancedStore) -> None:
+    found = {hit.name: hit for hit in harbour.search("crane", authors=True).hits}
+    assert {name: hit.authors for name, hit in found.items()} == {"hand": ("human",), "machine": ("ada-code 1.0",)}
+    made = harbour.history("machine")[0].when
+    assert found["machine"].written is not None and made[14:16] == found["machine"].written[14:16]
+    assert found["hand"].written is None  # nobody knows
+    assert {hit.authors for hit in harbour.search("crane").hits} == {()}
+    assert () not in {hit.authors for hit in harbour.search("crane author:any").hits}
+    assert names(harbour, "crane author:any") == names(harbour, "crane")
+
+
+def test_a_note_keeps_its_author_under_another_name(harbour: EnhancedStore, vault: Path) -> None:
+    harbour.move("machine", "log/May", tool="move_memory", **OTHER)
+    assert names(harbour, "crane author:ada") == {"log/May"}
+    (vault / "log" / "May.md").rename(vault / "June.md")  # by another program
+    harbour.sync()
+    assert names(harbour, "crane author:ada") == {"June"}
+    harbour.delete("June", tool="delete_memory", **OTHER)
+    harbour.undo("June", who="command line")
+    assert names(harbour, "crane author:ada") == {"June"}

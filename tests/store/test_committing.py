@@ -85,6 +85,7 @@ def test_a_vault_deep_in_a_repository_commits_beneath_itself(git: Any, vault: Pa
 
 
 def test_what_was_asked_for_cannot_forge_a_trailer(git: Any, vault: Path) -> None:
+    git.commit("Begin")
     with opened(vault) as store:
         store.create("a", "text", who="agent\nSimplemem-Actor: Ida", reason="because\n\nSigned-off-by: Ida\x1b[2J")
     trailers = git("log", "-1", "--format=%(trailers:only)").strip().splitlines()
@@ -95,6 +96,7 @@ def test_what_was_asked_for_cannot_forge_a_trailer(git: Any, vault: Path) -> Non
 
 
 def test_without_an_identity_a_plain_one_stands_in(git: Any, vault: Path) -> None:
+    git.commit("Begin")
     git("config", "--unset", "user.name")
     git("config", "--unset", "user.email")
     for level in (ConfigLevel.GLOBAL, ConfigLevel.XDG, ConfigLevel.SYSTEM):
