@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from simplemem.note.passages import sentence_spans
 from simplemem.note.words import STOP_WORDS, words_in_order
 
-_NEARLY = 0.7  # so much of two passages' neighbouring words is the same in near-duplicates
 _LEAST_WORDS = 3  # beside numbers and the words that only hold it together: fewer say too little to compare
 _GAP = "#"
 
@@ -91,18 +90,3 @@ def _names(value: str, about: str) -> bool:
     if not numbers:
         return set(value.split()) <= set(words_in_order(about))
     return numbers <= {int(each) for each in _NUMBER.findall(about)}
-
-
-def neighbours(text: str) -> frozenset[tuple[str, ...]]:
-    """The words of a text, each with the next: what `nearly_same` compares."""
-    words = words_in_order(text)
-    return frozenset(pairwise(words)) or frozenset([tuple(words)])
-
-
-def nearly_same(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    """Whether two texts, given by their `neighbours`, are made of the same words but for a few."""
-    few, many = sorted((len(one), len(other)))
-    if few < _NEARLY * many:
-        return False
-    shared = len(one & other)
-    return shared >= _NEARLY * (few + many - shared)

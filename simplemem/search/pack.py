@@ -1,8 +1,7 @@
 """A context pack: the best passages for a question, cited, within a budget of tokens. Pure and deterministic.
 
-One voice a fact: passages that say the same are one, and where notes disagree the newest speaks first. A passage is taken
-up into another when all it says stands there, or nearly all: then what it says otherwise is quoted beneath, word for word,
-with its place. Nothing that only one of them says is lost, and nothing is rewritten.
+One voice a fact: passages that say the same are one, and where notes disagree the newest speaks first, with what the older
+says quoted beneath, word for word. Nothing that only one of them says is lost, and nothing is rewritten.
 """
 
 from __future__ import annotations
@@ -10,17 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any
 
 from simplemem.note import passages
 from simplemem.note.body import count_lines
 from simplemem.note.names import date_in
-from simplemem.note.sentences import Sentence, disagree, nearly_same, neighbours, sentences
-from simplemem.note.words import count_tokens
+from simplemem.note.sentences import Sentence, disagree, sentences
+from simplemem.note.words import count_tokens, words_in_order
 
 MOST_SAID = 4  # sentences quoted beneath a passage; who says more than finds room there speaks for itself
-_FEW = 2  # sentences in which near-duplicates may differ
 _MOST_CITED = 6  # places named beside one
 _MOST_CHARACTERS = 10  # of the passages that are looked at, to a token of the budget
 _LEAST_PIECES = 12  # looked at, however small the budget
@@ -63,9 +60,7 @@ class Voice:
 
     piece: Piece
     spoken: Sequence[Sentence] = ()
-    words: frozenset[tuple[str, ...]] = frozenset()
     also: list[str] = field(default_factory=list)  # where the same words stand
-    nearly: list[str] = field(default_factory=list)  # where nearly the same stands
     said: list[dict[str, str]] = field(default_factory=list)  # what others say differently: older, newer, or differs
     more: int = 0  # sentences that differ and found no room beneath
 
@@ -75,34 +70,29 @@ class Voice:
         label = "older" if its < mine else "newer" if its > mine else "differs"
         cited = f"{piece.name}:{piece.line + count_lines(piece.text, 0, sentence.start)}"
         said = {"label": label, "text": " ".join(sentence.text.split()), "cited": cited, "when": its}
-        if said in self.said:
-            return True
-        if len(self.said) >= MOST_SAID:
+        if said not in self.said and len(self.said) >= MOST_SAID:
             self.more += 1
             return False
-        self.said.append(said)
+        self.said += [said] if said not in self.said else []
         return True
 
     def takes_up(self, other: Voice, quoted: set[int]) -> bool:
-        """Speak for another passage, if what it says stands in this one or nearly so. The sentences that begin at `quoted`
-        stand beneath already."""
+        """Speak for another passage, if all that it says stands in this one, or beneath it where `quoted` begin."""
         there = {sentence.words for sentence in self.spoken}
-        rest = [each for each in other.spoken if each.words not in there and each.start not in quoted]
-        if self.words != other.words and (rest or not other.spoken):
-            few = len(rest) <= min(_FEW, MOST_SAID - len(self.said))
-            if not (few and nearly_same(self.words, other.words)):
-                return False
-        for sentence in rest:
-            self.quote(other.piece, sentence)
         same = [sentence.words in there for sentence in other.spoken]
+        if not same and words_in_order(self.piece.text) != words_in_order(other.piece.text):
+            return False
+        if not all(known or each.start in quoted for known, each in zip(same, other.spoken, strict=True)):
+            return False
         if any(same) or not same:  # else its place stands with the quotation
-            (self.also if all(same) else self.nearly).append(other.piece.cited)
+            self.also.append(other.piece.cited)
         return True
 
 
 def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece]]]:
-    """The passages that speak, in order, and those that were taken up with the one that speaks for them."""
-    every = [Voice(piece, sentences(piece.text), neighbours(piece.text)) for piece in given if piece.text.strip()]
+    """The passages that speak, in order, the newest of two that disagree first; and those that were taken up with the one
+    that speaks for them."""
+    every = [Voice(piece, sentences(piece.text)) for piece in given if piece.text.strip()]
     place = [float(number) for number in range(len(every))]
     quoted: dict[tuple[int, int], set[int]] = {}  # beneath a voice, from another, where the sentences begin
     for newest, older, sentence in _disagreements(every):
@@ -110,10 +100,6 @@ def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece
             quoted.setdefault((newest, older), set()).add(sentence.start)
         if every[newest].piece.when > every[older].piece.when:
             place[newest] = min(place[newest], place[older] - 0.5)
-    for (earlier, one), (later, other) in combinations(enumerate(every), 2):
-        is_another = other.piece.when > one.piece.when and one.words != other.words
-        if is_another and nearly_same(one.words, other.words):
-            place[later] = min(place[later], place[earlier] - 0.5)
     kept: list[int] = []
     taken_up: list[tuple[Piece, Piece]] = []
     for number in sorted(range(len(every)), key=lambda each: (place[each], each)):
@@ -132,17 +118,13 @@ def _disagreements(every: Sequence[Voice]) -> Iterator[tuple[int, int, Sentence]
         for sentence in voice.spoken:
             if sentence.says_enough():
                 by_frame.setdefault(sentence.frame, []).append((number, sentence))
-
-    def about(piece: Piece) -> str:
-        return f"{piece.name} {piece.title} {piece.heading}"
-
+    about = [f"{each.piece.name} {each.piece.title} {each.piece.heading}" for each in every]
     for group in by_frame.values():
         group.sort(key=lambda each: every[each[0]].piece.when, reverse=True)  # stable: of one day, the best first
         (newest, says), *others = group
-        mine = every[newest].piece
         for older, sentence in others:
-            its = every[older].piece
-            if its.name != mine.name and disagree(says, sentence, about(mine), about(its)):
+            is_another = every[older].piece.name != every[newest].piece.name
+            if is_another and disagree(says, sentence, about[newest], about[older]):
                 yield newest, older, sentence
 
 
@@ -204,7 +186,7 @@ def _item(voice: Voice, tokens: int) -> dict[str, Any]:
     piece = voice.piece
     told: dict[str, Any] = {name: getattr(piece, name) for name in ("name", "title", "heading", "line", "modified")}
     told |= {"score": round(piece.score, 4), "tokens": tokens}
-    more = {"via": piece.via, "also": voice.also, "nearly": voice.nearly, "said": voice.said}
+    more = {"via": piece.via, "also": voice.also, "said": voice.said}
     return told | {key: value for key, value in more.items() if value}
 
 
@@ -212,10 +194,9 @@ def _section(voice: Voice) -> str:
     piece = voice.piece
     heading = f"{piece.heading} > ".removeprefix(f"{piece.title} > ").removesuffix(" > ")  # the title is said already
     head = " · ".join(filter(None, (f"[{piece.cited}] {piece.when}", piece.via)))
-    for how, places in (("also in", voice.also), ("nearly the same in", voice.nearly)):
-        if places:
-            more = f" and {len(places) - _MOST_CITED} more" if len(places) > _MOST_CITED else ""
-            head += f" · {how} {', '.join(f'[{place}]' for place in places[:_MOST_CITED])}{more}"
+    if voice.also:
+        more = f" and {len(voice.also) - _MOST_CITED} more" if len(voice.also) > _MOST_CITED else ""
+        head += f" · also in {', '.join(f'[{place}]' for place in voice.also[:_MOST_CITED])}{more}"
     title = f"### {piece.title} › {heading}" if heading else f"### {piece.title}"
     said = ['{label}: "{text}" [{cited}] {when}'.format(**each) for each in voice.said]
     said += [f"({voice.more} more that differ)"] if voice.more else []
@@ -267,6 +248,6 @@ def _shorten(voice: Voice, budget: int, count: Count) -> str | None:
         part = replace(part, text=f"{part.text} …" if piece.text[stop:].strip() else f"{before}{part.text}")
         section = _section(Voice(part))
         if count(section) <= budget:
-            voice.piece, voice.also, voice.nearly, voice.said, voice.more = part, [], [], [], 0
+            voice.piece, voice.also, voice.said, voice.more = part, [], [], 0
             return section
     return None

@@ -120,18 +120,6 @@ def said(voice: Voice) -> list[tuple[str, str, str, str]]:
     return [(each["label"], each["text"], each["cited"], each["when"]) for each in voice.said]
 
 
-def test_what_a_near_duplicate_says_otherwise_is_quoted_with_its_line() -> None:
-    text = f"Before all else, and after it:\n\n{LONG.replace('two people', 'two women')} So it is done."
-    speaking, _ = voices([a_piece("a", LONG), a_piece("b", text, line=10)])
-    assert len(speaking) == 2  # three sentences of its own are worth a place
-    text = LONG.replace("until the neck is tied", "until the neck is closed")
-    speaking, _ = voices([a_piece("a", LONG), a_piece("b", f"\n\n{text}", line=10)])
-    assert len(speaking) == 1
-    assert (speaking[0].nearly, speaking[0].also) == (["b:10"], [])
-    other = "Nobody else stands within ten metres of the hose until the neck is closed."
-    assert said(speaking[0]) == [("differs", other, "b:12", "2026-01-01")]
-
-
 def test_an_older_passage_that_says_more_stays_behind_the_newer_one() -> None:
     old = a_piece("old", f"The wind limit for launches is 8 m/s. {LONG}", "2024-05-01")
     between = a_piece("other", "Bees and honey.")
