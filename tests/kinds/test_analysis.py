@@ -111,6 +111,7 @@ NOT_AT_ODDS = [
     ("The default of x is not 5.", "The default of x is 6."),
     ("Do not use eval in templates.", "Use eval in the build scripts of the docs."),
     ("It is not so.", "It is so."),
+    ("Scripts use bash for deploys.", "Services use python for deploys."),
     ("The worker is slow.", "The worker is quick."),
     ("```\nuse a for b\n```", "```\nuse c for b\n```"),
     ("hears the tracker of the balloon %% strength=0.6 %%", "hears the tracker of the balloon %% strength=0.9 %%"),

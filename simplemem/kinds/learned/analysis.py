@@ -35,7 +35,8 @@ _RULES: Final = ("slot", "polarity", "duplicate?")
 _EMPHASIS: Final = frozenset("always should must shall please prefer we you i".split())
 # Forms that leave little doubt: `use V for A`, `A is set to V`, `the B of A is V`.
 _CLAIM: Final = re.compile(
-    r"(?:.*\b)?(?:use|using|chose|prefer|adopt|go with|switch to) (?P<v>.{1,60}?) (?P<a>(?:for|as|when|in) .{3,80})"
+    r"(?:we |you |always |please |should |must |decided to )*(?:use|using|chose|prefer|adopt|go with|switch to) "
+    r"(?P<v>.{1,60}?) (?P<a>(?:for|as|when|in) .{3,80})"
     r"|(?:the |our |its )?(?P<b>.{2,80}?) (?:set to|defaults? to|listens on|(?P<plain>is|are|=|must be|should be)) (?P<w>.+)"
 )
 _NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:default|maximum|minimum|current|preferred|main|only) ")
@@ -81,15 +82,15 @@ class Analysis:
         width = max((len(each[0]) for each in found if each), default=1)
         return np.array([each[0] if each else [0.0] * width for each in found], np.float32).reshape(-1, width)
 
-    def near(self, least: float) -> dict[tuple[int, int], float]:
+    def near(self, least: float) -> list[tuple[int, int]]:
         """All pairs of entries that hold and are at least so much alike, by their places."""
         import numpy as np
 
-        found, vectors = {}, self._vectors
+        found, vectors = list[tuple[int, int]](), self._vectors
         for start in range(0, len(vectors), _BLOCK):
             likeness = np.triu(vectors[start : start + _BLOCK] @ vectors[start:].T, 1)
-            for one, other in np.argwhere(likeness >= max(1e-9, least - 1e-6)).tolist():
-                found[start + one, start + other] = float(likeness[one, other])
+            pairs = np.argwhere(likeness >= max(1e-9, least - 1e-6)) + start
+            found += [(one, other) for one, other in pairs.tolist()]
         return found
 
     # -- contradictions
@@ -114,7 +115,8 @@ class Analysis:
             is_open = one.type == other.type or not same_type_only
             if ends not in found and is_open and frozenset((one.path, other.path)) not in linked:
                 verdict = self._verdict(one, other) if lost.isdisjoint((one.path, other.path)) else None
-                lost |= {verdict[1].path} if verdict else set()
+                if verdict:
+                    lost.add(verdict[1].path)
                 data = {
                     "rule": rule,
                     "one": brief(one) | {"said": said, "confidence": one.confidence},
@@ -122,8 +124,8 @@ class Analysis:
                     "about": about,
                     "similarity": max(0.0, round(float(self._vectors[ends[0]] @ self._vectors[ends[1]]), 4)),
                 }
-                told_winner = {"winner": verdict[0].id, "why": verdict[2]} if verdict else {}
-                found[ends] = Contradiction(data | told_winner, verdict)
+                outcome = {"winner": verdict[0].id, "why": verdict[2]} if verdict else {}
+                found[ends] = Contradiction(data | outcome, verdict)
         return list(found.values())
 
     def _verdict(self, one: KnowledgeEntry, other: KnowledgeEntry) -> tuple[KnowledgeEntry, KnowledgeEntry, str] | None:
@@ -191,7 +193,7 @@ class Analysis:
                 members = [entries[place] for place in (seed, *close)]
                 words = [word for entry in members for word in set(content_words(words_in_order(plain(entry.text))))]
                 having = sorted(Counter(words).items(), key=lambda each: (-each[1], each[0]))
-                shared = [word for word, count in having if count >= max(2, len(members) / 2) and word.isalpha()]
+                shared = [word for word, count in having if count >= max(2, len(members) / 2) and len(word) > 2]
                 found.append((shared[:4], members))
         return sorted(found, key=lambda theme: -len(theme[1]))
 
@@ -255,7 +257,7 @@ class Analysis:
             kind, priority = ("theme", "high") if len(members) >= 5 else ("group", "low")
             if sum(entry.type == "error" for entry in members) >= 3:
                 kind, priority = "recurring error", "critical"
-            says = f"{len(members)} entries are about one thing: {', '.join(words)}"
+            says = f"{len(members)} entries are about one thing: {', '.join(words)}".rstrip(": ")
             found.append(_finding(kind, priority, says, members) | {"words": words})
         return sorted(found, key=_urgency)
 
