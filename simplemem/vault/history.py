@@ -313,13 +313,6 @@ class History:
         self.set_aside(here, file, saved[0].id if saved else version, sha)
         return saved
 
-    def sweep(self, here: Beneath, strays: Sequence[str]) -> None:
-        """Clear away staged files, whose writers are gone. A text that exists nowhere else becomes a version."""
-        for path in strays:
-            with suppress(FileNotFoundError):
-                self.rescue(here, path, path, "found in a file that an interrupted write left")
-            here.rest()
-
     def settle(self, here: Beneath, seconds: float = A_DAY, *, thorough: bool = False) -> list[Version]:
         """Look at the displaced files: a late save becomes a version; what has rested for `seconds` is dropped."""
         saved: list[Version] = []
@@ -334,9 +327,12 @@ class History:
                 if rests and not is_old and not thorough:
                     continue
                 data, _ = disk.read_file(here, file)
-                if found.st_nlink > 1 or (is_old and not data):  # another name elsewhere holds it, or nothing does
+                is_same = sha256(data) == sha
+                if found.st_nlink > 1 or (
+                    is_old and not is_same and not data
+                ):  # another name holds it, or it is cut off
                     disk.remove(here, file)
-                elif data and sha256(data) != sha:
+                elif data and not is_same:
                     known = next((each for each in self.log.backwards(version.encode()) if each.id == version), None)
                     note = (known.new_path or known.path) if known is not None else file
                     reason = "saved by another program into the version that a write had just replaced"

@@ -226,7 +226,10 @@ class Vault:
             return 0, self.scan()
         with self._at_work("recover") as here:
             resumed, scan = self.journal.resume(here), walk(here)
-            self.history.sweep(here, scan.strays)
+            for path in scan.strays:
+                with suppress(FileNotFoundError):  # nobody's: whoever writes holds the lock
+                    self.history.rescue(here, path, path, "found in a file that an interrupted write left")
+                here.rest()
             return resumed + len(scan.strays) + len(self.history.settle(here)), self._seen(scan)
 
     def finish_interrupted(self) -> None:
