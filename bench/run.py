@@ -7,7 +7,6 @@ folder each time.
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import shutil
 import statistics
@@ -22,7 +21,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.vaults import make_queries, make_vault
 from simplemem.config import load_settings
-from simplemem.index.door import Term
 from simplemem.store import EnhancedStore
 
 COMMAND = [sys.executable, "-m", "simplemem"]
@@ -37,7 +35,7 @@ def main() -> None:
         vault = Path(room) / "vault"
         make_vault(vault, given.notes)
         print(f"{given.notes} notes, {sum(p.stat().st_size for p in vault.rglob('*.md')) / 1e6:.1f} MB")
-        for measure in (cold, unchanged, searching, one_shot, writing, editing_by_hand):
+        for measure in (cold, unchanged, searching, one_shot, writing):
             measure(vault, given.queries)
 
 
@@ -105,38 +103,6 @@ def writing(vault: Path, _: int) -> None:
             walls.append(1000 * (time.perf_counter() - began))
         print(f"write: {statistics.median(walls):.1f} ms wall, {statistics.median(cpus):.1f} ms cpu")
     shutil.rmtree(vault / "bench")
-
-
-def editing_by_hand(vault: Path, _: int) -> None:
-    """From the save of an editor to the first search that finds it, with `index --watch` beside."""
-    watcher = subprocess.Popen(
-        [*COMMAND, "index", "--watch", "--vault", str(vault)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        with EnhancedStore(vault, load_settings({"embed.provider": "none"})) as store:
-            note = next(vault.rglob("*.md"))
-            waits = []
-            _wait_for(store, note, "warmup")
-            for k in range(10):
-                began = time.perf_counter()
-                _wait_for(store, note, f"handmade{k}word")
-                waits.append(1000 * (time.perf_counter() - began))
-            print(f"hand edit to searchable: median {statistics.median(waits):.0f} ms, most {max(waits):.0f} ms wall")
-    finally:
-        watcher.terminate()
-        watcher.wait()
-
-
-def _wait_for(store: EnhancedStore, note: Path, word: str) -> None:
-    """Save as an editor does, then ask the index alone (a search would look at the note again by itself)."""
-    fresh = note.with_suffix(".saving")
-    fresh.write_bytes(note.read_bytes() + f"\n{word}\n".encode())
-    os.replace(fresh, note)
-    deadline = time.monotonic() + 30
-    while not store._core.index.vocabulary([[[Term((word,))]]])[0][0]:
-        if time.monotonic() > deadline:
-            raise SystemExit("an edit by hand was not seen in 30 s")
-        time.sleep(0.002)
 
 
 def _cpu(work: Callable[[], object]) -> float:
