@@ -1,9 +1,6 @@
-"""Reading what a model sends as arguments: forgiving about form, strict about meaning.
-
-JSON sent as a string is read, null is the same as absent, a number may be a string, a name may wear `[[ ]]` or `.md`.
-An unknown argument is named in the answer: a reading tool ignores it, a writing tool does nothing (a misspelt
-`if_sha256` must not be lost).
-"""
+"""What a model sends as arguments, read forgivingly in form and strictly in meaning: JSON may be a string, null is
+absent, an unknown argument is ignored by a tool that reads and stops one that writes (a misspelt `if_sha256` must not
+be lost)."""
 
 from __future__ import annotations
 
@@ -34,8 +31,8 @@ class Arguments(BaseModel):
 def read_arguments(
     model: type[BaseModel], names: Mapping[str, Sequence[str]], sent: Mapping[str, Any] | None, *, strict: bool
 ) -> tuple[BaseModel, list[str]]:
-    """The arguments as `model`, and a line about those that were ignored. Raises Invalid naming all that is wrong, never
-    the value itself: it may be a whole note. `names` are the names that each argument goes by."""
+    """The arguments, and a line about those ignored. Invalid names all that is wrong, never a value: it may be a whole
+    note."""
     given = {key: value for key, value in (sent or {}).items() if value is not None}
     known = {spelling for name, spellings in names.items() for spelling in (name, *spellings)}
     strange = ", ".join([repr(key[:40]) for key in given if key not in known][:5])

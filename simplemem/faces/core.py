@@ -1,8 +1,5 @@
-"""The default toolset: twelve tools, in the order a model should meet them. Those that write stand here.
-
-Each is one store operation, attributed to whoever asked. What was not asked for stays as it was; what was, can be
-undone. Undoing everything a client changed is only looked at unless it is asked for in so many words.
-"""
+"""The default toolset: twelve tools, in the order a model should meet them. Those that write stand here; each is one
+operation of the store, attributed to whoever asked, and can be undone."""
 
 from __future__ import annotations
 
@@ -29,8 +26,8 @@ Texts = Sequence[str]
 
 
 def _reply(kind: Any, value: Value, first: str, *more: str, **other: Any) -> Reply[Any]:
-    """What was done, the hash there is now, what else is to be said, and the warnings; the fields of `value` that an answer
-    of this kind has, but for the `other` ones. What it may lack it lacks while there is nothing to say."""
+    """What was done, the hash there is now, what else is to be said, the warnings; and the fields of `value` for this
+    answer."""
     fields: Data = {name: other[name] if name in other else getattr(value, name) for name in kind.__annotations__}
     if warnings := fields.get("warnings"):
         beyond = [f"(and {len(warnings) - _MOST_WARNINGS} more)"] if len(warnings) > _MOST_WARNINGS else []
@@ -198,7 +195,12 @@ def undo_change(
         raise Invalid("Give either a version, or a name, or by and since.", hint="memory_history lists versions.")
     if by and since:
         return _undo_all(store, by, since, preview, {"reason": reason, **caller})
-    undone = store.undo(version or _last_of(store, name or ""), reason=reason, **caller)
+    if name:  # a memory may be called 2026, and that is no version; a text that was found is no change
+        changes = (entry.version for entry in store.history(name, limit=_MOST) if entry.op != "recovered")
+        if (version := next(changes, None)) is None:
+            hint = "memory_history lists all changes."
+            raise NotFound(f"Nothing is known of earlier changes of {name}.", hint=hint)
+    undone = store.undo(version or "", reason=reason, **caller)
     first = render.line(undone.what[:1].upper() + undone.what[1:] + ".", 4096)
     return _reply(UndoAnswer, undone, first, _AGAIN.format(undone.version), notes=None, left=None)
 
@@ -216,14 +218,6 @@ def _undo_all(store: EnhancedStore, by: str, since: str, preview: bool, change: 
     more = [*(render.line(each, 4096) for each in lines), onward]
     first = render.line(f"This {what}.", 4096)
     return _reply(UndoAnswer, done, first, *more, name="", sha256=None, what=what, notes=notes, left=left)
-
-
-def _last_of(store: EnhancedStore, name: str) -> str:
-    """The version of the last change of a memory: a memory may be called 2026, and that is no version."""
-    for entry in store.history(name, limit=_MOST):
-        if entry.op != "recovered":  # a text that was found, not a change
-            return entry.version
-    raise NotFound(f"Nothing is known of earlier changes of {name}.", hint="memory_history lists all changes.")
 
 
 TOOLS = (

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from simplemem.memory import Memory
     from simplemem.store import EnhancedStore
 
+_KINDS = ["link", "semantic"]
 _MOST_LINKS = 100
 _MOST_TOKENS = 8000  # of a list, or of a history
 _MOST_WORDS = 12  # of a question, when it is explained
@@ -38,8 +39,8 @@ Short = TypeVar("Short", bound=Result)
 
 
 def _short(kind: type[Short], item: Hit | Listed | Backlink, **most: int) -> Short:
-    """A hit, or one of a list, of a size of which a model can read several: each text in so many tokens, and as many tags
-    as go into theirs. `flags` say what of it is not seen; read_memory has the whole."""
+    """A hit, or one of a list, each text in so many tokens. `flags` say what of it is not seen; read_memory has the
+    whole."""
     texts = {name: render.brief(getattr(item, name), tokens) for name, tokens in most.items()}
     more: dict[str, Any] = {}
     if not isinstance(item, Backlink):
@@ -151,8 +152,8 @@ def read_memory(
     section: Annotated[str | None, about('a heading; "[2]" is page 2 of a long memory')] = None,
     version: Annotated[str | None, about("of memory_history, or a date: as it was then")] = None,
 ) -> Reply[MemoryPage]:
-    """Read one memory: text, properties, tags, links, what links to it and what is about the same. Keep its sha256 for a
-    change."""
+    """Read one memory: text, properties, tags, links, what links to it and what is about the same. Keep its sha256 for
+    a change."""
     asked, number = pages.asked_page(section)
     if version is None:
         memory = store.read(resolved(store, name), section=asked)
@@ -257,11 +258,11 @@ def get_backlinks(
     name: Name,
     query: Annotated[str | None, about("rank by nearness to this")] = None,
     limit: Annotated[int, at_most(50), Field(ge=1)] = 5,
-    kinds: Annotated[Words, about('"link": it links here; "semantic": it is about the same')] = ["link", "semantic"],  # noqa: B006
+    kinds: Annotated[Words, about('"link": it links here; "semantic": it is about the same')] = _KINDS,
 ) -> Reply[BacklinkList]:
     """What leads to a memory: memories that link to it, and memories about the same thing."""
     kinds = [kind.lower() for kind in kinds]
-    if strange := [kind for kind in kinds if kind not in ("link", "semantic")]:
+    if strange := [kind for kind in kinds if kind not in _KINDS]:
         hint = 'There are "link" and "semantic".'
         raise Invalid(f"There is no kind of backlink called {strange[0][:40]!r}.", hint=hint)
     found = store.backlinks(name, query=query, limit=limit, kinds=kinds)

@@ -1,8 +1,6 @@
 """What an agent sees: a tool is a function with type hints, a face is the tools and manners of one kind of server.
-
-Schemas of arguments and of answers are made of the hints, the description of the docstring. Parameters called `store`,
-`caller`, `graph` or `knowledge` are no arguments: they are given. Nothing here knows the protocol.
-"""
+Schemas are made of the hints, the description of the docstring; `store`, `caller`, `graph` and `knowledge` are given.
+No protocol here."""
 
 from __future__ import annotations
 
@@ -50,10 +48,11 @@ class Result(Value):
     __slots__ = ()
 
     @classmethod
-    def of(cls, value: Value, **more: Any) -> Self:
+    def of(cls, value: Any, **more: Any) -> Self:
         """Such an answer with the fields of another value, but for what is given."""
-        names = {each.name for each in dataclasses.fields(value)} & {each.name for each in dataclasses.fields(cls)}  # type: ignore[arg-type]
-        return cls(**{name: getattr(value, name) for name in names - more.keys()} | more)
+        own = {each.name for each in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        given = {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if each.name in own}
+        return cls(**(given | more))
 
     def as_dict(self) -> Data:
         values = ((each, getattr(self, each.name)) for each in dataclasses.fields(self))  # type: ignore[arg-type]
@@ -105,8 +104,8 @@ _GIVEN = {"store": "EnhancedStore", "caller": "Caller", "graph": "KnowledgeGraph
 
 
 class Manner:
-    """How a tool lists itself, takes its arguments and tells a failure. This one is ours: forgiving, in Markdown, and
-    a failure has a code that programs understand."""
+    """How a tool lists itself, takes its arguments and tells a failure. This one is ours: forgiving, and failures have
+    codes."""
 
     base: type[BaseModel] = Arguments
     failure = ""
@@ -146,9 +145,9 @@ OURS = Manner()
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool. `writes` also means that it runs alone, and is finished once begun; `deletes`, that it is for deleting
-    and nothing else: it is not offered where nothing may be deleted. `hints` stand in the place of the function's own,
-    `given` are the values of parameters that are no arguments."""
+    """One tool. `writes`: it runs alone, and is finished once begun; `deletes`: it is not offered where nothing may be
+    deleted. `hints` stand in the place of the function's own, `given` are the values of parameters that are no
+    arguments."""
 
     run: Callable[..., Reply[Any]]
     name: str
@@ -227,8 +226,7 @@ class Tool:
 
 
 def tool(title: str, **more: Any) -> Callable[[Callable[..., Reply[Any]]], Tool]:
-    """Makes a tool of a function: its name, its docstring as the description, its hints as the schemas. `more` are
-    further fields of a Tool."""
+    """Makes a tool of a function: its name, its docstring as the description, its hints as the schemas."""
 
     def made(run: Callable[..., Reply[Any]]) -> Tool:
         return Tool(run, run.__name__, title, " ".join((run.__doc__ or "").split()), **more)
@@ -244,13 +242,10 @@ def words_for_models(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """One kind of server: which tools it shows, and what else a client knows it by. A profile is one of these.
-
-    A toolset (`profiles.TOOLSETS`) is imported when a face that shows it is chosen. `vault` is the folder it works in when
-    none is named, in place of searching for one. Of the server whose place a face takes: `vault_env` told it its folder,
-    `file_env` the file of its graph (the vault lies beside it and takes it in), `settings_for` reads its settings files, or
-    the one it is given, as dotted names. One that is `known_as` a graph memory server, by name and version, has the graph as
-    its one resource, and no prompts."""
+    """One kind of server: which tools it shows, and what else a client knows it by. `vault` is the folder it works in
+    when none is named. Of the server whose place it takes: `vault_env` told it its folder, `file_env` the file of its
+    graph (the vault lies beside it and takes it in), `settings_for` reads its settings files. One that is `known_as` a
+    graph memory server, by name and version, has the graph as its one resource, and no prompts."""
 
     name: str
     title: str
@@ -267,8 +262,8 @@ class Face:
         return "" if self.known_as else words_for_models(self.name)
 
     def folder(self, env: Mapping[str, str]) -> Path | None:
-        """The folder it works in when none is named: its own, or the one beside that server's file, called as that is
-        without its ending. None to search for one."""
+        """The folder it works in when none is named: its own, or one beside that server's file. None to search for
+        one."""
         if self.vault:
             return Path.cwd() / Path(env.get(self.vault_env) or self.vault).expanduser()
         file = self.graph_file(env)

@@ -1,9 +1,8 @@
 """The face of Memento (memento.md §4): the nine tools that it shares with the reference, and eight of its own.
 
 The nine mean what they mean there; strength, confidence and metadata are kept behind the bullet they are about, where
-Obsidian does not show them. Its other eight do what its documentation says: scores are real, entity types count, confidence
-fades, and the past is the notes' own. Times are milliseconds since 1970.
-"""
+Obsidian does not show them. Its other eight do what its documentation says: scores are real, entity types count,
+confidence fades, and the past is the notes' own. Times are milliseconds since 1970."""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations

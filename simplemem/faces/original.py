@@ -1,6 +1,5 @@
 """The face of the original simplemem: its eight tools, its replacing updates, its Markdown answers, five hits, its
-settings file. What it got wrong is not copied: a name stays inside the vault, one long memory gives one hit, a failure is
-an answer."""
+settings file. What it got wrong is not copied: a name stays inside the vault, a failure is an answer."""
 
 from __future__ import annotations
 
@@ -61,7 +60,8 @@ def update_memory(
 
 
 def _checked(store: EnhancedStore, metadata: dict[str, Any], content: str) -> dict[str, Any]:
-    """The metadata with what the original demands of it, its dates left to us; and a text that is not too long (SM-16)."""
+    """The metadata with what the original demands of it, its dates left to us; and a text that is not too long
+    (SM-16)."""
     given = {key.lower() if key.lower() in _DEMANDED else key: value for key, value in metadata.items()}
     if lacking := [key for key, kinds in _DEMANDED.items() if not isinstance(given.get(key), kinds)]:
         hint = 'E.g. {"title": "…", "description": "…", "tags": {"todo": true}}.'
@@ -242,9 +242,9 @@ TOOLS = (
 
 
 def original_settings(folder: Path, env: Mapping[str, str], named: Path | None = None) -> dict[str, Any]:
-    """What the original's `config.toml` says, as dotted names; what the environment sets as well is left to that. SM-17: the
-    first that is found of ./, ./.config/simplemem/, the user's and the system's configuration folders, or the one that is
-    named. Of a file that may have come with a folder only what is listed here is taken, and none of it runs anything."""
+    """What the original's `config.toml` says (SM-17), as dotted names, but for what the environment sets: the first
+    file of the places it looked in, or the one that is named. Only what is listed here is taken of it, and none of it
+    runs anything."""
     import tomllib
 
     own = env.get("XDG_CONFIG_HOME") or Path.home() / ".config"

@@ -1,9 +1,6 @@
-"""The faces of the server by name, and the toolsets that they choose from. Only chosen toolsets are imported.
-
-A toolset is a tuple of tools and a line in `TOOLSETS`; a face a line in `PROFILES`, and a file in `instructions/`: how
-to use it well, in under 400 tokens. Two tools of one name never meet: choosing such a pair is refused, and a face says
-which of the two it leaves out.
-"""
+"""The faces of the server by name, and the toolsets that they choose from, imported when they are chosen. A toolset is
+a tuple of tools and a line in `TOOLSETS`; a face a line in `PROFILES`, and a file in `instructions/` of under 400
+tokens."""
 
 from __future__ import annotations
 

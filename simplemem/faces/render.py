@@ -1,8 +1,6 @@
-"""Answers as Markdown: short enough for a context window, and honest about where a note's words begin and end.
-
-Words from notes are data. They stand between marks that are drawn anew for each answer, so that no note can pretend to end
-its own quotation; whatever is shown on one line is made one line first. Facts of ours stand outside the marks.
-"""
+"""Answers as Markdown, short enough for a context window. What notes say is data: it stands between marks that are
+drawn anew for each answer, so that no note can end its own quotation; what is shown on one line is made one line
+first."""
 
 from __future__ import annotations
 
@@ -65,8 +63,8 @@ def brief_lines(text: str, tokens: int) -> str:
 
 
 def answer(head: str, from_notes: str, *after: str, flagged: bool = False) -> str:
-    """An answer: our own first lines, what the notes say between marks drawn anew, and what else is to be said. What in
-    it is not seen is told, unless the caller has `flagged` it."""
+    """Our own first lines, what the notes say between marks drawn anew, and what else; with what is not seen, unless
+    `flagged`."""
     parts, hidden = [head], ""
     if from_notes:
         mark = os.urandom(4).hex()
@@ -85,8 +83,7 @@ def flags_of(*texts: str) -> list[str]:
 
 
 def warnings_of(text: str, first_line: int = 1) -> list[str]:
-    """What a reader of this text cannot see, and a model may be misled by, with the line of the first. The text itself
-    is left as it is."""
+    """What a reader of this text cannot see, and a model may be misled by, with the line of the first."""
     from simplemem.note.unseen import find_unseen
 
     return [f"It holds {found.said()} (first in line {found.line})." for found in find_unseen(text, first_line)]
@@ -140,8 +137,7 @@ def error_data(error: SimplememError) -> dict[str, Any]:
 
 
 def error_text(shown: Mapping[str, Any]) -> str:
-    """A failure as a model can act on it: what happened, what to do, what there is instead. That, and what changed
-    meanwhile, are words of notes."""
+    """A failure as a model can act on it: what happened, what to do, and between marks what there is instead."""
     said = [f"{shown['code']}: {line(shown['message'], 600)}", line(shown.get("hint") or "", 600)]
     said += [f"sha256 now: {shown['current_sha256']}"] if shown.get("current_sha256") else []
     there = f"There is: {listed(shown['candidates'])}" if shown.get("candidates") else ""

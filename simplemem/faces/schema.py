@@ -1,9 +1,6 @@
-"""JSON Schemas made of type hints: of a tool's arguments and of its answer, as short as they can be said.
-
-Every byte of a list of tools is paid for by each client, and the list is made while it waits: this reads the hints
-themselves, without building the validators of pydantic that a call needs. Arguments show the plainest of the forms
-they are read in, and defaults; answers are whole. Pure.
-"""
+"""JSON Schemas made of type hints, as short as they can be said: each client pays for every byte of a list of tools,
+and the list is made while it waits, so no validators are built. Arguments show the plainest form they are read in.
+Pure."""
 
 from __future__ import annotations
 
@@ -74,8 +71,7 @@ def record(hints: Mapping[str, Any], needed: Mapping[str, bool], *, answer: bool
 
 
 def or_an_error(answer: Schema) -> Schema:
-    """The schema of an answer that may be a failure instead. Most clients check what a tool says against its schema
-    even when that is a failure, and keep one that does not fit from the model."""
+    """The schema of an answer that may be a failure instead: most clients check what a tool says even then."""
     properties = {**answer["properties"], "error": _ERROR}
     either = [{"required": answer.get("required", [])}, {"required": ["error"]}]
     return {"type": "object", "properties": properties, "anyOf": either}

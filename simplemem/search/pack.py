@@ -1,8 +1,6 @@
-"""A context pack: the best passages for a question, cited, within a budget of tokens. Pure and deterministic.
-
-One voice a fact: passages that say the same are one, and where notes disagree the newest speaks first, with what the older
-says quoted beneath, word for word. Nothing that only one of them says is lost, and nothing is rewritten.
-"""
+"""A context pack: the best passages, cited, within a budget of tokens; one voice a fact. Passages that say the same are
+one, and where notes disagree the newest speaks first, with what the older says quoted beneath. Pure and
+deterministic."""
 
 from __future__ import annotations
 
@@ -30,8 +28,7 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A passage that could go into a pack: the text as it stands in the note from `start`, on `line`. `at` is where in
-    it the words of the question begin, `via` how it was found when it is no hit of its own."""
+    """A passage that could go into a pack. `at` is where the words of the question begin, `via` how it was found."""
 
     name: str
     title: str
@@ -90,8 +87,8 @@ class Voice:
 
 
 def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece]]]:
-    """The passages that speak, in order, the newest of two that disagree first; and those that were taken up with the one
-    that speaks for them."""
+    """The passages that speak, the newest of two that disagree first; and those taken up, with the one that speaks for
+    them."""
     every = [Voice(piece, sentences(piece.text)) for piece in given if piece.text.strip()]
     place = [float(number) for number in range(len(every))]
     quoted: dict[tuple[int, int], set[int]] = {}  # beneath a voice, from another, where the sentences begin
@@ -133,7 +130,8 @@ def _disagreements(every: Sequence[Voice]) -> Iterator[tuple[int, int, Sentence]
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What went in; how many passages there was no room for; how many were taken up into others; and which they were."""
+    """What went in; how many passages there was no room for; how many were taken up into others; and which they
+    were."""
 
     text: str
     tokens: int
@@ -144,9 +142,8 @@ class Packed:
 
 
 def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> Packed:
-    """Take passages in order while they fit, each saying what no other has said. One that does not fit is left out, and a
-    smaller one after it may still go; the best of all is cut after a sentence rather than left out. No more passages are
-    looked at than several times what could go in."""
+    """Take passages in order while they fit. One that does not is left out, and a smaller one after it may still go;
+    the best of all is cut after a sentence. No more are looked at than several times what could go in."""
     given = [piece for piece in pieces if piece.text.strip()]
     enough, characters = 0, 0
     while enough < len(given) and (enough < _LEAST_PIECES or characters <= _MOST_CHARACTERS * budget):
@@ -205,8 +202,7 @@ def _section(voice: Voice) -> str:
 
 
 def _without_overlap(piece: Piece, taken: Sequence[Piece]) -> Piece | None:
-    """A passage without what a neighbouring one of its note has said; None when nothing is left. Passages overlap a
-    little, so that an answer on a border is whole in one of them."""
+    """A passage without what a neighbouring one of its note has said; None when nothing is left."""
     start, stop = piece.start, piece.start + len(piece.text)
     for other in taken:
         if other.name != piece.name:
@@ -231,8 +227,8 @@ def _part(piece: Piece, start: int, stop: int) -> Piece | None:
 
 
 def _shorten(voice: Voice, budget: int, count: Count) -> str | None:
-    """Cut a passage to as many whole sentences as fit, from the place that was found, and to as many words where not one
-    does; when all that follows fits, as many sentences before it too. Returns its section."""
+    """Cut a passage to as many whole sentences as fit, from the place that was found, or as many words; when all that
+    follows fits, with sentences before it too. Returns its section."""
     piece = voice.piece
     said = passages.sentence_spans(piece.text)
     ends = [stop for start, stop in said if start >= piece.at]

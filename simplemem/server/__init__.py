@@ -1,2 +1,1 @@
-"""Servers that agents connect to: tools, resources and prompts put together over a transport. They decide
-nothing about memories."""
+"""Servers that agents connect to: a face over a transport. They decide nothing about memories."""

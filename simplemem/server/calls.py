@@ -49,9 +49,9 @@ def tool_calls(
 
 
 async def around(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """What surrounds every request. Known errors outside the tools come with a hint; unexpected ones without their
-    message. The data of an answer goes past the SDK, which would copy and check it piece by piece, twice: of a whole graph
-    that was a third of the call. It sees that there is some, and decides whether the client's version has it."""
+    """What surrounds every request. Known errors outside the tools come with a hint, unexpected ones without their
+    message. The data of an answer goes past the SDK, which would copy and check it twice: of a whole graph a third of
+    the call."""
     ctx = replace(ctx, lifespan_context={})
     try:
         answer = await call_next(ctx)

@@ -1,9 +1,6 @@
-"""The one store of a server process: opened once, by whoever needs it first, indexed in the background, closed at the
-end.
-
-The handshake never waits for it. Reads run beside each other, writes one after another, so that a write which was
-cancelled before its turn never happens, and one that has begun is finished.
-"""
+"""The one store of a server process: opened by whoever needs it first, indexed in the background, closed at the end.
+Reads run beside each other, writes one after another: one that was cancelled before its turn never happens, one begun
+is finished."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""What is read and subscribed to: memories as resources `memory://{+name}` with the feed `memory://changes`, or for the
-faces of graph servers the graph as one resource; and word of changes to whoever subscribed.
-
-Both generations of subscription are served: `resources/subscribe` of 2025 and `subscriptions/listen` of 2026. A client is
-told under the very URI it asked for, however it spelt the name.
-"""
+"""What is read and subscribed to: memories as `memory://{+name}` with the feed `memory://changes`, or for graph servers
+the graph alone. A subscriber, of 2025 or of 2026, is told under the very URI it asked for, however it spelt the
+name."""
 
 from __future__ import annotations
 
@@ -51,8 +48,8 @@ _NOTE = types.ResourceTemplate(
 
 
 def uri_of(name: str) -> str:
-    """The URI of a memory: `memory://people/Ada%20Lovelace`. It ends in `.md` only where it would mean something else
-    without: a memory called `changes`, or one whose name ends so."""
+    """The URI of a memory: `memory://people/Ada%20Lovelace`; it ends in `.md` where it would mean something else
+    without."""
     ending = ".md" if SCHEME + name == CHANGES or name.lower().endswith(".md") else ""
     return SCHEME + quote(name, safe="/!$&'()*+,;=:@", errors="surrogateescape") + ending
 
@@ -66,9 +63,8 @@ def name_in(uri: str) -> str:
 
 
 class Resources:
-    """Answers `resources/*`, for memories or for the graph alone. A subscriber is told of each URI once, however often it
-    changes before the client has read. Of the graph word comes with each change made here, before its answer (memento.md
-    §2), and when a person or another process changed it."""
+    """Answers `resources/*`. A subscriber is told of each URI once, however often it changes before the client has
+    read; of the graph with each change made here, before its answer (memento.md §2), and when others changed it."""
 
     def __init__(self, door: Door, *, is_graph: bool = False) -> None:
         self._door = door

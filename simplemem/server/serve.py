@@ -1,10 +1,6 @@
-"""One server process: a face put together for the SDK, served over standard input and output from its first message to
-its end. The end is prompt: two seconds when idle, five when a note is being written. Its log tells a failure by its kind and
-the places in the code it passed, never by its message, which may quote a note.
-
-The garbage collector rests while the SDK is imported (a twentieth of the start), and what it would find is put aside for
-good.
-"""
+"""One server process over standard input and output, from its first message to its end, which is prompt: two seconds
+when idle, five when a note is being written. Its log tells a failure by its kind and its place, never by its message,
+which may quote a note. The garbage collector rests while the SDK is imported: a twentieth of the start."""
 
 from __future__ import annotations
 
@@ -38,8 +34,7 @@ _AFTER_THE_LIST = 0.05
 
 
 def take_standard_streams() -> tuple[int, int]:
-    """Standard input and output as descriptors of our own, taken before anything is imported that might print. Whatever
-    prints from now on, prints to stderr; whatever reads, reads nothing."""
+    """Standard input and output as descriptors of our own: whatever prints from now on, prints to stderr."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -57,8 +52,7 @@ def take_standard_streams() -> tuple[int, int]:
 
 
 def take_over(face: Face, store: EnhancedStore, env: Mapping[str, str]) -> None:
-    """Bring the graph file of the server whose place a face takes into the vault, once; it is never written. What cannot
-    be brought is logged, and keeps nobody from serving."""
+    """Bring the graph file of the server whose place a face takes into the vault, once; it is never written."""
     file = face.graph_file(env)
     if file is None or not file.is_file() or store.read_only:
         return
@@ -87,9 +81,8 @@ class _Line(logging.Formatter):
 
 
 def log_to_stderr(level: str) -> Callable[[], object]:
-    """Send every log of this process to stderr, and what nobody catches, which Python would print with its message. The
-    SDK speaks only of warnings: below that it quotes messages. What is returned gives the log a moment to be read before
-    the process ends."""
+    """Send every log to stderr, and what nobody catches, which Python would print with its message. What is returned
+    gives the log a moment to be read before the process ends."""
     lines: queue.Queue[Any] = queue.Queue(1000)  # more than that a slow reader loses
     handler = logging.handlers.QueueHandler(lines)
     handler.setFormatter(_Line())
@@ -139,8 +132,7 @@ def serve_stdio(
 
 
 def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
-    """A server of the SDK for a face on a store: identity, instructions, tools, resources, prompts. Over which transport
-    it speaks is somebody else's."""
+    """A server of the SDK for a face on a store, for any transport."""
     from mcp.server.caching import CacheHint
     from mcp.server.lowlevel import Server
     from mcp_types import ListToolsResult
@@ -189,8 +181,7 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
 
 
 async def converse(server: Server[Any], face: Face, wire: tuple[int, int]) -> None:
-    """Serve until there are no more messages, or until a signal where this is the main thread. The graph memory servers
-    promise word of changed lists."""
+    """Serve until there are no more messages, or a signal. The graph memory servers promise word of changed lists."""
     from mcp.server.lowlevel.server import NotificationOptions
 
     from simplemem.server.wire import stdio_wire

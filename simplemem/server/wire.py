@@ -1,8 +1,6 @@
-"""The wire: one JSON-RPC message a line, in on standard input, out on standard output.
-
-The SDK's own transport has no bound on a line and no answer to a broken one, so this stands in its place with the same
-two streams. A client that stops reading stops us from reading; one that has gone is not waited for.
-"""
+"""The wire: one JSON-RPC message a line, in on standard input, out on standard output. The SDK's own has no bound on a
+line and no answer to a broken one. A client that stops reading stops us from reading; one that has gone is not waited
+for."""
 
 from __future__ import annotations
 
@@ -37,8 +35,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 @asynccontextmanager
 async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Messages, Answers, Callable[[], None]]]:
-    """The wire over two descriptors: messages, which end a moment after the input or when they are closed, answers, and
-    how to close."""
+    """Messages, which end a moment after the input or when they are closed; answers; and how to close."""
     loop = asyncio.get_running_loop()
     into, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     answers, outward = anyio.create_memory_object_stream[SessionMessage](0)
@@ -127,7 +124,8 @@ class _Refusal(types.JSONRPCError):
 
 
 def _message(line: bytes | None) -> Any:
-    """A line as a message, or as our refusal about it. Half a surrogate pair, as JavaScript sends it, is read as U+FFFD."""
+    """A line as a message, or as our refusal about it. Half a surrogate pair, as JavaScript sends it, is read as
+    U+FFFD."""
     ident, code, why = None, types.INVALID_REQUEST, "this is not a JSON-RPC 2.0 message"
     if line is None:
         why = f"the message is longer than {MOST_BYTES // 1024 // 1024} MB"

@@ -1,8 +1,5 @@
-"""The embedder of a store and its vectors: who makes them, whose are asked, and what is said when they are not whole.
-
-Words never wait for any of it. Vectors are made by one process of a vault at a time, so that no text is paid for twice;
-an embedder that fails is left alone for a while and never replaced by another.
-"""
+"""The embedder of a store and its vectors. Words never wait for it; one process of a vault makes vectors at a time, so
+that no text is paid for twice; an embedder that fails is left alone for a while and never replaced by another."""
 
 from __future__ import annotations
 
@@ -95,8 +92,7 @@ class Embedding:
     # -- asking
 
     def question(self, text: str, standing: Standing | None = None) -> tuple[QueryVector | None, str]:
-        """The vector of a question, by the embedder whose vectors are in use; and what lessens it, in a sentence.
-        `standing` is what the index has just said of itself."""
+        """The vector of a question, by the embedder whose vectors are in use; and what lessens it, in a sentence."""
         standing = standing or self._index.standing()
         embedder, degraded = self._in_use(standing)
         if embedder is None:
@@ -142,8 +138,8 @@ class Embedding:
         self, progress: Progress | None, *, begin: bool, ready: Waiting | None, into: Database | None = None
     ) -> int:
         """Make the vectors that are missing, once no other process is at it, and return of how many notes. With `begin`
-        a person asked for it, and a new embedder gets its generation. Without, a model is given one batch, for as long as a
-        question may take. A failure is kept, for words are searched without it."""
+        a person asked, and a new embedder gets its generation; without, a model is given one batch, for as long as a
+        question may take."""
         embedder, _ = self.wanted()
         if embedder is None or not (begin or self._may_begin(embedder, first=False)):
             return 0
@@ -167,7 +163,8 @@ class Embedding:
                 self._turn.resign()
 
     def fill_in_background(self, ready: Waiting | None, stopped: Callable[[], bool]) -> float | None:
-        """Embed what is missing, for a server, which never waits for others. Returns after how many seconds to try again."""
+        """Embed what is missing, for a server, which never waits for others. Returns after how many seconds to try
+        again."""
         if (embedder := self.wanted()[0]) is None:
             return None
         if (rest := self._not_before - time.monotonic()) > 0:
@@ -188,8 +185,8 @@ class Embedding:
         return max(0.0, self._not_before - time.monotonic()) if self._failure else None
 
     def _may_begin(self, embedder: Embedder, *, first: bool) -> bool:
-        """Whether vectors may be made that nobody asked for just now. `first`: a new embedder may begin beside another's
-        vectors, once while this process lives; if another process then puts its own in their place, they stay."""
+        """Whether vectors may be made unasked. `first`: a new embedder may begin beside another's vectors, once in a
+        process."""
         standing = self._index.standing()
         is_new = standing.generations and _generation_of(embedder.name, standing) is None
         return not is_new or (first and not self._begun)
@@ -281,8 +278,7 @@ def embedder_of(settings: Settings, index_path: Path) -> Embedder | None:
 
 
 def cache_path(index_path: Path) -> Path:
-    """Where vectors are remembered: beside the index, and not thrown away with it. The index of who sees less of the
-    vault has the same, so that nothing is paid for twice."""
+    """Where vectors are remembered: beside the index, one for whoever sees less of the vault too."""
     stem = _VIEW.sub("", index_path.stem)
     return index_path.with_name("vectors.db" if stem in ("index", "") else f"{stem}-vectors.db")
 
