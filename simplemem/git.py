@@ -1,8 +1,8 @@
 """What git knows of a note, and commits of what our tools changed: asked of libgit2, which starts no program.
 
 A vault is somebody's clone, and its `.git` may hold anything. No setting of it runs anything here: libgit2 has no hooks,
-monitor, pager or signing, and no filter but its own for line ends. What could lead out of the repository or hold us up is
-refused before it is opened. Nothing is fetched or pushed, and no file of the working tree is written.
+monitor, pager or signing, and no filter but its own for line ends. What could lead out of the repository or hold us up
+is refused before it is opened. Nothing is fetched or pushed, and no file of the working tree is written.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Commit(NamedTuple):
 
 
 Patch = tuple[str, str, bytes | None, bytes | None]
-"""What a change of ours did to one note: its path, where it is afterwards, and the text before and after, None where there
-is no such note."""
+"""What a change of ours did to one note: its path, where it is afterwards, and the text before and after, None where
+there is no such note."""
 
 
 # -- where the repository is
@@ -223,8 +223,8 @@ def _printable(text: str) -> str:
 
 
 def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> None:
-    """Make a commit of these changes, all or none, on the branch that is checked out. Unavailable where it is the person's
-    to make: what they staged or edited stays as it is and is in no commit of ours."""
+    """Make a commit of these changes, all or none, on the branch that is checked out. Unavailable where it is the
+    person's to make: what they staged or edited stays as it is and is in no commit of ours."""
     with _opened(root) as (repo, place), _index_held(repo, place) as index:
         if repo.state() != RepositoryState.NONE:
             raise Unavailable(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
@@ -307,7 +307,7 @@ class _Draft:
             raise Busy(f"git: {error}.") from error
 
     def _is_ignored(self, path: str) -> bool:
-        """Whether git is not to have a note, as the person said. What only git's own programs could add is left to them."""
+        """Whether git is not to have a note, as the person said. What only git's programs could add is left to them."""
         place = self._place
         folders = (folder for folder in (place.top / path).parents if folder.is_relative_to(place.top))
         rules = (folder / name for folder in folders for name in (".gitignore", ".gitattributes"))
@@ -343,7 +343,7 @@ def _set_files(index: pygit2.Index, changed: Files) -> None:
 
 @contextmanager
 def _index_held(repo: pygit2.Repository, place: Checkout) -> Iterator[pygit2.Index]:
-    """A copy of the person's index, under git's own lock of it: meanwhile no other git changes the index or commits it."""
+    """A copy of the person's index, under git's lock of it: meanwhile no other git changes the index or commits it."""
     len(repo.index)  # one that libgit2 cannot read says so here
     lock, copy, index = (place.git_dir / name for name in ("index.lock", "index.simplemem", "index"))
     try:

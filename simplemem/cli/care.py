@@ -1,4 +1,4 @@
-"""Commands that keep a vault in order: what is wrong with it, and the copies that synchronisers and git left beside notes.
+"""Commands that keep a vault in order: what is wrong with it, and the copies that synchronisers left beside notes.
 
 What either would write is shown whole before.
 """

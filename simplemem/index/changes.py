@@ -1,7 +1,7 @@
 """The log of changes as a table, which is how the past is asked: history, blame, undo, and what stood there when.
 
-The file is the truth (`vault/history.py`). The table is grown from it line by line, after each of our writes and before each
-question, from the byte up to which it was read. Read at once or bit by bit, it is the same.
+The file is the truth (`vault/history.py`). The table is grown from it line by line, after each of our writes and before
+each question, from the byte up to which it was read. Read at once or bit by bit, it is the same.
 
 Where notes are hidden from whoever asks, so are their changes and the hashes of their texts. A note that was moved to a
 hidden place took its past there; one that another program took away may have, so its past is not told while it is gone.
@@ -67,7 +67,7 @@ def author_of(version: Version) -> Origin:
 
 
 def is_called(who: str, wanted: str) -> bool:
-    """Whether a name is the one that is asked for, with or without the version a client tells with it; "" asks for any."""
+    """Whether a name is the one asked for, with or without the version a client tells with it; "" asks for any."""
     who, wanted = who.casefold(), " ".join(wanted.split()).casefold()
     name, _, number = who.rpartition(" ")
     return wanted in ("", who) or (wanted == name and any(map(str.isdigit, number)))
@@ -244,7 +244,7 @@ def follow(database: Database, log: Log) -> None:
 
 
 def grow(db: apsw.Connection, log: Log) -> None:
-    """Take in what the log has that was not read yet. A log that is not the one that was read is read from its beginning."""
+    """Take in what the log has that was not read yet. Another log than the one that was read is read from its beginning."""
     offset, lines, anew = _unread(db, log)
     if anew:
         for table in ("changes", "lineages"):

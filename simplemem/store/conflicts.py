@@ -1,7 +1,7 @@
 """Conflict copies: which there are, what a merge would make of one, and the merge as one step that can be taken back.
 
-A copy is merged with its note by the text that both likely began as, where the history or git knows one; without it, what
-only one of them has is kept. The merge writes the note and puts the copy into the trash, in one change.
+A copy is merged with its note by the text that both likely began as, where the history or git knows one; without it,
+what only one of them has is kept. The merge writes the note and puts the copy into the trash, in one change.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
 
 
 def _likely_base(core: Core, copy: ConflictCopy, note: File, other: File) -> tuple[str | None, str]:
-    """The text that a note and a copy of it likely began as, and which it is: the version, of our history or of git's, from
-    which the least had to change to come to both; of equals the oldest. None where none comes near.
+    """The text that a note and a copy of it likely began as, and which it is: the version, of our history or of git's,
+    from which the least had to change to come to both; of equals the oldest. None where none comes near.
 
     The copy usually comes from another device and has no history here. If it is an earlier version itself, nothing in it
     is new.

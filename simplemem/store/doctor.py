@@ -1,7 +1,7 @@
 """The doctor: what is wrong with a vault, its index, or the disk they are on, and mending the links that lead nowhere.
 
-It looks, and changes nothing. Mending is one change that one undo takes back, and only of what is sure: the history tells
-where the note went, or one note alone bears that very name. What merely looks alike is offered, never taken.
+It looks, and changes nothing. Mending is one change that one undo takes back, and only of what is sure: the history
+tells where the note went, or one note alone bears that very name. What merely looks alike is offered, never taken.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
 
 
 def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
-    """A vault that something else carries to other computers. The notes are safe there; the index is better elsewhere."""
+    """A vault that something else carries to other computers. The notes are safe there, the index is not."""
     root, index = core.vault.root, Path(core.index.path)
     service, inside = synced_by(root), index.resolve().is_relative_to(root.resolve())
     if service and inside and not (service == "Syncthing" and leaves_out_sidecar(root)):
@@ -245,8 +245,8 @@ _Likely = tuple[tuple[str, ...], Aim | None, str]
 
 
 def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:
-    """Each broken link, and the target that it shall lead elsewhere where that is sure. What a conflict copy says, its note
-    says as well; `[[{{title}}]]` in a template is no link yet."""
+    """Each broken link, and the target that it shall lead elsewhere where that is sure. What a conflict copy says, its
+    note says as well; `[[{{title}}]]` in a template is no link yet."""
     targets = _LikelyTargets(core)
     closed = {row["path"] for row in core.index.counts()["problems"]}
     for link in core.index.links():
@@ -320,7 +320,7 @@ class _LikelyTargets:
         return found
 
     def _near(self, target: str) -> tuple[str, ...]:
-        """The files of that very name, then those whose name is the same but for accents, spaces and marks, or a slip."""
+        """The files of that name, then those whose name is the same but for accents, spaces and marks, or a slip."""
         loose = _loose(base_name(target))
         near = self._by_loose_name.get(loose, [])
         if loose and not near and self._asked < _MOST_ASKED:

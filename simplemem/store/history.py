@@ -44,7 +44,7 @@ _COARSE_NS = 20_000_000  # the clock of a file system may lag behind ours
 
 
 class Moment(NamedTuple):
-    """A place in the order of all changes: `number` is the last that had happened, `when` (UTC) is for comparing with files.
+    """A place in the order of all changes: `number` is the last that had happened, `when` (UTC) is compared with files.
     Given by a version it is right after that one's operation, or with `before` right before it."""
 
     number: int
@@ -157,8 +157,8 @@ def last_change(core: Core, path: str) -> Version:
 
 
 def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
-    """The moment a version or a date means: right after that version, or as `before v12` right before it; at the end of a
-    day. With `start` it is the beginning of what is meant: before the version, in the morning of the day."""
+    """The moment a version or a date means: right after that version, or as `before v12` right before it; at the end of
+    a day. With `start` it is the beginning of what is meant: before the version, in the morning of the day."""
     before = _BEFORE.match(wanted)
     named = wanted[before.end() :] if before else wanted
     if before or _VERSION.fullmatch(named.strip()):
@@ -251,7 +251,7 @@ def _then(core: Core, path: str, left: Version | None, found: Version | None, mo
 
 
 def file_now(core: Core, path: str) -> File | None:
-    """What lies at a path; None for nothing, or what may not be seen. What cannot be read has no text, and the hash ""."""
+    """What lies at a path; None for nothing, or what may not be seen. What cannot be read has no text and no hash."""
     entry = core.entry(path)
     if entry is None:
         return None

@@ -28,8 +28,8 @@ _RECENT = 20  # changes of a note among which a repeated one is looked for
 
 
 def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | None:
-    """The text that a change which names another text than the one that is there comes to. None when it was made already,
-    by this very call whose answer was lost (durability.md F66); Conflict when it lost a race."""
+    """The text that a change which names another text than the one that is there comes to. None when it was made
+    already, by this very call whose answer was lost (durability.md F66); Conflict when it lost a race."""
     base_sha256, accepting, current = if_sha256.partition("+")
     base = _text_of(core, base_sha256)
     if accepting and base is None:

@@ -1,7 +1,7 @@
 """Taking back and bringing back: one change, all that somebody changed since a moment, or an earlier text in its place.
 
-Everything somebody changed is taken back path by path: what stood there before the first of these changes, if nobody else
-has changed it since. What somebody else has changed since is left as it is and named, and with it the whole of every
+Everything somebody changed is taken back path by path: what stood there before the first of these changes, if nobody
+else has changed it since. What somebody else has changed since is left as it is and named, and with it the whole of every
 operation it was part of, so that no move loses a note and no link its end. Nothing is merged.
 """
 
@@ -112,7 +112,7 @@ def restore(core: Core, name: str, *, at: str | None = None, new_name: str | Non
 
 
 def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:
-    """The change since a moment with which this name went to another memory, or got free for a file of another program."""
+    """The change since a moment with which this name went to another memory, or got free for another program's file."""
     lineage = core.changes.lineage(path)
     if not lineage or means_commit(core, at):
         return None  # git tells of names, and follows them by itself
