@@ -77,8 +77,7 @@ def doctor(
         return Answer(facts, [*above, *lines], warnings=mending.unmended, failed=failed)
     facts["fix"] |= mended.as_dict()
     done: list[Part] = [(f"Mended {counted(len(mended.changed), 'file')} in one step", "green")]
-    done.append(f"; undo with: simplemem undo {mended.version}")
-    return Answer(facts, [done, *lines], warnings=mended.warnings, failed=failed)
+    return Answer(facts, [done, undo_with(mended.version), *lines], warnings=mended.warnings, failed=failed)
 
 
 def _changes(mending: Mending) -> list[list[Part]]:

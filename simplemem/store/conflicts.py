@@ -43,8 +43,10 @@ def conflict_merges(core: Core, name: str | None = None) -> tuple[ConflictMerge,
     copies = found = conflict_copies(core)
     if name is not None:
         wanted = clean_reference(name).removesuffix(".md")
-        by_name = tuple(copy for copy in copies if wanted in (copy.name, copy.name.rsplit("/", 1)[-1]))
-        found = by_name or tuple(copy for copy in copies if wanted in (copy.of, copy.of.rsplit("/", 1)[-1]))
+        names = {
+            copy: (copy.name, copy.name.rsplit("/", 1)[-1], copy.of, copy.of.rsplit("/", 1)[-1]) for copy in copies
+        }
+        found = tuple(copy for copy in copies if wanted in names[copy])
         if not found:
             message = f"there is no conflict copy called {name!r}, and none of a note of that name"
             candidates = [copy.name for copy in copies][:10]
