@@ -1,6 +1,5 @@
-"""The tools of the knowledge graph, written once for four faces, which differ in their `Rules`; and the toolset `graph` of
-the default server, which does what can be done of a call and tells the rest beside it.
-"""
+"""The tools of the knowledge graph, written once for four faces, which differ in their `Rules`; and the toolset `graph`
+of the default server, which does what can be done of a call and tells the rest beside it."""
 
 from __future__ import annotations
 
@@ -97,9 +96,9 @@ _Ways = TypedDict("_Ways", {"hits": list[_Way], "more": bool})
 
 @dataclass(frozen=True)
 class Rules:
-    """What one face makes of the graph's tools. `voice` words what a verb did. With `twins_learn` an entity that is there
-    learns what is new. A face that `is_reference` keeps what is said twice in one call, has a relation wait for a name that
-    no entity has, and refuses a call with an observation of such a name. `hints` are a verb's own there."""
+    """What one face makes of the graph's tools. `voice` words what a verb did. With `twins_learn` an entity that is
+    there learns what is new. A face that `is_reference` keeps what is said twice in one call, has a relation wait for a
+    name that no entity has, and refuses a call with an observation of such a name. `hints` are a verb's own there."""
 
     voice: Callable[..., Reply[Any]]
     manner: Manner = OURS

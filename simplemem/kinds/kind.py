@@ -1,9 +1,8 @@
 """A kind of note above the store: where its notes lie, how one is read and rendered, and how several are changed as one
 step. An entity of the graph, an entry of what was learned: each is an ordinary note with a `type:`.
 
-A `Shelf` holds all notes of a kind in one vault, read once, and again when the index says that one changed, whoever changed
-it. An item is known by its path. What no note holds is in a `StateLog` (state_log.py).
-"""
+A `Shelf` holds all notes of a kind in one vault, read once, and again when the index says that one changed, whoever
+changed it. An item is known by its path. What no note holds is in a `StateLog` (state_log.py)."""
 
 from __future__ import annotations
 
@@ -140,8 +139,8 @@ class Shelf(Generic[T]):
         return self._order
 
     def change(self, draft: Callable[[S], R], by: By, make: Callable[[Any], S] = ChangeSet) -> tuple[R, Carried]:  # type: ignore[assignment]
-        """Draft on what the vault holds now and write it as one step, again when somebody saves one of the notes meanwhile.
-        Returns what the draft returned, and what was written."""
+        """Draft on what the vault holds now and write it as one step, again when somebody saves one of the notes
+        meanwhile. Returns what the draft returned, and what was written."""
         answers: list[R] = []
         drafts: list[Draft] = []
 

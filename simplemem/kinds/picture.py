@@ -46,8 +46,8 @@ def drawing_of(
     links: Iterable[tuple[str, str]] = (),
     told: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Drawing:
-    """A drawing of a graph, and of notes and links between paths beside it. What is `told` of a path besides stands in its
-    node; of one that is `private` the observations and what is said of its relations are left out."""
+    """A drawing of a graph, and of notes and links between paths beside it. What is `told` of a path besides stands in
+    its node; of one that is `private` the observations and what is said of its relations are left out."""
     nodes: dict[str, dict[str, Any]] = {}
     by_name: dict[str, str] = {}
     by_path: dict[str, str] = {}

@@ -55,8 +55,7 @@ class StateLog(Generic[S]):
 
     @contextmanager
     def held(self, patience: float) -> Iterator[Callable[[Line], None]]:
-        """Hold the log for a while: whoever else wants to add to it waits. Yields what adds a line that is on the disk then,
-        or fails."""
+        """Hold the log: whoever else wants to add to it waits. Yields what adds a line and has it on the disk."""
         self._bench.must_be_writable()
         with self._guard, self._file.held(patience) as has_turn:
             if not has_turn:

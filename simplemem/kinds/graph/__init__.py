@@ -1,1 +1,1 @@
-"""The knowledge graph: entities and relations that are notes. It stands above the store and uses it like anyone else."""
+"""The knowledge graph: entities and relations that are notes."""

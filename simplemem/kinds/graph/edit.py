@@ -1,8 +1,7 @@
 """A change of the graph while it is made: the pages that come, and the bullets that come, change and go.
 
-What is looked at is the graph as it was before the change; `text` sees to it that this is what the disk has. What is added
-to a page is put there at the end, all at once, however many relations it gets.
-"""
+What is looked at is the graph as it was before the change; `text` sees to it that this is what the disk has. What is
+added to a page is put there at the end, all at once, however many relations it gets."""
 
 from __future__ import annotations
 
@@ -69,8 +68,8 @@ class GraphEdit(ChangeSet):
         return list(made.values())
 
     def say(self, additions: Iterable[tuple[str, Sequence[Observation]]], *, missing: str = "refuse") -> Added:
-        """Say more of entities; what is said already is not said again. A name without an entity refuses all of it, or is
-        skipped ("skip"). Returns what was added, for each."""
+        """Say more of entities; what is said already is not said again. A name without an entity refuses all of it, or
+        is skipped ("skip"). Returns what was added, for each."""
         added: Added = []
         held: dict[str, set[str]] = {}
         for name, said in additions:
@@ -85,8 +84,8 @@ class GraphEdit(ChangeSet):
         return added
 
     def relate(self, relations: Iterable[Relation], *, missing: str = "stub") -> list[Relation]:
-        """Relate names; a relation that is there is not made again. What has no entity is related all the same, with a page
-        that only holds relations where they must begin there ("stub"), or is skipped. Returns those that were made."""
+        """Relate names, but for relations that are there. What has no entity is related all the same, if need be with a
+        page that only holds relations ("stub"), or is skipped. Returns those that were made."""
         made: dict[Key, Relation] = {}
         find = self._graph.page_of
         for relation in relations:
@@ -106,7 +105,7 @@ class GraphEdit(ChangeSet):
         return list(made.values())
 
     def take_in(self, entities: Sequence[Entity], relations: Iterable[Relation]) -> tuple[int, int, int]:
-        """Take in a part of a graph: how many entities, relations, and observations of entities that were there are new."""
+        """Take in a part of a graph: how many entities, relations, and observations of others are new."""
         new = {each.name for each in self.create(entities)}
         learned = self.say([(each.name, each.observations) for each in entities if each.name not in new])
         return len(new), len(self.relate(relations)), sum(len(texts) for _, texts in learned)
@@ -126,7 +125,7 @@ class GraphEdit(ChangeSet):
         self.put(path, pages.with_attributes(self.text(path), bullet, relation.attributes))
 
     def delete(self, names: Sequence[str]) -> list[str]:
-        """Put entities into the trash, with every relation from and to them. Returns the names that were no entity's."""
+        """Put entities into the trash, with all their relations. Returns the names that were no entity's."""
         every = {name: self._graph.all_named(name) for name in names}
         for found in every.values():
             if found and not any(page.is_own for page in found):
@@ -205,22 +204,21 @@ class GraphEdit(ChangeSet):
         return path
 
     def _link_to(self, name: str, source: str) -> str:
-        """A link to the page of a name, else to the one note that is called so. To what is not there yet it is a link that
-        leads there later, else a literal."""
+        """A link to the page of a name, else to the one note that is called so. To what is not there yet it is a link
+        that leads there later, else a literal."""
         page, new = self._graph.named(name), self._new.get(name)
         if (page is None or page.is_stub) and (new is None or new[3]):
+            to = self.bench.meant([(name, source)])[0] if _carries(name) else ""
+            if to is None or (page is not None and to == page.path):
+                return f"[[{name}]]" if self._stems.setdefault(compare_key(name), name) == name else literal(name)
             called = [path for path in self.bench.files_called(f"{name}.md") if base_name(path) == name]
-            note = self._graph.page_at(called[0]) if len(called) == 1 else None
-            page = note if note is not None and note.name == name else page
+            page = self._graph.page_at(called[0]) if len(called) == 1 else None
+            if page is None or page.name != name:
+                return literal(name)
         if new is not None and not new[3]:
             target = base_name(new[0])  # no index knows it yet, and nothing else is called so
-        elif page is None or page.is_stub:
-            to = [None, page and page.path]
-            is_free = _carries(name) and self.bench.meant([(name, source)])[0] in to
-            return (
-                f"[[{name}]]" if is_free and self._stems.setdefault(compare_key(name), name) == name else literal(name)
-            )
         else:
+            assert page is not None
             stem = base_name(page.path)
             spellings = (stem, name_of(page.path), f"{stem}.md", page.path)
             meant = self.bench.meant([(spelling, source) for spelling in spellings])

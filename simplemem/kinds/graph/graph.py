@@ -1,10 +1,9 @@
 """The knowledge graph of one store: read, searched and changed. Entities are notes, every change is one step.
 
-What is read is what the vault holds now, whoever wrote it; what is changed is read again under the vault's lock first. A
-page is known by its path, and what its relations mean by path as well; names are looked up when they are told. So a note
-that is renamed, or a title that a person mends, takes its relations along. A note that an entity leads to is part of the
-graph too, with its own relations; what those lead to is not drawn in.
-"""
+What is read is what the vault holds now, whoever wrote it; what is changed is read again under the vault's lock first.
+A page is known by its path, and what its relations mean by path as well; names are looked up when they are told. So a
+note that is renamed, or a title that a person mends, takes its relations along. A note that an entity leads to is part
+of the graph too, with its own relations; what those lead to is not drawn in."""
 
 from __future__ import annotations
 
@@ -59,7 +58,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
             return graph_of_pages(self.in_order(), self.ties, self.items)
 
     def search(self, query: str) -> Graph:
-        """The entities with this very text in name, type or an observation, in any case of letters, with their relations."""
+        """The entities with this text in name, type or an observation, whatever its case, with their relations."""
         with self.reading():
             text = query.lower()
             return self._part(page for page in self.items.values() if text in page.searched)
@@ -98,8 +97,8 @@ class KnowledgeGraph(Shelf[GraphPage]):
     def take_in(
         self, graph: Graph, progress: Callable[[int, int], None] | None = None, **by: Unpack[By]
     ) -> tuple[int, int, int]:
-        """Take in a whole graph, some hundred notes a step, so that an import which was cut short can be made again. Returns
-        how many entities, relations, and observations of entities that were there are new."""
+        """Take in a whole graph, some hundred notes a step, so that an import which was cut short can be made again.
+        Returns how many entities, relations, and observations of entities that were there are new."""
         entities = {each.name: each for each in reversed(graph.entities)}
         leaving: dict[str, list[Relation]] = {}
         for relation in graph.relations:
@@ -188,8 +187,8 @@ class KnowledgeGraph(Shelf[GraphPage]):
         return any(self.items[source].is_own for source in self._into.get(path, ()) if source in self.items)
 
     def settle(self, changed: Collection[str], files: Collection[str]) -> None:
-        """Find out what the relations lead to of pages that changed, or that could mean one of the files. The notes that are
-        drawn in by that are read, those that nothing draws in any more are let go of."""
+        """Find out what the relations lead to of pages that changed, or that could mean one of the files. The notes
+        that are drawn in by that are read, those that nothing draws in any more are let go of."""
         paths = {*changed, *(source for path in files for source in self._linking.get(_key(path), ()))}
         ties = self.resolved(self.items[path] for path in paths if path in self.items)
         touched, wanted = set(paths), set()

@@ -1,10 +1,9 @@
-"""The file of the graph memory servers (memento.md §3), written, read and taken over: a line of JSON an entity, then a line
-a relation.
+"""The file of the graph memory servers (memento.md §3), written, read and taken over: a line of JSON an entity, then a
+line a relation.
 
-What is written is what `JSON.stringify` writes. A broken line is told, never in the way of the others. An import adds to
-what is there and is simply done again when it was interrupted. Which files were taken over stands in
-`.simplemem/imports.jsonl`: what is deleted from the graph later must not come back with the next start.
-"""
+What is written is what `JSON.stringify` writes. A broken line is told, never in the way of the others. An import adds
+to what is there and is simply done again when it was interrupted. Which files were taken over stands in
+`.simplemem/imports.jsonl`: what is deleted from the graph later must not come back with the next start."""
 
 from __future__ import annotations
 
@@ -40,8 +39,7 @@ class Broken(Value):
 
 @dataclass(frozen=True, slots=True)
 class Imported(Value):
-    """What an import made, what was there already, and the broken lines. Observations are those of entities that were
-    there."""
+    """What an import made, what was there already, and broken lines. Observations are of entities that were there."""
 
     file: str
     entities: int
@@ -62,8 +60,7 @@ def written(graph: Graph) -> str:
 
 
 def read(data: bytes) -> tuple[Graph, tuple[Broken, ...]]:
-    """The graph in such a file, whatever else stands there. One name that stands there twice is one entity that says all
-    of it."""
+    """The graph in such a file. One name that stands there twice is one entity that says all of it."""
     entities: dict[str, Entity] = {}
     relations: dict[tuple[str, str, str], Relation] = {}
     broken: list[Broken] = []
@@ -101,8 +98,7 @@ def import_file(
     once: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Imported | None:
-    """Bring a file's graph into the vault, whether or not that was done before; or `once`, and None then. Others that
-    import meanwhile wait for it."""
+    """Bring a file's graph into the vault; or `once`, and None if it was. Others that import meanwhile wait."""
     path = os.path.abspath(file)
     record = StateLog[set[str]](store.bench, "imports.jsonl", set, lambda files, line: files.add(str(line.get("file"))))
     with record.held(_PATIENCE) as add:

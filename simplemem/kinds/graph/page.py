@@ -1,10 +1,9 @@
 """A note as a page of the graph: the entity it is, its observations and relations, and how they are changed. Pure.
 
 Under `## Observations` every bullet is an observation, under `## Relations` a bullet is a relation: words, then a link.
-Above the first heading below its title an entity may have both, and another note relations; there a relation ends with its
-link. Code and comments over several lines (`%% … %%`, `<!-- … -->`) say nothing. A change touches the lines it is about and
-no other byte (DESIGN §1.2). Time grows with the length of the text, whatever stands there.
-"""
+Above the first heading below its title an entity may have both, and another note relations; there a relation ends with
+its link. Code and comments over several lines (`%% … %%`, `<!-- … -->`) say nothing. A change touches the lines it is
+about and no other byte (DESIGN §1.2). Time grows with the length of the text, whatever stands there."""
 
 from __future__ import annotations
 
@@ -55,8 +54,8 @@ class Bullet(NamedTuple):
 
 
 class GraphPage(NamedTuple):
-    """One note, read as a page. `order` is None where no order is told. `sections` are where the two lists begin and end;
-    nothing is read or added behind `opened`, where code or a comment begins that nobody closed."""
+    """One note, read as a page. `order` is None where no order is told. `sections` are where the two lists begin and
+    end; nothing is read or added behind `opened`, where code or a comment begins that nobody closed."""
 
     path: str
     sha256: str
@@ -147,7 +146,7 @@ def entity_of(page: GraphPage) -> Entity:
 def graph_of_pages(
     pages: Iterable[GraphPage], ties: Mapping[str, Sequence[Tie]], items: Mapping[str, GraphPage]
 ) -> Graph:
-    """The graph that some pages make, with the names that what relations lead to has now. `ties` are by the pages' paths."""
+    """The graph that some pages make, with the names of now. `ties` are by the pages' paths."""
     every = list(pages)
     relations = []
     for page in every:
@@ -162,8 +161,8 @@ def graph_of_pages(
 
 
 def _read_lists(text: str, at: int, *, everything: bool) -> tuple[list[Bullet], dict[str, tuple[int, int]], int]:
-    """The bullets that say something, where the two sections begin and end, and where something unclosed begins. Without
-    `everything` a bullet outside of the sections only counts as a relation."""
+    """The bullets that say something, where the two sections begin and end, and where something unclosed begins.
+    Without `everything` a bullet outside of the sections only counts as a relation."""
     masked, opened = _masked(text, at)
     items: list[tuple[int, str, list[str]]] = []  # where each begins, the section it is in, its lines
     ends: list[int] = []

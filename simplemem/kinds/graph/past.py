@@ -1,8 +1,7 @@
-"""What the graph was: the versions of an entity and of a relation, the whole of it at a moment, and confidence that fades.
+"""What the graph was: the versions of an entity and a relation, the whole at a moment, and confidence that fades.
 
 The versions are those of the notes, from our own history and from git; what a person wrote between two changes of ours
-counts from when it was found.
-"""
+counts from when it was found."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ V = TypeVar("V", Entity, Relation)
 
 
 class PastVersion(NamedTuple, Generic[V]):
-    """An entity or a relation as it was from one moment (UTC) to another, None for what is so now, and who made it so."""
+    """An entity or a relation as it was from one moment (UTC) to another, None for now, and who made it so."""
 
     value: V
     since: datetime
@@ -77,7 +76,7 @@ def _path_of(store: EnhancedStore, name: str) -> str:
 
 
 def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[GraphPage | None, datetime, str]]:
-    """The page of a name after each change of it, oldest first, and now; None where it was gone or is no longer kept."""
+    """The page of a name after each change of it, oldest first, and now; None where it was gone or is not kept."""
     path = _path_of(store, name)
     try:
         entries = store.history(name_of(path), limit=_MOST)
@@ -128,8 +127,8 @@ def graph_at(store: EnhancedStore, when: datetime) -> Graph:
 
 
 def decayed(relation: Relation, said: datetime, now: datetime, factor: float = 0.5) -> Relation:
-    """A relation with the confidence that is left of it, if it has one: `factor` of it after thirty days and never less
-    than a tenth (memento.md §4). The floor lifts none that was below it, and what was said later than `now` is not older."""
+    """A relation with the confidence that is left of it, if it has one: `factor` of it after thirty days, and
+    never less than a tenth (memento.md §4). The floor lifts none that was below it."""
     confidence = relation.attributes.get("confidence")
     if not isinstance(confidence, (int, float)) or isinstance(confidence, bool):
         return relation

@@ -79,8 +79,8 @@ def _read_value(value: str) -> Any:
 
 
 def split_attributes(line: str) -> tuple[str, dict[str, Any]]:
-    """A line without the attributes at its end, and those: all that stands between the last two marks. One is read after the
-    other, since a pattern for all of them would try every way to divide them."""
+    """A line without the attributes at its end, and those: all that stands between the last two marks. One is read
+    after the other, since a pattern for all of them would try every way to divide them."""
     at, end = line.rfind("%%", 0, -2) if line.endswith("%%") else -1, len(line) - 2
     if at < 0 or (at and not line[at - 1].isspace()):
         return line, {}

@@ -1,7 +1,7 @@
-"""What a graph is made of: entities with their observations, and the relations between them; and a walk along those. Pure.
+"""What a graph is made of: entities with their observations, and the relations between them; and a walk along those.
+Pure.
 
-Names, types and texts are any strings at all, compared exactly: how odd ones stand in a note is `spelling.py`.
-"""
+Names, types and texts are any strings at all, compared exactly: how odd ones stand in a note is `spelling.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simplemem.errors import NotFound
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One thing said of an entity. `attributes` are what its bullet keeps in a hidden comment: confidence, at, source."""
+    """One thing said of an entity. `attributes` are what its bullet keeps in a hidden comment: confidence, at."""
 
     text: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A directed, typed edge between two names. It stands in the note of `source`. Attributes: strength, confidence, …"""
+    """A directed, typed edge between two names. It stands in the note of `source`. Attributes: strength and more."""
 
     source: str
     type: str
@@ -90,8 +90,8 @@ Direction = Literal["out", "in", "both"]
 def walk(
     graph: Graph, start: str, *, kind: str | None = None, direction: Direction = "both"
 ) -> Iterator[tuple[str, tuple[Relation, ...]]]:
-    """Every name that relations lead to from `start`, nearest first, each once with the relations of a shortest way there;
-    only along relations of a kind if it is said. `in` goes against the arrows."""
+    """Every name that relations lead to from `start`, nearest first, each once with the relations of a shortest way
+    there; only along relations of a kind if it is said. `in` goes against the arrows."""
     ways: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
     for relation in graph.relations:
         if kind is None or relation.type.casefold() == kind.casefold():
