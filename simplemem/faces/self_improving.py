@@ -1,9 +1,9 @@
-"""The face of self-improving-memory (capabilities.md SI-1 to SI-23), without its analyses, which are in `insight`: eight
-tools of the graph with its seventeen types and limits, keeping and finding what was learned, and the cache of vectors.
+"""The face of self-improving-memory (capabilities.md SI-1 to SI-23), without its analyses, which are in `insight`:
+eight tools of the graph with its seventeen types and limits, keeping and finding what was learned, and the cache of
+vectors.
 
-What is too long is refused and never cut, and angle brackets stay: taking them out destroys code (SI-35). Failures begin
-with "Error: ", as clients of that server expect, and how long answers take is measured for `get_stats`.
-"""
+What is too long is refused and never cut, and angle brackets stay: taking them out destroys code (SI-35). Failures
+begin with "Error: ", as clients of that server expect, and how long answers take is measured for `get_stats`."""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
@@ -151,8 +151,8 @@ def search_knowledge(
     kind: Annotated[Kind | None, also("type")] = None,
     minConfidence: Share = 0.0,
 ) -> Reply[Hits]:
-    """Find what was learned, by meaning and words: ten entries at most, the newest for an empty query. Search before you
-    solve something again."""
+    """Find what was learned, by meaning and words: ten entries at most, the newest for an empty query. Search before
+    you solve something again."""
     hits, method, degraded = knowledge.search(query, kind=kind or "", least_confidence=minConfidence)
     entries = knowledge.shown([entry for entry, _ in hits])
     results: Any = [

@@ -1,8 +1,7 @@
 """A question as the index can be asked it. Pure.
 
-Everything typed is words, but for `"a phrase"`, `tag:x`, `tag:key=value`, `type:x`, `path:folder/`, `author:x`, `begin*`
-and `-word` after a space. Nothing ever reaches SQLite as syntax.
-"""
+Everything typed is words, but for `"a phrase"`, `tag:x`, `tag:key=value`, `type:x`, `path:folder/`, `author:x`,
+`begin*` and `-word` after a space. Nothing ever reaches SQLite as syntax."""
 
 from __future__ import annotations
 
@@ -202,7 +201,8 @@ def _counts(asked: Sequence[AnyOf], index: Sidecar, most: int = 1) -> Sequence[i
 
 
 def _in_languages(query: Query, index: Sidecar) -> Query:
-    """The question with the stems of its words in the languages of the vault, and without the small words of its own."""
+    """The question with the stems of its words in the languages of the vault, and without the small words of its
+    own."""
     held = _counts([_word(mark) for mark in MARKS.values()], index)
     languages = [language for language, is_held in zip(MARKS, held, strict=True) if is_held]
     small = holding_together(query.words, languages)
@@ -256,7 +256,8 @@ def _one_slip_away(word: str, query: Query, index: Sidecar, *, surely: bool) -> 
 
 
 def _slips(word: str, *, surely: bool) -> list[str]:
-    """Every word with one letter more, less, changed about or (not `surely`) other; never the first, the likeliest right."""
+    """Every word with one letter more, less, changed about or (not `surely`) other; never the first, the likeliest
+    right."""
     alphabet = next((letters for letters in _ALPHABETS if word[-1] in letters), _ALPHABETS[0])
     ways = [(word[:k], word[k:]) for k in range(1, len(word) - (_ENDING if surely else -1))]
     found = [a + letter + b for a, b in ways for letter in alphabet]

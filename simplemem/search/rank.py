@@ -1,8 +1,8 @@
-"""Notes ranked by what speaks for them: their words, words side by side, their meaning, and what is put beside these. Pure.
+"""Notes ranked by what speaks for them: their words, words side by side, their meaning, and what is put beside these.
+Pure.
 
 Every part is divided by its own maximum before it is added: rank fusion of equal weights cost six points of MRR.
-docs/search.md has what was measured.
-"""
+docs/search.md has what was measured."""
 
 from __future__ import annotations
 

@@ -77,10 +77,10 @@ class ServiceClient:
         deadline: float | None = None,
         stopped: Stopped = lambda: False,
     ) -> T:
-        """What `read` makes of the answer's JSON. With a `deadline` (a `time.monotonic()`) nobody waits longer than that.
+        """What `read` makes of the answer's JSON. With a `deadline` (a `time.monotonic()`) nobody waits longer than
+        that.
 
-        What `read` raises counts as a failure of the service, as `Unavailable`, or of this request, as `Refused`.
-        """
+        What `read` raises counts as a failure of the service, as `Unavailable`, or of this request, as `Refused`."""
         return self.patience.call(
             lambda seconds: read(self.attempt(path, payload, seconds)), deadline=deadline, stopped=stopped
         )

@@ -1,8 +1,8 @@
-"""Text to vectors: embedders by name, and a table of how each protocol is spoken. A vector is int8, one byte a dimension.
+"""Text to vectors: embedders by name, and a table of how each protocol is spoken. A vector is int8, one byte a
+dimension.
 
 Vectors of two embedders are never compared; the index keeps the embedder's `name` beside its vectors. Making an
-embedder never asks the network: what it has to learn from a service it learns from the service's first answer.
-"""
+embedder never asks the network: what it has to learn from a service it learns from the service's first answer."""
 
 from __future__ import annotations
 
@@ -178,8 +178,8 @@ class ServiceEmbedder:
         self.dimension = self.dimension or memory.dimension(self.name)
 
     def documents(self, texts: Sequence[str], *, stopped: Stopped = lambda: False) -> list[bytes]:
-        """One vector a text, asked and remembered in batches: work that breaks off is paid for once. A text without a word
-        gives zeros, which are near to nothing."""
+        """One vector a text, asked and remembered in batches: work that breaks off is paid for once. A text without a
+        word gives zeros, which are near to nothing."""
         hashes = {text: text_hash(text) for text in texts}
         made = self._memory.get(self.name, hashes.values()) if self._memory else {}
         missing = [text for text in hashes if text.strip() and hashes[text] not in made]
@@ -195,7 +195,8 @@ class ServiceEmbedder:
         return [made.get(hashes[text]) or bytes(self.dimension or 0) for text in texts]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
-        """A question's vector. `deadline` is a `time.monotonic()`: nobody waits longer for an answer than until then."""
+        """A question's vector. `deadline` is a `time.monotonic()`: nobody waits longer for an answer than until
+        then."""
         if (made := self._questions.get(text)) is None:
             made = self._vectors([text if text.strip() else "memory"], "query", deadline, lambda: False)[0]
             self._questions[text] = made  # pages of one search ask for the same again
@@ -254,8 +255,8 @@ def vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> lis
 
 
 def _rows_in_order(answer: Any, name: str) -> list[Any]:
-    """The vectors in the order of the texts: Ollama's are, in OpenAI's each row says in `index` which text it belongs to,
-    and some servers mix them."""
+    """The vectors in the order of the texts: Ollama's are, in OpenAI's each row says in `index` which text it belongs
+    to, and some servers mix them."""
     known: Mapping[str, Any] = answer if isinstance(answer, dict) else {}
     if isinstance(known.get("embeddings"), list):
         return list(known["embeddings"])

@@ -21,7 +21,8 @@ _PATH_STARTS = ("/", "./", "~/", ".\\", "~\\")  # capabilities.md SM-17: a text 
 
 
 class Key:
-    """A key by where it comes from. `otherwise` is the environment variable that is read when the setting says nothing."""
+    """A key by where it comes from. `otherwise` is the environment variable that is read when the setting says
+    nothing."""
 
     def __init__(self, source: KeySource, *, setting: str = "embed.api_key", otherwise: str = "") -> None:
         self.setting = setting

@@ -26,8 +26,8 @@ _REST, _LONGEST_REST = 30.0, 600.0
 
 
 class Refused(Unavailable):
-    """The service is well, and will not take this one request: a text that is too long, a value it does not know. Asking
-    the same again gives the same answer; asking something else may not."""
+    """The service is well, and will not take this one request: a text that is too long, a value it does not know.
+    Asking the same again gives the same answer; asking something else may not."""
 
 
 class Passing(Unavailable):

@@ -1,8 +1,8 @@
 """A question and passages to scores: rerankers by name. Off until a person asks for one.
 
-A reranker reads the question and a passage together, so it orders a few candidates better than words and vectors do, and
-costs far more for each. It never finds anything: what it scores was found before. An answer that is not whole is none.
-"""
+A reranker reads the question and a passage together, so it orders a few candidates better than words and vectors do,
+and costs far more for each. It never finds anything: what it scores was found before. An answer that is not whole is
+none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from simplemem.services.keys import Key, KeySource
 
 class Reranker:
     """A service that is ready: Voyage, or any rerank endpoint. With a model that is asked as Cohere is (Jina, vLLM,
-    Infinity, llama.cpp), without one as text-embeddings-inference, which serves one. `remote`: texts leave this machine."""
+    Infinity, llama.cpp), without one as text-embeddings-inference, which serves one. `remote`: texts leave this
+    machine."""
 
     def __init__(self, provider: str, url: str, model: str, key: KeySource, key_setting: str) -> None:
         is_voyage, self._model = provider == "voyage", model.strip()
@@ -58,9 +59,9 @@ def reranker_named(
 
 
 def scores_of(name: str, answer: Any, count: int) -> list[float]:
-    """The score of each text in a service's JSON, in the order of the texts: `{"results": [{"index", "relevance_score"},
-    …]}` as Cohere, Jina and vLLM say it, or `[{"index", "score"}, …]` as text-embeddings-inference does; some call the
-    list `data`. Each text has exactly one."""
+    """The score of each text in a service's JSON, in the order of the texts: `{"results": [{"index",
+    "relevance_score"}, …]}` as Cohere, Jina and vLLM say it, or `[{"index", "score"}, …]` as text-embeddings-inference
+    does; some call the list `data`. Each text has exactly one."""
     rows = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Unavailable(f"{name} gave an answer without scores")
@@ -78,8 +79,8 @@ def scores_of(name: str, answer: Any, count: int) -> list[float]:
 
 
 def from_0_to_1(scores: Sequence[float]) -> list[float]:
-    """Scores as they are shown. Most services give a share of 1; some (llama.cpp, a bare cross-encoder) give logits, whose
-    share is their sigmoid. The order stays."""
+    """Scores as they are shown. Most services give a share of 1; some (llama.cpp, a bare cross-encoder) give logits,
+    whose share is their sigmoid. The order stays."""
     if all(0 <= score <= 1 for score in scores):
         return list(scores)
     return [0.5 + 0.5 * math.tanh(score / 2) for score in scores]  # the sigmoid, safe for large numbers

@@ -1,9 +1,9 @@
 """The default embedder: WordLlama's word vectors, read from its two data files, which lie in `model/` with their
 licence. Never downloads anything.
 
-A text's vector is the mean of its tokens' vectors. Its package is not needed: it pads, copies the weights, may go to the
-network and brings a tokenizer that does, while the weights read in place give the same vectors for half the work.
-"""
+A text's vector is the mean of its tokens' vectors. Its package is not needed: it pads, copies the weights, may go to
+the network and brings a tokenizer that does, while the weights read in place give the same vectors for half the
+work."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ _WORDS_CUT = 10_000  # whose tokens are remembered, in a twentieth of that
 class WordLlama:
     """256 dimensions, no network, no GPU.
 
-    Tokens never reach across a space, so the sum of a word's tokens is the same wherever it stands: it is looked up once
-    and remembered, and a vault's hundred thousand passages cost no more tokenizing than their vocabulary.
-    """
+    Tokens never reach across a space, so the sum of a word's tokens is the same wherever it stands: it is looked up
+    once and remembered, and a vault's hundred thousand passages cost no more tokenizing than their vocabulary."""
 
     name = "wordllama-l2-supercat-256"
     remote = False

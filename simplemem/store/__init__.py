@@ -1,8 +1,7 @@
 """One vault, for every interface: what stands above knows this and nothing behind it.
 
-`core` keeps vault and index together (`background` does so in a server), `recall` finds, `write` changes notes, `bench` is
-what a room with a kind of note of its own works with.
-"""
+`core` keeps vault and index together (`background` does so in a server), `recall` finds, `write` changes notes, `bench`
+is what a room with a kind of note of its own works with."""
 
 from simplemem.index.door import Mark
 from simplemem.index.reconcile import Progress, SyncReport

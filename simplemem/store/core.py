@@ -326,7 +326,8 @@ class Core:
     # -- some notes
 
     def look_at(self, some: Iterable[str]) -> None:
-        """Index paths that may have changed; all for a change of Obsidian's settings, and where notes seem to be gone."""
+        """Index paths that may have changed; all for a change of Obsidian's settings, and where notes seem to be
+        gone."""
         paths = set(some)
         self._follow_obsidian()
         if self._doubted or any(path.startswith(".obsidian/") for path in paths):

@@ -1,6 +1,5 @@
-"""A search, explained: the numbers behind each hit, what the filters removed, what was not searched, and why a named note
-is not among the hits. Only a search that is to be explained pays for what is asked here.
-"""
+"""A search, explained: the numbers behind each hit, what the filters removed, what was not searched, and why a named
+note is not among the hits. Only a search that is to be explained pays for what is asked here."""
 
 from __future__ import annotations
 
@@ -147,7 +146,8 @@ class Explained:
 
     @cached_property
     def _holding(self) -> dict[str, tuple[int, set[NoteId]]]:
-        """How many notes hold each word of the question, in any of the forms it was asked in, and which of the best do."""
+        """How many notes hold each word of the question, in any of the forms it was asked in, and which of the best
+        do."""
         return self._which_hold([found.note for found in self._ranking.best])
 
     def _which_hold(self, some: Sequence[NoteId]) -> dict[str, tuple[int, set[NoteId]]]:

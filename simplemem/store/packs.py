@@ -90,7 +90,8 @@ def _pieces(core: Core, sources: Sequence[_Source]) -> list[Piece]:
 
 
 def _passages_of(note: Shown) -> Mapping[Position, int]:
-    """The passages of the best blocks, each with where its block begins; else the nearest in meaning, else the first."""
+    """The passages of the best blocks, each with where its block begins; else the nearest in meaning, else the
+    first."""
     around: dict[Position, int] = {}
     for place in note.blocks:
         if (passage := passage_around(note.passages, place)) is not None:

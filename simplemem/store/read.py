@@ -1,6 +1,5 @@
-"""One memory as it is read: now or at an earlier version, whole or a section of it. What the index knows of the very bytes
-that are read is taken from there.
-"""
+"""One memory as it is read: now or at an earlier version, whole or a section of it. What the index knows of the very
+bytes that are read is taken from there."""
 
 from __future__ import annotations
 

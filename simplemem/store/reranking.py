@@ -82,7 +82,8 @@ class Reranking:
         return dict(zip(texts, scores, strict=True))
 
     def _texts(self, ranking: Ranking, *, remote: bool) -> dict[NoteId, str]:
-        """By note: title, headings and best passage, if the index read them so. No private note goes to another machine."""
+        """By note: title, headings and best passage, if the index read them so. No private note goes to another
+        machine."""
         texts: dict[NoteId, str] = {}
         for found in ranking.best[: self._settings.candidates]:
             note = ranking.shown[found.note]
@@ -103,8 +104,8 @@ class Reranking:
 
 def reordered(ranked: Sequence[Ranked], scores: Mapping[NoteId, float]) -> list[Ranked]:
     """The notes that have a score in the order of their scores, equal ones as they stood. Every other note keeps its
-    place, and shows no more than the note before it and no less than the scored note after it: the scores of a list fall.
-    """
+    place, and shows no more than the note before it and no less than the scored note after it: the scores of a list
+    fall."""
     shares = dict(zip(scores, from_0_to_1(list(scores.values())), strict=True))
     best = iter(sorted((found for found in ranked if found.note in scores), key=lambda found: -scores[found.note]))
     mixed = [next(best) if found.note in scores else found for found in ranked]

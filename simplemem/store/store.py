@@ -52,7 +52,8 @@ def open_store(
 def _method(
     verb: Callable[Concatenate[Core, P], T], *, asks: bool = False
 ) -> Callable[Concatenate[EnhancedStore, P], T]:
-    """A function of the core as a method; one that only `asks` is asked again when the index turns out to be damaged."""
+    """A function of the core as a method; one that only `asks` is asked again when the index turns out to be
+    damaged."""
 
     @wraps(verb)
     def method(store: EnhancedStore, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -180,7 +181,8 @@ class EnhancedStore:
         return self._core.index.inspection()
 
     def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
-        """What is wrong with the vault, its index or what they are on, by all checks or those in `only`. Changes no note."""
+        """What is wrong with the vault, its index or what they are on, by all checks or those in `only`. Changes no
+        note."""
         from simplemem.store.doctor import examine
 
         return tuple(examine(self._core, only, progress))

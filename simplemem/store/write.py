@@ -1,8 +1,7 @@
 """Changes of one memory: create, update, tag. Every byte outside a change stays as it was.
 
-A change is made under the vault's lock, written by the vault, indexed, and only then answered; a lost race is settled in
-`races`. Of a secret that it would add, kind and line are named, no text.
-"""
+A change is made under the vault's lock, written by the vault, indexed, and only then answered; a lost race is settled
+in `races`. Of a secret that it would add, kind and line are named, no text."""
 
 from __future__ import annotations
 
@@ -34,7 +33,8 @@ _NEWLINE = re.compile(r"\r\n|\n|\r")
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What a change makes of a note's text: `again` of any text, as an append can; `whole` is the text itself, unstamped."""
+    """What a change makes of a note's text: `again` of any text, as an append can; `whole` is the text itself,
+    unstamped."""
 
     make: Callable[[Note], str]
     again: bool = False
@@ -192,7 +192,8 @@ def indexed(
     gone: Sequence[str] = (),
     moved: tuple[str, str] | None = None,
 ) -> list[str]:
-    """Index notes that were written as `written` has them, or went, and tell who listens. Returns what is to be said."""
+    """Index notes that were written as `written` has them, or went, and tell who listens. Returns what is to be
+    said."""
     warnings: list[str] = []
     entries = {each.entry.path: each.entry for each in written if each.entry is not None}
     notes = []
@@ -230,7 +231,8 @@ def _unchanged(core: Core, file: File) -> Saved:
 
 
 def new_text(content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False) -> str:
-    """The text of a note that we make: header, blank line, content. `tags_as_map` is as the original simplemem wrote."""
+    """The text of a note that we make: header, blank line, content. `tags_as_map` is as the original simplemem
+    wrote."""
     given = {str(key): value for key, value in metadata.items() if value is not None}
     ours = ("title", "description", "type", "tags", "created", "modified")
     *said, tags, created, _ = (given.pop(find_key(given, key) or key, None) for key in ours)
@@ -295,7 +297,8 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
 
 
 def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
-    """The header with properties merged key by key; null takes one away. A map of tags changes only the tags it names."""
+    """The header with properties merged key by key; null takes one away. A map of tags changes only the tags it
+    names."""
     for key, value in metadata.items():
         folded = str(key).casefold()
         if folded == "modified":
@@ -362,8 +365,8 @@ def _in_line_ends_of(text: str, addition: str) -> str:
 
 
 def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool = True) -> list[str]:
-    """What is to be said of the secrets that a change adds to a note, or without a `name` to its name. Invalid when they are
-    refused, TooLong for a text that grew too long; never for what is not `anew`."""
+    """What is to be said of the secrets that a change adds to a note, or without a `name` to its name. Invalid when
+    they are refused, TooLong for a text that grew too long; never for what is not `anew`."""
     if anew and len(after) > max(MAX_TEXT, len(before)):
         message = f"the text has {len(after)} characters; a note may have {MAX_TEXT}"
         raise TooLong(message, hint="Split it into several notes.")

@@ -98,8 +98,8 @@ class Analysis:
     def contradictions(
         self, threshold: float = 0.85, least_delta: float = 0.1, *, same_type_only: bool = False
     ) -> list[Contradiction]:
-        """Every pair of entries that hold and disagree, told once by the strongest rule, and who would win. Two of which one
-        leads to the other take no part: somebody has looked at those."""
+        """Every pair of entries that hold and disagree, told once by the strongest rule, and who would win. Two of
+        which one leads to the other take no part: somebody has looked at those."""
         linked = {frozenset((path, other.path)) for path, ties in self._related.items() for _, other in ties}
         told = [*self._disagreeing()]
         for ends in self.near(threshold):
@@ -177,8 +177,8 @@ class Analysis:
     # -- themes and counts
 
     def themes(self, threshold: float = 0.75, least: int = 2) -> list[tuple[list[str], list[KnowledgeEntry]]]:
-        """Groups of near entries, grown around the most read, then the surest, then the newest, each with words that most of
-        them have; the largest first. No entry is in two of them."""
+        """Groups of near entries, grown around the most read, then the surest, then the newest, each with words that
+        most of them have; the largest first. No entry is in two of them."""
         around: dict[int, set[int]] = defaultdict(set)
         for one, other in self.near(threshold):
             around[one].add(other)

@@ -1,8 +1,8 @@
 """One thing that was learned, and how it is a note: `knowledge/<type>/<slug>.md`. Pure.
 
-The header holds what machines ask for, the body what was learned, `## Context` where that was, `## Relations` what it has
-to do with the others (capabilities.md §4.4). A person may write such a note by hand, with as little of this as they like.
-"""
+The header holds what machines ask for, the body what was learned, `## Context` where that was, `## Relations` what it
+has to do with the others (capabilities.md §4.4). A person may write such a note by hand, with as little of this as they
+like."""
 
 from __future__ import annotations
 

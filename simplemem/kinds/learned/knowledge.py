@@ -1,8 +1,7 @@
-"""The knowledge of one store: saved, found, linked and laid aside. Every change is one step of the history, which one undo
-takes back. What is read is what the vault holds now, whoever wrote it.
+"""The knowledge of one store: saved, found, linked and laid aside. Every change is one step of the history, which one
+undo takes back. What is read is what the vault holds now, whoever wrote it.
 
-How often an entry was read, and when last, stands in `.simplemem/state/access.jsonl`, never in a note.
-"""
+How often an entry was read, and when last, stands in `.simplemem/state/access.jsonl`, never in a note."""
 
 from __future__ import annotations
 
@@ -179,8 +178,8 @@ class Knowledge:
         return self.shelf.items[one.path], other, is_new
 
     def supersede(self, found: Iterable[Contradiction], **by: Unpack[By]) -> str:
-        """Lay the losers aside: each says by what it is superseded, when and why, and is trusted less; each winner says what
-        it supersedes. One step; its version."""
+        """Lay the losers aside: each says by what it is superseded, when and why, and is trusted less; each winner says
+        what it supersedes. One step; its version."""
         moment, decided = now(), [(*each.verdict, each.data["rule"]) for each in found if each.verdict]
 
         def draft(step: ChangeSet) -> str:
@@ -223,8 +222,8 @@ def hits_of_kind(
     limit: int,
     told: Mapping[str, str] | None = None,
 ) -> Found[T]:
-    """Which of the `items` (notes of a kind, by path) answer a question: first those whose headers say what is `told`, then
-    all in the folder, then those elsewhere; each searched further until there are enough."""
+    """Which of the `items` (notes of a kind, by path) answer a question: first those whose headers say what is `told`,
+    then all in the folder, then those elsewhere; each searched further until there are enough."""
     hits: dict[str, tuple[T, Hit]] = {}
     folder = f"{kind.folder}/"
     filters = [Filter(prefix=folder, properties=told), Filter(prefix=folder)] if told else [Filter(prefix=folder)]
