@@ -1,10 +1,8 @@
 """What a link means, as Obsidian resolves it, and how links are written again when a note comes, moves or is renamed, so
 that each goes on meaning what it meant. Pure: no disk, no SQL.
 
-A link is looked up by the name of a file. `Named` is whatever can answer "which files have this name": the index does it
-for the whole vault, a dictionary does it in tests. Of a link only the path is written again (and a shown text that was the
-old name); its form, subpath, title and brackets stay, and so does every byte outside it. Broken links are left alone
-(obsidian.md §1.6).
+`Named` is whatever can answer "which files have this name". Of a link only the path is written again (and a shown text
+that was the old name); every byte outside it stays. Broken links are left alone (obsidian.md §1.6).
 """
 
 from __future__ import annotations
@@ -185,10 +183,8 @@ def _applied(text: str, edits: list[_Edit]) -> str:
 
 
 def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format: LinkFormat) -> Iterator[str]:
-    """Targets that mean `path` in `source`, the best first: relative stays relative, rooted rooted, bare bare if it can.
-
-    The extension comes in where the name without it is another file's; a path from the root is right where all else fails.
-    """
+    """Targets that mean `path` in `source`, the best first: relative stays relative, rooted rooted, bare bare if it can. The
+    extension comes in where the name without it is another file's; a path from the root where all else fails."""
     short = path[:-3] if path.endswith(".md") and not link.target.casefold().endswith(".md") else path
     for shown in dict.fromkeys((short, path)):
         bare, rooted = posixpath.basename(shown), "/" + shown

@@ -1,8 +1,7 @@
 """A vault's own conventions, as Obsidian keeps them in `.obsidian/`: links, folders, what recall omits.
 
-Read only, and forgiving: a file that is missing, broken or of the wrong shape means Obsidian's defaults, never an error.
-Nothing here can widen what may be read, or run anything. It only says how this vault likes its notes written, and which
-ones are left out of search (they still take part in link resolution, obsidian.md §5).
+Read only, and forgiving: what is missing, broken or of the wrong shape means Obsidian's defaults, never an error. Nothing
+here can widen what may be read, or run anything; what recall omits still takes part in link resolution (obsidian.md §5).
 """
 
 from __future__ import annotations

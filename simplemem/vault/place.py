@@ -1,7 +1,5 @@
-"""Where a folder lies: on which kind of disk, who else may write there, and which service carries it to other computers.
-
-Read from the names and marks that such services leave; nothing is written to find out, and nothing is asked of a service.
-Where nothing is known, the answer is "".
+"""Where a folder lies: on which kind of disk, who else may write there, and which service carries it to other computers,
+by the names and marks that such services leave. Nothing is written or asked to find out; "" is for what is not known.
 """
 
 from __future__ import annotations

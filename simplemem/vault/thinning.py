@@ -1,8 +1,7 @@
 """What of the past need not be kept any longer goes: texts beyond the days and megabytes of the settings, oldest first.
 
-Age is counted back from the newest change, not from the clock, and in the order of the log: a vault that rested for a year
-loses nothing, and a clock that was wrong for a day does not either. It may be stopped at any point and begun again. The log
-itself stays: what was done remains known.
+Age is counted back from the newest change, in the order of the log: a vault that rested for a year loses nothing, nor does
+one whose clock was wrong for a day. It may be stopped at any point and begun again. The log itself stays.
 """
 
 from __future__ import annotations

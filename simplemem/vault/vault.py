@@ -1,7 +1,7 @@
 """The folder of notes: scan, read, create, replace, move, trash, undo. The only door to a note's bytes.
 
-A note is named by its vault path, and its state by the sha256 of its bytes. What a note means, what a good name is and
-how links are rewritten is decided above: here are bytes and paths. How a write goes is told in `writer.py`.
+A note is named by its vault path, and its state by the sha256 of its bytes: what they mean is decided above. How a write
+goes is told in `writer.py`.
 """
 
 from __future__ import annotations

@@ -77,14 +77,6 @@ def test_of_two_saves_in_between_the_later_stays_and_the_earlier_is_left_to_be_k
     assert (vault / "n.md").read_bytes() == b"second save" and (vault / temp).read_bytes() == b"first save"
 
 
-def test_a_note_that_went_is_not_made_again_by_a_swap(vault: Path, kind: str) -> None:
-    with Beneath(str(vault)) as here:
-        temp = staged(here, b"new")
-        with pytest.raises(Intruded) as event:
-            disk.swap(here, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
-    assert event.value.found is None and os.listdir(vault) == [temp]
-
-
 def test_carry_never_lands_on_something(vault: Path, kind: str) -> None:
     (vault / "a.md").write_bytes(b"a")
     (vault / "b.md").write_bytes(b"b")

@@ -43,14 +43,6 @@ def test_it_may_be_taken_again_by_the_thread_that_holds_it(vault: Path) -> None:
         pass
 
 
-def test_two_openings_in_one_process_exclude_each_other(vault: Path) -> None:
-    one, other = Vault(vault), Vault(vault)
-    with one.lock(), pytest.raises(Unavailable), other.lock(0.02):
-        pass
-    with other.lock(0):
-        pass
-
-
 def test_who_waits_too_long_is_told_the_holder(vault: Path, holder: subprocess.Popen[str]) -> None:
     opened = Vault(vault)
     with pytest.raises(Unavailable) as trouble, opened.lock(0.05):

@@ -13,7 +13,7 @@ import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, TooLong
 from simplemem.vault.disk import MOST_BYTES, sha256
-from simplemem.vault.vault import Change, Vault, Wish, Written
+from simplemem.vault.vault import Change, Vault, Written
 
 CHANGE = Change("test")
 
@@ -146,19 +146,6 @@ class TestMoving:
         opened.move("folder/Note.md", "folder/NOTE.md", CHANGE, data=b"y")
         assert files(vault) == {"folder/NOTE.md": b"y"}
 
-    def test_a_stale_hash_or_a_taken_place_changes_nothing(self, vault: Path, opened: Vault) -> None:
-        opened.create("a.md", b"a", CHANGE)
-        opened.create("b.md", b"b", CHANGE)
-        with pytest.raises(Conflict):
-            opened.move("a.md", "c.md", CHANGE, expected_sha256=sha256(b"old"))
-        with pytest.raises(AlreadyExists):
-            opened.move("a.md", "b.md", CHANGE)
-        with pytest.raises(NotFound):
-            opened.move("no.md", "c.md", CHANGE)
-        with pytest.raises(Invalid):
-            opened.move("a.md", "a.md", CHANGE)
-        assert files(vault) == {"a.md": b"a", "b.md": b"b"}
-
 
 class TestTrashAndUndo:
     @pytest.mark.parametrize("trash", ["own", "obsidian"])
@@ -234,16 +221,6 @@ class TestTrashAndUndo:
             opened.undo(changed.version, CHANGE)
         assert trouble.value.details["current_sha256"] is None
         assert files(vault) == {}
-
-    def test_one_note_that_has_moved_on_keeps_the_whole_group(self, vault: Path, opened: Vault) -> None:
-        opened.create("a.md", b"a", CHANGE)
-        opened.create("b.md", b"[[a]]", CHANGE)
-        rewrite = Wish.update("b.md", sha256(b"[[a]]"), b"[[c]]")
-        moved = opened.move("a.md", "c.md", CHANGE, rewrites=[rewrite])
-        (vault / "b.md").write_bytes(b"[[c]] and more")
-        with pytest.raises(Conflict):
-            opened.undo(moved.version, CHANGE)
-        assert files(vault) == {"b.md": b"[[c]] and more", "c.md": b"a"}
 
 
 class TestRecovering:
