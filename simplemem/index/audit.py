@@ -91,7 +91,7 @@ _OF_NOTE = {
     "tags": "note_id, seq, tag, source",
     "tag_pairs": "note_id, key, value",
     "properties": "note_id, seq, key, value",
-    "links": "note_id, seq, form, target, subpath, display, line, key, path, via, ambiguous",
+    "links": "note_id, seq, form, target, subpath, display, line, key, path, ambiguous",
     "places": "id >> 20, id & 1048575, start, stop, line, headings, hash",
     "vectors": "id >> 20, id & 1048575, hash, vector",
 }

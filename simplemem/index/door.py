@@ -93,7 +93,6 @@ class StoredLink(NamedTuple):
     display: str
     line: int
     path: str | None
-    via: str
     ambiguous: tuple[str, ...]
 
 

@@ -61,14 +61,14 @@ def follow_files(db: apsw.Connection, came: Collection[str], went: Collection[st
     came = [str(path) for (path,) in db.execute(sql, (json.dumps(list(came)),))]
     db.executemany("INSERT INTO files (path, name_key, copy_of) VALUES (?, ?, ?)", map(row, came))
     db.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in went))
-    sql = """SELECT l.note_id, l.seq, n.path, l.target, l.path, l.via, l.ambiguous
+    sql = """SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
              FROM links l JOIN notes n ON n.id = l.note_id WHERE l.key IN (SELECT value FROM json_each(?))"""
     named = named_by(db)
     rows: list[tuple[Any, ...]] = db.execute(sql, (_keys({*came, *went}),)).fetchall() if came or went else []
     for note_id, seq, source, target, *meant in rows:
         now = _meant(resolve(target, source, named))
         if now != tuple(meant):
-            sql = "UPDATE links SET path = ?, via = ?, ambiguous = ? WHERE note_id = ? AND seq = ?"
+            sql = "UPDATE links SET path = ?, ambiguous = ? WHERE note_id = ? AND seq = ?"
             db.execute(sql, (*now, note_id, seq)).fetchall()
 
 
@@ -82,12 +82,12 @@ def put(db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, 
         form = "property" if link.property is not None else "embed" if link.embed else link.form
         key, meant = name_key(link.target), _meant(resolve(link.target, path, named))
         wanted.append((note_id, seq, form, link.target, link.subpath, link.display, link.line, key, *meant))
-    columns = "note_id, seq, form, target, subpath, display, line, key, path, via, ambiguous"
+    columns = "note_id, seq, form, target, subpath, display, line, key, path, ambiguous"
     rows.replace(db, "links", columns, note_id, wanted, new=new)
 
 
-def _meant(found: Resolution) -> tuple[str | None, str, str]:
-    return found.path, found.via, json.dumps(found.ambiguous, ensure_ascii=False) if found.ambiguous else "[]"
+def _meant(found: Resolution) -> tuple[str | None, str]:
+    return found.path, json.dumps(found.ambiguous, ensure_ascii=False) if found.ambiguous else "[]"
 
 
 def sources_that_could_mean(db: apsw.Connection, files: Iterable[str]) -> list[str]:
@@ -109,7 +109,7 @@ def stored(db: apsw.Connection, to: str | None = None, source: str | None = None
         where = "WHERE l.path = :to AND s.path != l.path AND instr(coalesce(s.hidden, ''), :copy) != 1"
     elif source is not None:
         where = "WHERE s.path = :source"
-    sql = f"""SELECT s.id, s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.via, l.ambiguous
+    sql = f"""SELECT s.id, s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.ambiguous
               FROM links l JOIN notes s ON s.id = l.note_id {where} ORDER BY s.path, l.seq"""
     rows = db.execute(sql, {"to": to, "source": source, "copy": COPY_REASON})
     return [StoredLink._make((*link, tuple(json.loads(ambiguous)))) for *link, ambiguous in rows]

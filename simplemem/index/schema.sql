@@ -80,7 +80,7 @@ CREATE UNIQUE INDEX lineages_by_path ON lineages (path) WHERE holds;
 CREATE TABLE links (
     note_id INTEGER NOT NULL, seq INTEGER NOT NULL,
     form TEXT NOT NULL, target TEXT NOT NULL, subpath TEXT NOT NULL, display TEXT NOT NULL, line INTEGER NOT NULL,
-    key TEXT NOT NULL, path TEXT, via TEXT NOT NULL, ambiguous TEXT NOT NULL,
+    key TEXT NOT NULL, path TEXT, ambiguous TEXT NOT NULL,
     PRIMARY KEY (note_id, seq)
 ) WITHOUT ROWID;
 CREATE INDEX links_by_key ON links (key);

@@ -22,18 +22,12 @@ LinkFormat = Literal["shortest", "relative", "absolute"]
 Named = Callable[[str], Sequence[str]]
 """From the compare key of a file name ("note.md") to the vault paths of all files so called."""
 
-Via = Literal["self", "relative", "root", "name", "path", "suffix", "none"]
-
 
 class Resolution(NamedTuple):
-    """What a link leads to: a vault path or nothing, by which rule, and the other files it might have meant."""
+    """What a link leads to: a vault path or nothing, and the files it might as well have meant."""
 
     path: str | None
-    via: Via
     ambiguous: tuple[str, ...] = ()
-
-
-_NOWHERE = Resolution(None, "none")
 
 
 def name_key(path: str) -> str:
@@ -50,19 +44,17 @@ def lookup_keys(path: str) -> tuple[str, ...]:
 def resolve(target: str, source: str, named: Named) -> Resolution:
     """Where a link with this target in the note `source` leads. obsidian.md §1.4, step for step."""
     if not target:
-        return Resolution(source, "self")
+        return Resolution(source)
     candidates = _candidates(target, named)
-    if not candidates:
-        return _NOWHERE
     if target.startswith(("./", "../")):
         wanted = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
-        return _exactly(wanted, candidates, "relative")
+        return Resolution(_exactly(wanted, candidates))
     if target.startswith("/"):
-        return _exactly(target.lstrip("/"), candidates, "root")
+        return Resolution(_exactly(target.lstrip("/"), candidates))
     if "/" not in target and len(candidates) == 1:
-        return Resolution(candidates[0], "name")
-    exact = _exactly(target, candidates, "path")
-    return exact if exact.path is not None else _nearest(target, source, candidates)
+        return Resolution(candidates[0])
+    exact = _exactly(target, candidates)
+    return Resolution(exact) if exact is not None else _nearest(target, source, candidates)
 
 
 def _candidates(target: str, named: Named) -> Sequence[str]:
@@ -70,12 +62,9 @@ def _candidates(target: str, named: Named) -> Sequence[str]:
     return named(name_key(target)) or named(name_key(target) + ".md")
 
 
-def _exactly(wanted: str, candidates: Sequence[str], via: Via) -> Resolution:
-    keys = (compare_key(wanted), compare_key(wanted) + ".md")
-    for path in candidates:
-        if compare_key(path) in keys:
-            return Resolution(path, via)
-    return _NOWHERE
+def _exactly(wanted: str, candidates: Sequence[str]) -> str | None:
+    keys = (compare_key(wanted), compare_key(wanted) + ".md") if candidates else ()
+    return next((path for path in candidates if compare_key(path) in keys), None)
 
 
 def _nearest(target: str, source: str, candidates: Sequence[str]) -> Resolution:
@@ -86,10 +75,8 @@ def _nearest(target: str, source: str, candidates: Sequence[str]) -> Resolution:
     folder = posixpath.dirname(source)
     below = compare_key(folder) + "/" if folder else ""
     ranked = sorted((not compare_key(path).startswith(below), len(path), path) for path in candidates)
-    if not ranked:
-        return _NOWHERE
     equal = tuple(path for *distance, path in ranked if distance == [*ranked[0][:2]])
-    return Resolution(equal[0], "suffix" if "/" in target else "name", equal if len(equal) > 1 else ())
+    return Resolution(equal[0] if equal else None, equal if len(equal) > 1 else ())
 
 
 # -- links written again
