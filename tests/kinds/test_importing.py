@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.jsonl import import_file, read, written
-from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
+from simplemem.kinds.graph.values import Entity, Observation
 from simplemem.store import EnhancedStore
 
 
@@ -109,25 +107,6 @@ def test_of_two_that_start_at_once_one_imports_and_the_other_waits(vault: Path, 
 
 
 # -- the file
-
-ANY_TEXT = st.text(st.characters(), max_size=12) | st.sampled_from(["\ud800", "\x00", "\u2028", "\n", "", "a\udfffb"])
-
-
-@st.composite
-def graphs(draw: st.DrawFn) -> Graph:
-    names = draw(st.lists(ANY_TEXT, max_size=4, unique=True))
-    entities = [
-        Entity(name, draw(ANY_TEXT), tuple(Observation(text) for text in draw(st.lists(ANY_TEXT, max_size=3))))
-        for name in names
-    ]
-    keys = draw(st.lists(st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT), max_size=4, unique=True))
-    return Graph(tuple(entities), tuple(Relation(*key) for key in keys))
-
-
-@given(graphs())
-def test_what_was_written_is_read_as_it_was(graph: Graph) -> None:
-    again = read(written(graph).encode("utf-8"))
-    assert again == (graph, ())
 
 
 def test_lines_of_other_programs_are_read_and_broken_ones_are_told() -> None:
