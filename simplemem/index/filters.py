@@ -123,7 +123,12 @@ def shown(
     found = {note: place for note, place in wanted.items() if place}
     if vector is not None and (others := [note for note in rows if note not in found and not blocks_of[note]]):
         found |= vectors.nearest_places(db, vector, others)
-    places = _positions(db, [*found.values(), *(place for some in blocks_of.values() for place in some)])
+    sql = f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {IDS} n JOIN places p ON p.id = n.value"
+    ids = bound([*found.values(), *(place for some in blocks_of.values() for place in some)])
+    places = {
+        place: Position(start, stop, line, tuple(json.loads(headings)))
+        for place, start, stop, line, headings in db.execute(sql, {"ids": ids})
+    }
     return {
         note: Shown(
             row,
@@ -155,13 +160,6 @@ def _beside(db: apsw.Connection, row: Row) -> Iterator[Beside]:
     for each, via in ways:
         if each in known:
             yield Beside(known[each].id, via)
-
-
-def _positions(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Position]:
-    """Where passages and blocks stand, by their ids."""
-    sql = f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {IDS} n JOIN places p ON p.id = n.value"
-    rows = db.execute(sql, {"ids": bound(ids)})
-    return {id_: Position(start, stop, line, tuple(json.loads(above))) for id_, start, stop, line, above in rows}
 
 
 def _passages_of(db: apsw.Connection, some: Iterable[int]) -> dict[int, list[Position]]:
