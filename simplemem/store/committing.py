@@ -11,7 +11,6 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -39,6 +38,7 @@ class Committing:
         self._vault = vault
         self._settings = settings
         self._operations: SimpleQueue[str | None] = SimpleQueue()  # by the id of their first version; None ends it
+        self._guard = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="simplemem-commits", daemon=True)
         self.said: list[str] = []  # which changes are left to the person, and why; each told once
         if settings.commit != "off" and not vault.read_only:
@@ -48,8 +48,9 @@ class Committing:
         """A change is made, and about to be answered."""
         if is_in_git(self._vault.root):
             self._operations.put(operation)
-            with suppress(RuntimeError):  # it runs already
-                self._thread.start()
+            with self._guard:
+                if self._thread.ident is None:
+                    self._thread.start()
 
     def state(self) -> dict[str, object]:
         """Whether changes are committed, and how many wait for it."""

@@ -189,23 +189,19 @@ def moment_at(core: Core, when: datetime) -> Moment:
 
 
 def note_at(core: Core, path: str, at: str, *, start: bool = False, name: str = "") -> NoteThen:
-    """One note at a version, date or commit, under the name it had then; `name` is what somebody called it."""
+    """One note at a version, date or commit, followed back through its moves; `name` is what somebody called it. A version
+    says it for the paths it names, perhaps of an earlier note of that name; of what it took away what it found, as nothing
+    else can be meant."""
     if means_commit(core, at):
         then, data = text_at_commit(core, path, at)
         return NoteThen(then, sha256(data), data)
-    called = path_of(well_formed(clean_reference(name))) if name else ""
-    return note_then(core, path, moment_of(core, at, start=start), called)
-
-
-def note_then(core: Core, path: str, moment: Moment, called: str = "") -> NoteThen:
-    """One note at a moment, followed back through its moves. The version a moment was given by says it for the paths it
-    names, perhaps of an earlier note of that name; of what it took away what it found, as nothing else can be meant."""
+    moment, called = moment_of(core, at, start=start), path_of(well_formed(clean_reference(name))) if name else ""
     if (version := moment.version) is not None:
-        for at, before, after in version.effects:  # of a move, one of its two paths has what the other has not
+        for where, before, after in version.effects:  # of a move, one of its two paths has what the other has not
             sha = before or version.before if moment.before else after or version.after or before
-            if at in (called, path) and sha is not None:
-                data = text_of(core, sha, at)
-                return NoteThen(at, sha, data, GONE if data is None else "")
+            if where in (called, path) and sha is not None:
+                kept = text_of(core, sha, where)
+                return NoteThen(where, sha, kept, GONE if kept is None else "")
     changes = core.changes.of(path)
     left = next((version for version in changes if version.number <= moment.number), None)
     found = next((version for version in reversed(changes) if version.number > moment.number), None)

@@ -11,7 +11,7 @@ import pytest
 
 from simplemem.errors import AlreadyExists, Ambiguous, Invalid, NotFound
 from simplemem.store import EnhancedStore
-from simplemem.store.history import NoteThen, moment_of, note_then, notes_then
+from simplemem.store.history import NoteThen, moment_of, note_at, notes_then
 
 Write = Callable[[str, str | bytes], Path]
 DAY = 86_400
@@ -167,7 +167,7 @@ def dated(vault: Path, *whens: str) -> None:
 
 
 def at(store: EnhancedStore, path: str, moment: str) -> NoteThen:
-    return note_then(store._core, path, moment_of(store._core, moment))
+    return note_at(store._core, path, moment)
 
 
 def text_at(store: EnhancedStore, path: str, moment: str) -> str | None:
