@@ -37,6 +37,9 @@ CALLS = st.one_of(
 )
 
 
+DELETIONS = {"drop": "delete_entities", "unsay": "delete_observations", "unrelate": "delete_relations"}
+
+
 class Model:
     """What the calls mean, in lists."""
 
@@ -121,15 +124,9 @@ def test_any_calls_mean_what_the_model_says(
                     assert graph.add_observations(asked) == expected
                 except NoSuchEntity as error:
                     assert error.entity == expected
-            elif what == "drop":
-                graph.delete_entities(given_)
-                model.drop(given_)
-            elif what == "unsay":
-                graph.delete_observations(given_)
-                model.unsay(given_)
-            elif what == "unrelate":
-                graph.delete_relations(given_)
-                model.unrelate(given_)
+            elif what in DELETIONS:
+                getattr(graph, DELETIONS[what])(given_)
+                getattr(model, what)(given_)
             else:
                 stores[who].close()
                 stores[who] = EnhancedStore(Path(folder), QUICK)

@@ -1,4 +1,4 @@
-"""The picture of a graph: what is drawn of a vault, the page that runs nothing a note says, and data for other programs."""
+"""The picture of a graph: what is drawn, the page that runs nothing a note says, and data for other programs."""
 
 from __future__ import annotations
 
