@@ -89,7 +89,7 @@ else:
 
 
 def copy_attributes(source: int, target: int) -> None:
-    """Give the new file the old one's owner, mode and extended attributes, as far as we may. ReplaceFileW does so itself."""
+    """Give the new file the old one's owner, mode and extended attributes, as far as we may."""
     if sys.platform == "win32":
         return
     old, new = os.fstat(source), os.fstat(target)
@@ -192,8 +192,8 @@ def hash_of(here: Beneath, path: str) -> str | None:
 
 
 class Intruded(Exception):
-    """Somebody else changed the file between our look and our move; it is back as they left it. An event, not a failure:
-    `writer.py` makes a Conflict of it. `data` is what they saved, where it was seen."""
+    """Somebody else changed the file between our look and our move; it is back as they left it. An event, not a
+    failure: `writer.py` makes a Conflict of it. `data` is what they saved, where it was seen."""
 
     def __init__(self, path: str, found: str | None, data: bytes | None = None) -> None:
         super().__init__(path)
@@ -201,8 +201,8 @@ class Intruded(Exception):
 
 
 def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool) -> str:
-    """Write `data` to a new file of ours in `folder`: its path. `like` names the note whose owner, mode and attributes it
-    gets. The vault's lock is held, so whatever such file another finds under it is nobody's any more."""
+    """Write `data` to a new file of ours in `folder`: its path. `like` names the note whose owner, mode and attributes
+    it gets. The vault's lock is held, so whatever such file another finds under it is nobody's any more."""
     path = "/".join((*folder, f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"))
     try:
         with here.opened(path, WRITE_NEW) as fd:
@@ -362,8 +362,8 @@ def sync_path(root: str, path: str, *, last: bool = False) -> None:
 
 
 def sync_paths(root: str, paths: Sequence[str]) -> None:
-    """Make the bytes of files of ours durable. Many are waited for at once: a file system with a journal writes that once
-    for all who wait, which for hundreds of files is a twentieth of the time."""
+    """Make the bytes of files of ours durable. Many are waited for at once: a file system with a journal writes that
+    once for all who wait, which for hundreds of files is a twentieth of the time."""
     if len(paths) > _FEW:
         from concurrent.futures import ThreadPoolExecutor
 

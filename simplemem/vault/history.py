@@ -1,10 +1,9 @@
 """Earlier versions: the log of every change we made, and the texts before and after it. Nothing here touches a note.
 
-The log is a line for every change, only ever added to; its order is that of the lines, never the clock (durability.md F12).
-It is the truth, and is read from its end here; questions about the past go to the table that the index keeps of it.
-Beside it `objects/ab/<sha256>` has the texts, and `displaced/` for a day the very files a write took the place of: an
-editor that still has one open may yet save into it, which makes that text a version too (F20).
-"""
+The log is a line for every change, only ever added to; its order is that of the lines, never the clock (durability.md
+F12). It is the truth, and is read from its end here; questions about the past go to the table that the index keeps of
+it. Beside it `objects/ab/<sha256>` has the texts, and `displaced/` for a day the very files a write took the place of:
+an editor that still has one open may yet save into it, which makes that text a version too (F20)."""
 
 from __future__ import annotations
 
@@ -163,7 +162,7 @@ class Log:
 
     @contextmanager
     def _opened(self, here: Beneath | None = None) -> Iterator[tuple[int, int]]:
-        """It open for reading, and its size. Where there is none, or something else lies in its place, nothing is read."""
+        """It open for reading, and its size; 0 where there is none, or no regular file."""
         with Beneath(self.root) as ours, ExitStack() as held, telling("read", LOG):
             fd, size = -1, 0
             with suppress(FileNotFoundError):
@@ -201,8 +200,8 @@ class Log:
 
 
 def last_before(times: Iterable[tuple[int, str]], when: str) -> int:
-    """The number of the last change before a moment (UTC), given number and time of each, newest first; 0 for none. As a
-    clock may have been wrong for a while, the log is cut where the fewest changes are on the wrong side by their time."""
+    """The number of the last change before a moment (UTC), given number and time of each, newest first; 0 for none. As
+    a clock may have been wrong for a while, the log is cut where the fewest changes are on the wrong side."""
     cut, score, best = 0, 0, 0
     for place, (number, at) in enumerate(times):
         if not place:
@@ -263,7 +262,7 @@ class History:
         return self.kept(sha) if sha in self.given or self.may_tell(sha) else None
 
     def kept(self, sha: str) -> bytes | None:
-        """The text with this hash, a hidden note's too: for what is shown to nobody. What is damaged is not given out."""
+        """The text with this hash, a hidden note's too: for what is shown to nobody. Not when it is damaged."""
         if len(sha) != 64 or not sha.isascii() or not sha.isalnum():
             return None
         with Beneath(self._root) as here:
@@ -299,7 +298,7 @@ class History:
             disk.carry(here, temp, f"{DISPLACED}/{version}-{secrets.token_hex(3)}-{sha}")
 
     def rescue(self, here: Beneath, file: str, path: str, reason: str, version: str = "stray") -> list[Version]:
-        """Keep what a file of ours holds: a text found nowhere else becomes a version of `path`. Then it is set aside."""
+        """Set a file of ours aside, but first make a text that is found nowhere else a version of `path`."""
         data, found = disk.read_file(here, file)
         sha, saved = sha256(data), list[Version]()
         if not data or found.st_nlink > 1:

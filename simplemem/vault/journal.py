@@ -1,10 +1,9 @@
 """Changes of one or many notes that happen together: written down first, carried out, logged, and then forgotten.
 
-`.simplemem/journal/plan` says what is about to be done, and nothing otherwise. Who finds a plan there under the lock finds
-a change that a crash interrupted: what was begun is brought to its end where nobody else has changed the note since, what
-was not begun is dropped (durability.md §3, F6). How far each act has come is told by hashes alone. A vault may come from
-anywhere, and its journal with it: a plan must be whole, and ask only for what ours ask.
-"""
+`.simplemem/journal/plan` says what is about to be done, and nothing otherwise. Who finds a plan there under the lock
+finds a change that a crash interrupted: what was begun is brought to its end where nobody else has changed the note
+since, what was not begun is dropped (durability.md §3, F6). How far each act has come is told by hashes alone. A vault
+may come from anywhere, and its journal with it: a plan must be whole, and ask only for what ours ask."""
 
 from __future__ import annotations
 
@@ -60,8 +59,7 @@ class Step:
 
     @property
     def acts(self) -> list[Act]:
-        """What is done for it, in this order: a new file takes its place; or the note moves, its new text takes the
-        place, or both."""
+        """What is done for it: a new file takes its place; or the note moves, or gets its new text, or both."""
         version, temp = self.version, self.temp or ""
         if version.before is None:
             return [Act(self, temp, self.target, version.after or "")]
@@ -92,9 +90,9 @@ def is_trash(path: str) -> bool:
 
 
 def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
-    """The steps of a plan and the folders that are made for it, or None when it is damaged or asks for what no plan of ours
-    asks for. Only notes are named in one, only our own staged files and the trash are taken from: none can reach a hidden
-    file such as a hook of git."""
+    """The steps of a plan and the folders that are made for it, or None when it is damaged or asks for what no plan of
+    ours asks for. Only notes are named in one, only our own staged files and the trash are taken from: none can reach a
+    hidden file such as a hook of git."""
     seal, _, line = data.partition(b"\n")
     line = line.partition(b"\n")[0]
     if seal != sha256(line).encode():
@@ -310,7 +308,7 @@ class Journal:
     # Back
 
     def _back_out(self, here: Beneath, steps: Sequence[Step], done: int, folders: Sequence[str]) -> None:
-        """Take back the acts that are done, and what is begun of the next; of a plan that was not written `done` is -1."""
+        """Take back the acts that are done (-1: not even the plan was written), and what is begun of the next."""
         acts = [act for step in steps for act in step.acts]
         begun = max(done, 0)
         if 0 <= done < len(acts):

@@ -1,9 +1,8 @@
-"""What a link means, as Obsidian resolves it, and how links are written again when a note comes, moves or is renamed, so
-that each goes on meaning what it meant. Pure: no disk, no SQL.
+"""What a link means, as Obsidian resolves it, and how links are written again when a note comes, moves or is renamed,
+so that each goes on meaning what it meant. Pure: no disk, no SQL.
 
 `Named` is whatever can answer "which files have this name". Of a link only the path is written again (and a shown text
-that was the old name); every byte outside it stays. Broken links are left alone (obsidian.md §1.6).
-"""
+that was the old name); every byte outside it stays. Broken links are left alone (obsidian.md §1.6)."""
 
 from __future__ import annotations
 
@@ -127,8 +126,8 @@ def rewrite_links(
 def lead_links(
     note: Note, source: str, aims: Mapping[str, Aim], named: Named, link_format: LinkFormat = "shortest"
 ) -> str:
-    """The text of the note at `source` in which broken links lead where `aims` says, by their targets. What a reader sees
-    follows a file that had another name; where the target never was a file's name, it goes on being shown."""
+    """The text of the note at `source` in which broken links lead where `aims` says, by their targets. What a reader
+    sees follows a file that had another name; where the target never was a file's name, it goes on being shown."""
 
     def aim_of(link: Link) -> Aim | None:
         aim = aims.get(link.target)
@@ -170,8 +169,8 @@ def _applied(text: str, edits: list[_Edit]) -> str:
 
 
 def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format: LinkFormat) -> Iterator[str]:
-    """Targets that mean `path` in `source`, the best first: relative stays relative, rooted rooted, bare bare if it can. The
-    extension comes in where the name without it is another file's; a path from the root where all else fails."""
+    """Targets that mean `path` in `source`, the best first: relative stays relative, rooted rooted, bare bare if it
+    can. The extension comes in where the name without it is another file's; else a path from the root."""
     short = path[:-3] if path.endswith(".md") and not link.target.casefold().endswith(".md") else path
     for shown in dict.fromkeys((short, path)):
         bare, rooted = posixpath.basename(shown), "/" + shown

@@ -1,8 +1,8 @@
 """A vault's own conventions, as Obsidian keeps them in `.obsidian/`: links, folders, what recall omits.
 
-Read only, and forgiving: what is missing, broken or of the wrong shape means Obsidian's defaults, never an error. Nothing
-here can widen what may be read, or run anything; what recall omits still takes part in link resolution (obsidian.md §5).
-"""
+Read only, and forgiving: what is missing, broken or of the wrong shape means Obsidian's defaults, never an error.
+Nothing here can widen what may be read, or run anything; what recall omits still takes part in link resolution
+(obsidian.md §5)."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def _folder(value: object) -> str:
 
 
 class _Pattern:
-    """A `/regex/` filter. It comes out of a file in the vault, so it may be hostile or merely unlucky: one that takes too
-    long on any path is switched off for as long as this process runs. `refused` says why a pattern is not applied."""
+    """A `/regex/` filter. It comes out of a file in the vault, so it may be hostile or merely unlucky: one that takes
+    too long on any path is switched off for as long as this process runs. `refused` says why."""
 
     def __init__(self, source: str) -> None:
         import regex  # takes 20 ms, and few vaults have such filters

@@ -1,9 +1,9 @@
 """The one choke point: how a vault path becomes an open folder and a name in it, never anything outside the vault.
 
 A vault path is relative, with `/`, and is walked component by component from the root with O_NOFOLLOW (durability.md
-F36-F39): neither `..` nor a link nor a folder swapped for a link in between leads out. Nothing here reads or writes a note.
-At the end stand the rules about who may see and change what, and one table from errno to the errors of `errors.py`.
-"""
+F36-F39): neither `..` nor a link nor a folder swapped for a link in between leads out. Nothing here reads or writes a
+note. At the end stand the rules about who may see and change what, and one table from errno to the errors of
+`errors.py`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def is_unicode(text: str) -> bool:
 
 
 def unlimited(path: str) -> str:
-    """An absolute Windows path in the form that may be longer than 260 characters, and in which every name is itself."""
+    """An absolute Windows path in the form that may be long, and in which every name is itself."""
     if path.startswith(("\\\\?\\", "\\\\.\\")):
         return path
     return "\\\\?\\UNC\\" + path[2:] if path.startswith("\\\\") else "\\\\?\\" + path
@@ -113,7 +113,7 @@ class Folder(NamedTuple):
         return child if self.fd is not None else os.path.join(self.path, child)
 
     def open(self, child: str, flags: int) -> int:
-        """Open a file in it, never through a link: without handles the flag may be missing, so the file is looked at."""
+        """Open a file in it, never through a link: where there are no handles, it is looked at first."""
         if self.fd is None and _is_link(self.name(child)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), child)
         return patiently(lambda: os.open(self.name(child), flags | _NOFOLLOW, 0o666, dir_fd=self.fd))

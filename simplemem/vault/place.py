@@ -1,6 +1,6 @@
-"""Where a folder lies: on which kind of disk, who else may write there, and which service carries it to other computers,
-by the names and marks that such services leave. Nothing is written or asked to find out; "" is for what is not known.
-"""
+"""Where a folder lies: on which kind of disk, who else may write there, and which service carries it to other
+computers, by the names and marks that such services leave. Nothing is written or asked to find out; "" is for what is
+not known."""
 
 from __future__ import annotations
 

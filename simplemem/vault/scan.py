@@ -1,8 +1,7 @@
 """Every file of the vault as the disk shows it: one walk, a stat a file, no content read.
 
-Dot-folders and dot-files are not the vault's (obsidian.md §5), and links are not followed (durability.md F36). What cannot
-be looked into is reported as a problem: it is not empty and not deleted (F10).
-"""
+Dot-folders and dot-files are not the vault's (obsidian.md §5), and links are not followed (durability.md F36). What
+cannot be looked into is reported as a problem: it is not empty and not deleted (F10)."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from simplemem.vault.vault import FileLock, make_sidecar
 
 
 class Leadership:
-    """Which of several servers on an index looks after it: the one that holds the file `index.leader` beside it. Tried for
-    now and then; held until `resign` or the end of the process. Leading is a convenience, never a right to write."""
+    """Which of several servers on an index looks after it: the one that holds the file `index.leader` beside it. Tried
+    for now and then; held until `resign` or the end of the process. Leading is no right to write."""
 
     def __init__(self, path: Path) -> None:
         self._file = FileLock(str(path.parent), path.name)
@@ -34,8 +34,8 @@ class Leadership:
 
 
 class SideFile:
-    """A file under `.simplemem/` beside the index, `state/access.jsonl` say: lines of several processes, or a whole file put
-    in place at once. Its own lock is held no longer than a line takes."""
+    """A file under `.simplemem/` beside the index, `state/access.jsonl` say: lines of several processes, or a whole
+    file put in place at once. Its own lock is held no longer than a line takes."""
 
     def __init__(self, root: str, name: str) -> None:
         self._root = root
@@ -62,7 +62,7 @@ class SideFile:
                 disk.sync_file(fd)
 
     def follow(self) -> tuple[bytes, bool]:
-        """The whole lines behind what was read last, and whether the file is another by now: then they are all there are."""
+        """The whole lines behind what was read last, and whether the file is another, and these all its lines."""
         *was, offset = self._seen
         try:
             with Beneath(self._root) as here, here.opened(self._path, READ) as fd:

@@ -1,8 +1,7 @@
 """What of the past need not be kept any longer goes: texts beyond the days and megabytes of the settings, oldest first.
 
-Age is counted back from the newest change, in the order of the log: a vault that rested for a year loses nothing, nor does
-one whose clock was wrong for a day. It may be stopped at any point and begun again. The log itself stays.
-"""
+Age is counted back from the newest change, in the order of the log: a vault that rested for a year loses nothing, nor
+does one whose clock was wrong for a day. It may be stopped at any point and begun again. The log itself stays."""
 
 from __future__ import annotations
 
@@ -63,8 +62,8 @@ def _edge(times: Sequence[tuple[int, str]], keep_days: int) -> str | None:
 
 
 def _texts(here: Beneath, last_use: dict[str, int]) -> Iterator[tuple[int, str, int]]:
-    """The texts that are kept: number of their last use, hash, size. One that no change names may be needed by whoever put
-    it there a moment ago; after a day it is as old as can be."""
+    """The texts that are kept: number of their last use, hash, size. One that no change names may be needed by whoever
+    put it there a moment ago; after a day it is as old as can be."""
     for drawer in here.names(OBJECTS):
         for name in here.names(f"{OBJECTS}/{drawer}"):
             path = f"{OBJECTS}/{drawer}/{name}"

@@ -1,8 +1,7 @@
 """The folder of notes: scan, read, create, replace, move, trash, undo. The only door to a note's bytes.
 
-A note is named by its vault path, and its state by the sha256 of its bytes: what they mean is decided above. How a write
-goes is told in `writer.py`.
-"""
+A note is named by its vault path, and its state by the sha256 of its bytes: what they mean is decided above. How a
+write goes is told in `writer.py`."""
 
 from __future__ import annotations
 
@@ -107,8 +106,8 @@ class Vault:
 
     @contextmanager
     def reading(self) -> Iterator[Callable[[str], File]]:
-        """What reads many files as `read` does one: folders stay open from one file to the next. For a short while only,
-        since a folder that is moved away meanwhile is still read."""
+        """What reads many files as `read` does one: folders stay open from one file to the next. For a short while
+        only, since a folder that is moved away meanwhile is still read."""
         with self._beneath() as here:
             yield lambda path: self._read(here, path)
 
@@ -127,8 +126,8 @@ class Vault:
 
     @contextmanager
     def lock(self, timeout: float = 10.0) -> Iterator[None]:
-        """Hold the vault: no other thread or process writes meanwhile. A thread may take it again and again. Unavailable
-        after `timeout` seconds, naming who has it."""
+        """Hold the vault: no other thread or process writes meanwhile. A thread may take it again and again.
+        Unavailable after `timeout` seconds, naming who has it."""
         deadline = time.monotonic() + timeout
         if not self._threads.acquire(timeout=max(timeout, 0)):
             raise _busy(f"another thread of this process ({os.getpid()})", timeout)
@@ -190,8 +189,8 @@ class Vault:
             ]
 
     def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
-        """Change several files as one operation, all of it or nothing; it can be undone as one. Every write comes by here:
-        what may not be changed is not, whatever asks for it and however it is reached."""
+        """Change several files as one operation, all of it or nothing; it can be undone as one. Every write comes by
+        here: what may not be changed is not, whatever asks for it and however it is reached."""
         self._check_writable()
         for number, wish in enumerate(wishes):
             for path in (wish.path, wish.target):
@@ -220,8 +219,8 @@ class Vault:
             self.history.given.add(sha256(data))
 
     def recover(self) -> tuple[int, list[Entry]]:
-        """What a start does first: finish or drop what a crash interrupted, clear our strays; how much there was, and the
-        scan of the same walk."""
+        """What a start does first: finish or drop what a crash interrupted, clear our strays; how much there was, and
+        the scan of the same walk."""
         if self.read_only:
             return 0, self.scan()
         with self._at_work("recover") as here:
@@ -288,8 +287,8 @@ class Vault:
 
 
 class FileLock:
-    """The kernel's lock on one file of ours (flock, LockFileEx): free the moment its holder dies, so that nobody ever has
-    to judge a stale file. `holder` is what the file said when it was not to be had (durability.md F21, F22)."""
+    """The kernel's lock on one file of ours (flock, LockFileEx): free the moment its holder dies, so that nobody ever
+    has to judge a stale file. `holder` is what the file said when it was not to be had (durability.md F21, F22)."""
 
     def __init__(self, root: str, path: str) -> None:
         self._root, self._path = root, path

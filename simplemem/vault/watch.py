@@ -42,10 +42,9 @@ _REASONS: dict[int | None, str] = {
 class Watch:
     """What may have changed in a vault since this was last asked. One thread asks; any may ring.
 
-    Whoever makes one, then looks through the vault once and asks here from then on, hears of every file that differs. Where
-    the system can't tell, `warn` says so, once, and every `poll_seconds` everything may have changed. A missing root is
-    waited for.
-    """
+    Whoever makes one, then looks through the vault once and asks here from then on, hears of every file that differs.
+    Where the system can't tell, `warn` says so, once, and every `poll_seconds` everything may have changed. A missing
+    root is waited for."""
 
     def __init__(
         self, root: Path, *, poll: bool = False, poll_seconds: float = 2.0, warn: Callable[[str], None]
@@ -152,9 +151,9 @@ _HEAD = struct.Struct("iIII")  # watch, what happened, a number that ties two en
 
 
 class Inotify:
-    """The listener of Linux: all folders of a vault. watchfiles, which does this elsewhere, follows links out of the vault
-    (durability.md F36), drops the kernel's word that its queue overflowed (F72), wakes all the time, and does not know yet
-    of some changes made just before it was asked. OSError when the system refuses."""
+    """The listener of Linux: all folders of a vault. watchfiles, which does this elsewhere, follows links out of the
+    vault (durability.md F36), drops the kernel's word that its queue overflowed (F72), wakes all the time, and does not
+    know yet of some changes made just before it was asked. OSError when the system refuses."""
 
     def __init__(self, base: str, bell: socket.socket) -> None:
         self._base = base
@@ -174,8 +173,7 @@ class Inotify:
         os.close(self._fd)
 
     def changed(self, seconds: float) -> set[str]:
-        """Paths where something happened. EVERYTHING: something was lost, or the vault itself went, and a new listener is
-        needed."""
+        """Paths where something happened. EVERYTHING: something was lost, or the vault went; a new listener is needed."""
         paths: set[str] = set()
         ends, wait, quiet = float("inf"), int(seconds * 1000), _QUIET_MS if seconds > 0 else 0
         while time.monotonic() < ends and any(fd == self._fd for fd, _ in self._poll.poll(wait)):

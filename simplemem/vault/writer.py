@@ -192,8 +192,8 @@ class _Operation:
                 raise _exists(twin)
 
     def _called_so(self, folder: str, key: str) -> list[str]:
-        """The names in a folder that are this one in another spelling. Most operations ask once, of a folder that may hold
-        many thousand: so all names are looked at together first."""
+        """The names in a folder that are this one in another spelling. Most operations ask once, of a folder that may
+        hold many thousand: so all names are looked at together first."""
         if folder not in self._folders:
             names: list[str] = []
             with suppress(FileNotFoundError, NotADirectoryError):
