@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
-from simplemem.errors import Invalid
 from simplemem.memory import Finding
 from simplemem.store import EnhancedStore
 
@@ -177,14 +176,3 @@ def test_a_disk_that_other_computers_write_to_is_told(
 
 
 # -- what is asked
-
-
-def test_one_check_asks_for_no_other(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "[[Nobody]]\n")
-    plain_store.sync()
-    with plain_store._core.index.database.writing() as db:
-        db.execute("UPDATE notes SET title = 'Other'").fetchall()
-    assert [finding.check for finding in plain_store.doctor(only=["links"])] == ["links"]
-    assert [finding.check for finding in plain_store.doctor(only=["links", "index"])] == ["index", "links"]
-    with pytest.raises(Invalid, match="no check 'link'"):
-        plain_store.doctor(only=["links", "link"])
