@@ -250,7 +250,6 @@ class History:
         self.may_tell: Callable[[str], bool] = lambda _sha: True
         self.given = set[str]()  # texts that no change has written, kept for whoever is asking here
         self._root, self.keep_days, self.keep_bytes = root, keep_days, keep_mb * 1_000_000
-        self.kept_bytes = 0  # since it was thinned last
 
     def content(self, sha: str) -> bytes | None:
         """The text with this hash, or whose hash alone begins so, with twelve digits at least; None when it is not kept
@@ -289,7 +288,6 @@ class History:
         here.make(parent(path))
         # No sync of its own: until the kernel has written it, the displaced file or the trash holds the same text.
         disk.put(here, path, data, sync=False)
-        self.kept_bytes += len(data)
 
     def set_aside(self, here: Beneath, temp: str, version: str, sha: str) -> None:
         """Take a file that may be open in some editor out of the vault, watched for a day for a late save."""
@@ -344,12 +342,10 @@ class History:
     # Thinning
 
     def is_full(self) -> bool:
-        """Whether it is time to thin: that was hours ago or never, or much was kept since."""
+        """Whether it is time to thin: that was hours ago, or never."""
         with Beneath(self._root) as here:
             last = entry_at(here, THINNED)
-        if last is None:
-            return self.log.size() > 0
-        return self.kept_bytes * 20 > self.keep_bytes or abs(time.time() - last.mtime_ns / 1e9) > A_DAY / 4
+        return self.log.size() > 0 if last is None else abs(time.time() - last.mtime_ns / 1e9) > A_DAY / 4
 
 
 def place_of(sha: str) -> str:

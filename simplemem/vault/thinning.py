@@ -45,7 +45,6 @@ def thin(history: History, here: Beneath) -> list[str]:
         disk.remove(here, place_of(sha))
     here.make(parent(THINNED))
     disk.put(here, THINNED, str(history.log.size()).encode(), sync=False)
-    history.kept_bytes = 0
     return list(dropped)
 
 
