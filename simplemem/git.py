@@ -1,9 +1,8 @@
 """What git knows of a note, and commits of what our tools changed: asked of libgit2, which starts no program.
 
-A vault is somebody's clone, and its `.git` may hold anything. No setting of it runs anything here: libgit2 has no hooks,
-monitor, pager or signing, and no filter but its own for line ends. What could lead out of the repository or hold us up
-is refused before it is opened. Nothing is fetched or pushed, and no file of the working tree is written.
-"""
+A vault is somebody's clone, and its `.git` may hold anything. No setting of it runs anything here: libgit2 has no
+hooks, monitor, pager or signing, and no filter but its own for line ends. What could lead out of the repository or hold
+us up is refused before it is opened. Nothing is fetched or pushed, and no file of the working tree is written."""
 
 from __future__ import annotations
 
@@ -65,7 +64,8 @@ there is no such note."""
 
 
 class Checkout(NamedTuple):
-    """Where a vault lies in git: the working tree, its git directory, the one it shares, and the vault's place in it."""
+    """Where a vault lies in git: the working tree, its git directory, the one it shares, and the vault's place in
+    it."""
 
     top: Path
     git_dir: Path

@@ -244,7 +244,8 @@ def follow(database: Database, log: Log) -> None:
 
 
 def grow(db: apsw.Connection, log: Log) -> None:
-    """Take in what the log has that was not read yet. Another log than the one that was read is read from its beginning."""
+    """Take in what the log has that was not read yet. Another log than the one that was read is read from its
+    beginning."""
     offset, lines, anew = _unread(db, log)
     if anew:
         for table in ("changes", "lineages"):

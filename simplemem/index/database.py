@@ -29,7 +29,8 @@ Found = Literal["nothing", "ours", "damaged", "newer", "foreign"]
 
 
 def what_lies_at(path: Path) -> Found:
-    """Whose file lies there. Only where nobody else puts files is one without our mark taken for a damaged one of ours."""
+    """Whose file lies there. Only where nobody else puts files is one without our mark taken for a damaged one of
+    ours."""
     if not path.exists() or path.stat().st_size == 0:
         return "nothing"
     if_strange: Found = (
@@ -154,8 +155,9 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        """One transaction: all of it or nothing. Re-entrant in a thread; the outermost commits. Who writes much, as a first
-        scan does, lets one who waits go first: SQLite's own waiting only looks now and then, and would miss the moment."""
+        """One transaction: all of it or nothing. Re-entrant in a thread; the outermost commits. Who writes much, as a
+        first scan does, lets one who waits go first: SQLite's own waiting only looks now and then, and would miss the
+        moment."""
         connection = self.connection()
         if connection.in_transaction:
             yield connection

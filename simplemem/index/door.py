@@ -1,6 +1,5 @@
-"""The door to the index: the values in which store and search ask, which `sidecar.Sidecar` answers. No SQL and no engine's
-syntax crosses it. Ids of notes and places mean nothing to who asks, and are good until the next change.
-"""
+"""The door to the index: the values in which store and search ask, which `sidecar.Sidecar` answers. No SQL and no
+engine's syntax crosses it. Ids of notes and places mean nothing to who asks, and are good until the next change."""
 
 from __future__ import annotations
 
@@ -189,7 +188,8 @@ class Nearness(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The best by every leg, best first, with the paths of all notes named. `near` is None where nothing is comparable."""
+    """The best by every leg, best first, with the paths of all notes named. `near` is None where nothing is
+    comparable."""
 
     notes: Sequence[Match]
     blocks: Sequence[Match]
@@ -249,7 +249,8 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How many notes there are, the generations of vectors, the one in use first, and the notes that wait, by embedder."""
+    """How many notes there are, the generations of vectors, the one in use first, and the notes that wait, by
+    embedder."""
 
     notes: int
     generations: Sequence[Generation]
@@ -257,7 +258,8 @@ class Standing:
 
 
 class Embedded(NamedTuple):
-    """How many notes wait for an embedder's vectors, are to have them, and are private; and what it refused, by path."""
+    """How many notes wait for an embedder's vectors, are to have them, and are private; and what it refused, by
+    path."""
 
     waiting: int
     notes: int

@@ -92,7 +92,8 @@ def link_among(path: Path) -> Path | None:
 
 
 def connect(path: Path) -> apsw.Connection:
-    """A connection as all of ours are. Nothing is folded into the file by itself: that is done under the vault's lock."""
+    """A connection as all of ours are. Nothing is folded into the file by itself: that is done under the vault's
+    lock."""
     if (link := link_among(path)) is not None:
         hint = "Remove the link. Another place for the index is chosen with --db."
         raise Unavailable(f"{link} is a link, and simplemem writes nothing through a link", hint=hint)

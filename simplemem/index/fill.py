@@ -107,7 +107,8 @@ class Filling:
         return _ToEmbed(note_id, file.sha256, rows)
 
     def _embed(self, batch: Sequence[_ToEmbed]) -> int | None:
-        """Embed some notes, each text once, and store what still fits. None when another embedder's vectors are made now."""
+        """Embed some notes, each text once, and store what still fits. None when another embedder's vectors are made
+        now."""
         name = self.embedder.name
         made, refused = self._asked(list(dict.fromkeys(words for note in batch for _, words in note.rows)))
         with self.database.writing() as db:
@@ -132,7 +133,8 @@ class Filling:
             return done
 
     def _asked(self, texts: list[str]) -> tuple[dict[str, bytes], dict[str, str]]:
-        """The vectors of texts, and what is said of those that are refused, found by asking for the halves of a batch."""
+        """The vectors of texts, and what is said of those that are refused, found by asking for the halves of a
+        batch."""
         if not texts:
             return {}, {}
         given = texts if self.embedder.reads_sentences else [without_stop_words(words) for words in texts]

@@ -109,7 +109,8 @@ def shown(
     beside: Sequence[int],
     among: Collection[int],
 ) -> dict[int, Shown]:
-    """What is shown of notes, each with the place that was found, and of those `among` others that stand `beside` some."""
+    """What is shown of notes, each with the place that was found, and of those `among` others that stand `beside`
+    some."""
     rows = notes.rows_of(db, wanted)
     neighbours = {note: tuple(_beside(db, rows[note])) for note in beside if note in rows}
     reached = {each.note for some in neighbours.values() for each in some if each.note in among}

@@ -1,6 +1,6 @@
 """Files and the links that mean them: resolved when a note is put, and again when a file comes, goes or moves. A change
-touches only the links that could mean it, found by the name they are looked up by. Conflict copies are known by names too.
-"""
+touches only the links that could mean it, found by the name they are looked up by. Conflict copies are known by names
+too."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def named_by(db: apsw.Connection) -> Named:
 
 
 def named_in_memory(paths: Iterable[str]) -> Named:
-    """Which files have a name, from a dictionary: where many links are resolved, asking SQL for each would cost more."""
+    """Which files have a name, from a dictionary: where many links are resolved, asking SQL for each would cost
+    more."""
     names: dict[str, list[str]] = {}
     for path in sorted(paths):
         names.setdefault(name_key(path), []).append(path)
@@ -51,7 +52,8 @@ def all_files(db: apsw.Connection) -> set[str]:
 
 
 def follow_files(db: apsw.Connection, came: Collection[str], went: Collection[str]) -> None:
-    """Files that are there and went: those that the index has not heard of, and the links of others that could mean them."""
+    """Files that are there and went: those that the index has not heard of, and the links of others that could mean
+    them."""
 
     def row(path: str) -> tuple[str, str, str | None]:
         copy = conflict_name(path)

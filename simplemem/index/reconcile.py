@@ -1,6 +1,6 @@
-"""One pass of reconciling: files on the disk are compared with what the index has, and its rows made right. Size and time
-only tell whether to read a file; its hash decides. Between two batches a pass may be stopped or killed, and others write.
-"""
+"""One pass of reconciling: files on the disk are compared with what the index has, and its rows made right. Size and
+time only tell whether to read a file; its hash decides. Between two batches a pass may be stopped or killed, and others
+write."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ class Reconciling:
     _gone: dict[str, list[Row]] = field(default_factory=dict)  # whose file went, by hash: a new file may be one of them
 
     def carry_out(self, total: int | None) -> SyncReport:
-        """Make the rows of the files on both sides right. With the `total` of notes, too many that vanish are doubted."""
+        """Make the rows of the files on both sides right. With the `total` of notes, too many that vanish are
+        doubted."""
         if total is not None:
             self._doubt(total)
         entries, known, files = self.entries, self.known, self.files

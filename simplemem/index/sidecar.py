@@ -1,6 +1,5 @@
-"""The sidecar: all that store and search ask of the index, each question answered from one state of its notes. A search is
-three: `vocabulary`, `ask`, `shown`. An index that is gone or damaged is made anew, and the question asked again.
-"""
+"""The sidecar: all that store and search ask of the index, each question answered from one state of its notes. A search
+is three: `vocabulary`, `ask`, `shown`. An index that is gone or damaged is made anew, and the question asked again."""
 
 from __future__ import annotations
 
@@ -138,7 +137,8 @@ class Sidecar:
     # -- a search
 
     def vocabulary(self, asked: Sequence[Sequence[door.AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]:
-        """How many notes hold something of each of some groups of words, counted to `most`; and how far the index is."""
+        """How many notes hold something of each of some groups of words, counted to `most`; and how far the index
+        is."""
         return self._read(lambda db: (legs.vocabulary(db, asked, most) if asked else (), self._kept(db).standing))
 
     def ask(self, question: Question) -> Matches:
@@ -178,8 +178,8 @@ class Sidecar:
         beside: Sequence[NoteId] = (),
         among: Collection[NoteId] = (),
     ) -> Mapping[NoteId, door.Shown]:
-        """What is shown of notes, each with the place that was found (0: none), with `blocks` those that have a word of the
-        question; and of those `among` others that stand `beside` some of them. Notes that are gone are absent."""
+        """What is shown of notes, each with the place that was found (0: none), with `blocks` those that have a word of
+        the question; and of those `among` others that stand `beside` some of them. Notes that are gone are absent."""
 
         def read(db: apsw.Connection) -> Mapping[NoteId, door.Shown]:
             vector, counts = self._vector(db, question), self._counts_of(db)

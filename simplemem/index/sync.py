@@ -53,7 +53,8 @@ class Sync:
         gone: Collection[str] = (),
         moved: tuple[str, str] | None = None,
     ) -> None:
-        """Index notes that we have just written, deleted or moved in one step. One that moved keeps its id and vectors."""
+        """Index notes that we have just written, deleted or moved in one step. One that moved keeps its id and
+        vectors."""
         read = [understood(path, note, stat_of(entry)) for path, note, entry in written]
         gone = {*gone, *(moved[:1] if moved else ())}
         with self.database.writing() as db:
@@ -95,7 +96,8 @@ class Sync:
     def scan(
         self, progress: Progress | None = None, *, believe: bool = False, seen: list[Entry] | None = None
     ) -> SyncReport:
-        """Compare the whole vault with the index. `believe` accepts that many notes are gone; `seen` is what was found."""
+        """Compare the whole vault with the index. `believe` accepts that many notes are gone; `seen` is what was
+        found."""
         began = time.perf_counter()
         self._follow_log()
         with collector_at_rest():

@@ -106,8 +106,8 @@ def instant(text: str | None) -> str | None:
 
 
 def units(note_id: int, read: Understood) -> list[tuple[int, Unit, str]]:
-    """Every passage and block under its id, in order, with the text of its vector: the heading, then the words. It is empty
-    for headings, and for blocks that are a whole passage (docs/search.md)."""
+    """Every passage and block under its id, in order, with the text of its vector: the heading, then the words. It is
+    empty for headings, and for blocks that are a whole passage (docs/search.md)."""
     first, whole = note_id << SHIFT, {(passage.start, passage.stop) for passage in read.passages}
     placed = [(first | k, unit, True) for k, unit in enumerate(read.passages)]
     for k, unit in enumerate(read.blocks):
@@ -132,7 +132,8 @@ _PAGES_AT_ONCE = 1000
 def put(
     db: apsw.Connection, note_id: int, read: Understood, rows: Rows, *, new: bool, private: bool = False
 ) -> list[tuple[int, str]]:
-    """Keep a note's text rows in `rows`, with vectors whose text is the same; returns the places and texts that need one."""
+    """Keep a note's text rows in `rows`, with vectors whose text is the same; returns the places and texts that need
+    one."""
     if rows.generations is None:
         rows.generations = generations(db) or [NO_VECTORS_YET]
     kept: dict[VectorTable, dict[bytes, bytes]] = {}

@@ -30,8 +30,9 @@ _SCHEMA = f"""
 
 
 class VectorCache:
-    """Vectors by the name of their embedder and the hash of their text, for all threads and processes. A connection lasts
-    one operation, so that nobody holds a file that was replaced; the rollback journal needs no files beside it."""
+    """Vectors by the name of their embedder and the hash of their text, for all threads and processes. A connection
+    lasts one operation, so that nobody holds a file that was replaced; the rollback journal needs no files beside
+    it."""
 
     def __init__(self, path: Path, most_bytes: int) -> None:
         self.path = path
@@ -84,7 +85,8 @@ class VectorCache:
             db.execute(sql, (1 - _KEPT_WHEN_FULL * self._most_bytes / used,)).fetchall()
 
     def _ask(self, ask: Callable[[apsw.Connection], T], otherwise: T, *, write: bool = False) -> T:
-        """The answer; `otherwise` when the file cannot be used. A damaged one is thrown away, unless it may be another's."""
+        """The answer; `otherwise` when the file cannot be used. A damaged one is thrown away, unless it may be
+        another's."""
         try:
             if link_among(self.path) is not None:
                 raise OSError("it is a link")

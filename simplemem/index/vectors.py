@@ -1,6 +1,5 @@
-"""Vectors of passages and blocks, int8: generations, what waits for them, what they would cost, and the notes nearest to
-one. They are compared in memory, all of them: passages from the first question on, blocks from the second.
-"""
+"""Vectors of passages and blocks, int8: generations, what waits for them, what they would cost, and the notes nearest
+to one. They are compared in memory, all of them: passages from the first question on, blocks from the second."""
 
 from __future__ import annotations
 
@@ -36,7 +35,8 @@ def generation_of(db: apsw.Connection, embedder: str) -> Generation | None:
 
 
 def begin(db: apsw.Connection, embedder: str, *, remote: bool) -> None:
-    """Give an embedder a generation, if it has none: beside vectors in use the next, in place of any other being made."""
+    """Give an embedder a generation, if it has none: beside vectors in use the next, in place of any other being
+    made."""
     found = generation_of(db, embedder)
     if found is None:
         shelf, place = (NEXT, "next") if db.execute("SELECT EXISTS (SELECT 1 FROM vectors)").get else (NOW, "now")
@@ -58,8 +58,8 @@ def begin(db: apsw.Connection, embedder: str, *, remote: bool) -> None:
 
 
 def switch_if_complete(db: apsw.Connection, embedder: str, without: Set[int]) -> None:
-    """Put the next generation in use when no note waits for it, but for those that nobody can read just now. Only who makes
-    it does: the settings of another process ask for the one that is in use."""
+    """Put the next generation in use when no note waits for it, but for those that nobody can read just now. Only who
+    makes it does: the settings of another process ask for the one that is in use."""
     found = generation_of(db, embedder)
     waiting = db.execute("SELECT id FROM notes WHERE embedded_next = 0 LIMIT ?", (len(without) + 1,)).fetchall()
     if found is None or found.in_use or not without >= {note_id for (note_id,) in waiting}:
@@ -254,7 +254,8 @@ class VectorsInMemory:
         limit: int,
         also: Collection[int],
     ) -> dict[int, Nearness]:
-        """The notes with the nearest passages, among `ids`, and those in `also`. Vectors `whose` others are, are let go."""
+        """The notes with the nearest passages, among `ids`, and those in `also`. Vectors `whose` others are, are let
+        go."""
         with self._lock:
             self._follow(db, whose)
             while True:

@@ -1,8 +1,7 @@
 """Commits of what our tools changed, made behind the answers: a write never waits for one, and never fails by one.
 
-Off unless the person's own settings say otherwise. What cannot be committed when it is done is in the working tree, like
-any edit of the person's, and theirs to commit.
-"""
+Off unless the person's own settings say otherwise. What cannot be committed when it is done is in the working tree,
+like any edit of the person's, and theirs to commit."""
 
 from __future__ import annotations
 

@@ -74,9 +74,8 @@ def _likely_base(core: Core, copy: ConflictCopy, note: File, other: File) -> tup
     """The text that a note and a copy of it likely began as, and which it is: the version, of our history or of git's,
     from which the least had to change to come to both; of equals the oldest. None where none comes near.
 
-    The copy usually comes from another device and has no history here. If it is an earlier version itself, nothing in it
-    is new.
-    """
+    The copy usually comes from another device and has no history here. If it is an earlier version itself, nothing in
+    it is new."""
     named, states = dict[str, str](), [note.sha256]  # the newest first
     for version in core.changes.of(copy.original, _MOST_VERSIONS):
         for sha, said in (version.after, f"version {version.id}"), (version.before, f"the version before {version.id}"):
@@ -109,8 +108,9 @@ def _distance(one: str, other: str) -> int:
 
 
 def merge_conflict(core: Core, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]) -> ConflictMerged:
-    """Write what `conflict_merges` has shown, and put the copy into the trash, as one change: a Conflict when either has
-    changed since. `keep` may be "note" or "copy" to have only the one, or "marked" to have both where they differ."""
+    """Write what `conflict_merges` has shown, and put the copy into the trash, as one change: a Conflict when either
+    has changed since. `keep` may be "note" or "copy" to have only the one, or "marked" to have both where they
+    differ."""
     core.must_be_writable()
     copy, told, data = merge.copy, list[str](), None
     if keep == "copy":

@@ -130,7 +130,8 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
 
 
 def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
-    """The promise: rebuilt beside itself it is equal, row for row; but for the vectors, which are dear to make again."""
+    """The promise: rebuilt beside itself it is equal, row for row; but for the vectors, which are dear to make
+    again."""
     damage = core.index.database.check()
     for problem in damage:
         yield Finding("index", "error", "", f"the index is damaged: {problem}", f"{_ANEW}.")

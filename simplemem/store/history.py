@@ -73,8 +73,8 @@ def history(
     since: str = "",
     until: str = "",
 ) -> tuple[HistoryEntry, ...]:
-    """Changes of one memory, or of all, newest first; of somebody, since and until a date or version. Of one that is not
-    narrowed down, what git knows of it as well; a commit of ours whose changes our history has is told as those."""
+    """Changes of one memory, or of all, newest first; of somebody, since and until a date or version. Of one that is
+    not narrowed down, what git knows of it as well; a commit of ours whose changes our history has is told as those."""
     limit, by, narrowed = max(limit, 0), well_formed(by), bool(by or since or until)
     after = moment_of(core, since, start=True).number if since else 0
     upto = moment_of(core, until).number if until else core.changes.newest()
@@ -189,9 +189,9 @@ def moment_at(core: Core, when: datetime) -> Moment:
 
 
 def note_at(core: Core, path: str, at: str, *, start: bool = False, name: str = "") -> NoteThen:
-    """One note at a version, date or commit, followed back through its moves; `name` is what somebody called it. A version
-    says it for the paths it names, perhaps of an earlier note of that name; of what it took away what it found, as nothing
-    else can be meant."""
+    """One note at a version, date or commit, followed back through its moves; `name` is what somebody called it. A
+    version says it for the paths it names, perhaps of an earlier note of that name; of what it took away what it found,
+    as nothing else can be meant."""
     if means_commit(core, at):
         then, data = text_at_commit(core, path, at)
         return NoteThen(then, sha256(data), data)
@@ -337,8 +337,8 @@ def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:
 
 
 def diff(core: Core, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
-    """What a version changed; what lies between two versions; or what changed in a memory `since` a date or version, its
-    last change if that is not said."""
+    """What a version changed; what lies between two versions; or what changed in a memory `since` a date or version,
+    its last change if that is not said."""
     if other is not None:
         one, two = core.changes.find(what), core.changes.find(other)
         names = (name_of(one.new_path or one.path), name_of(two.new_path or two.path))

@@ -75,8 +75,8 @@ def _text_of(core: Core, digits: str) -> bytes | None:
 
 
 def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged] | None:
-    """What the change makes of the text it was made for, and that merged with what is there now. None where it cannot be
-    told: a text that is not UTF-8, an edit that does not fit."""
+    """What the change makes of the text it was made for, and that merged with what is there now. None where it cannot
+    be told: a text that is not UTF-8, an edit that does not fit."""
     try:
         if base is None:
             return None

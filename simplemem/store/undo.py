@@ -1,9 +1,8 @@
 """Taking back and bringing back: one change, all that somebody changed since a moment, or an earlier text in its place.
 
 Everything somebody changed is taken back path by path: what stood there before the first of these changes, if nobody
-else has changed it since. What somebody else has changed since is left as it is and named, and with it the whole of every
-operation it was part of, so that no move loses a note and no link its end. Nothing is merged.
-"""
+else has changed it since. What somebody else has changed since is left as it is and named, and with it the whole of
+every operation it was part of, so that no move loses a note and no link its end. Nothing is merged."""
 
 from __future__ import annotations
 
