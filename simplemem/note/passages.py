@@ -190,13 +190,18 @@ def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, i
         yield start, end, whole
         return
     at, last, tokens = start, start, 0
+    plain = text.isascii()
     ends = [found.end() for found in _WORD.finditer(text, start, end)]
     for word_end in ends if ends and ends[-1] == end else [*ends, end]:
-        size = count_tokens(text[last:word_end])  # of one word, with the blanks before it
+        # One word, with the blanks before it; the length of a plain one tells its tokens.
+        if plain and word_end < end:
+            size = (word_end - last) // 4 if word_end - last > 11 else 2
+        else:
+            size = count_tokens(text[last:word_end])
         if tokens and tokens + size > OVERLAP_TOKENS:
             yield at, last, tokens
             at, tokens = last, 0
-        if size > MOST_TOKENS and not text[last:word_end].isascii():
+        if size > MOST_TOKENS and not plain and not text[last:word_end].isascii():
             step = max(1, (word_end - last) * OVERLAP_TOKENS // size)
             while word_end - at > step:
                 yield at, at + step, OVERLAP_TOKENS

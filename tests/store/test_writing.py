@@ -44,7 +44,7 @@ def test_a_created_memory_is_a_file_found_at_once(plain_store: EnhancedStore, va
     assert (memory.title, memory.frontmatter["rating"]) == ("Tea", 5)
     assert set(memory.tags) == {"status/done", "todo"}
     assert memory.tag_map == saved.tag_map == {"status": "done", "todo": True}
-    assert memory.created == memory.modified
+    assert memory.frontmatter["created"] == memory.frontmatter["modified"]
     assert text.startswith("---\ntitle: Tea\ntags:\n  - status/done\n  - todo\n")
     assert memory.sha256 == saved.sha256
     assert (saved.changed, saved.previous_sha256, saved.warnings) == (True, None, ())
