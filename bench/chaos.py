@@ -2,14 +2,15 @@
 
     python bench/chaos.py [--minutes 1] [--writers 6] [--kill-seconds 0.3] [--index-seconds 5] [--seed 1]
 
-Every writer has a `simplemem serve` of its own and a folder that only it changes; all append to notes that an editor saves
-over, by renaming and in place. While more than half of the servers are up, one is killed every so often; the index is
-deleted, and git switches a hundred notes between two branches. One more server is never killed, and is asked and measured.
+Every writer has a `simplemem serve` of its own and a folder that only it changes; all append to notes that an editor
+saves over, by renaming and in place. While more than half of the servers are up, one is killed every so often; the
+index is deleted, and git switches a hundred notes between two branches. One more server is never killed, and is asked
+and measured.
 
-At the end every answered change stands, or what the one unanswered would have made of it; no note is torn; whatever of the
-editor's a change of ours took the place of is in the history; git's notes are as git has them; the index equals a rebuilt
-one; and the server that lived holds no more files or threads than early on, nor, in five minutes and more, memory. Exits
-with 1 when anything is otherwise.
+At the end every answered change stands, or what the one unanswered would have made of it; no note is torn; whatever of
+the editor's a change of ours took the place of is in the history; git's notes are as git has them; the index equals a
+rebuilt one; and the server that lived holds no more files or threads than early on, nor, in five minutes and more,
+memory. Exits with 1 when anything is otherwise.
 """
 
 from __future__ import annotations

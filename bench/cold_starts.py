@@ -2,9 +2,10 @@
 
     python bench/cold_starts.py [--rounds 25] [--servers 8] [--commits 200]
 
-In every round all begin together, look through the vault and search it: each must find every note, without an error, and one
-index be made. In the end they change a note of their own so many times and fold the log in now and then: no change may fail,
-and the index must be whole and equal a rebuilt one. Exits with 1 when anything was not as it should be.
+In every round all begin together, look through the vault and search it: each must find every note, without an error,
+and one index be made. In the end they change a note of their own so many times and fold the log in now and then: no
+change may fail, and the index must be whole and equal a rebuilt one. Exits with 1 when anything was not as it should
+be.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A plain client of one server over its standard streams, for the commands that measure and for those that break things."""
+"""A plain client of one server over its standard streams, for the commands that measure and for those that break
+things."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ class Gone(Exception):
 
 @dataclass(frozen=True)
 class Figures:
-    """What a server holds at a moment, in MB and seconds. `private` is what is its own: without files that are mapped."""
+    """What a server holds at a moment, in MB and seconds. `private` is what is its own: without files that are
+    mapped."""
 
     resident: float
     private: float

@@ -1,8 +1,8 @@
 """A vault of many passages with a fixed seed, and questions whose answers are known: what bench/scale.py measures with.
 
-A note is about one of many topics: five sections of two or three paragraphs, a passage each. A third of its words are the
-sentence's own small words, a third are common to all notes and fall off as Zipf says, a third are its topic's. Words are
-made of syllables; every note has a few that stand nowhere else but in its topic.
+A note is about one of many topics: five sections of two or three paragraphs, a passage each. A third of its words are
+the sentence's own small words, a third are common to all notes and fall off as Zipf says, a third are its topic's.
+Words are made of syllables; every note has a few that stand nowhere else but in its topic.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     python bench/corruptions.py [--rounds 150] [--stores 2] [--seed 1]
 
-Every round damages a good index, asks several stores, starts another that looks it over as a server does once a day, and
-asks all again. Before that an answer is right, an error of ours, or lacks what the damage hides; after it, every answer must
-be right. SQLite has no checksums: a byte changed within a value is no damage to it. Then `doctor` must tell, and a rebuild
-must mend it. An index that is only busy must be left alone. Exits with 1 when an answer stayed wrong or a good index was
-thrown away.
+Every round damages a good index, asks several stores, starts another that looks it over as a server does once a day,
+and asks all again. Before that an answer is right, an error of ours, or lacks what the damage hides; after it, every
+answer must be right. SQLite has no checksums: a byte changed within a value is no damage to it. Then `doctor` must
+tell, and a rebuild must mend it. An index that is only busy must be left alone. Exits with 1 when an answer stayed
+wrong or a good index was thrown away.
 """
 
 from __future__ import annotations

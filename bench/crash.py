@@ -4,10 +4,10 @@
 
 A child changes a small vault through the store (create, append, replace, tag, move with rewritten links, delete, undo),
 makes the index anew now and then, and says each act before it begins and after it was answered. It is killed a few
-milliseconds in. The next start must
-find the notes as after the last answer, or as after the change that was under way; every link means the note it meant; and
-the index equals a rebuilt one. Prints what was counted; the exit code is 1 when something was lost, torn or left behind.
-`--careless` writes notes in place instead of exchanging them, to show that this would be seen.
+milliseconds in. The next start must find the notes as after the last answer, or as after the change that was under way;
+every link means the note it meant; and the index equals a rebuilt one. Prints what was counted; the exit code is 1 when
+something was lost, torn or left behind. `--careless` writes notes in place instead of exchanging them, to show that
+this would be seen.
 """
 
 from __future__ import annotations

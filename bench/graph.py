@@ -5,8 +5,8 @@
 One graph is made and given to both: ours takes it in from the JSONL file that the other keeps it in, and the import is
 compared with that file item by item. Then each serves it over its standard streams: the median wall time of a call as a
 client meets it, some seconds after the start, and the CPU time of the server. What a write waits for the disk stands in
-the wall time and not in the CPU time. Needs Node and npm for the other server, and the network the first time (`--folder`
-keeps it); without them ours is measured alone. Exits with 1 when the import is not what the file says.
+the wall time and not in the CPU time. Needs Node and npm for the other server, and the network the first time
+(`--folder` keeps it); without them ours is measured alone. Exits with 1 when the import is not what the file says.
 """
 
 from __future__ import annotations

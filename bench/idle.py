@@ -1,11 +1,11 @@
-"""What servers cost that nobody asks anything: several on one vault, all idle; how soon an edit by hand is found; and how
-soon it is when the one that leads is killed.
+"""What servers cost that nobody asks anything: several on one vault, all idle; how soon an edit by hand is found; and
+how soon it is when the one that leads is killed.
 
     python bench/idle.py [--servers 5] [--notes 10000] [--seconds 60] [--edits 20] [--takeovers 3]
 
-Prints, for each server, processor time, how often its threads woke, inotify instances, memory, threads and children over
-the idle time; then how long after a save by hand, and after `kill -9` of the leader, a search finds what was saved. The
-vault is made afresh and indexed before the servers start.
+Prints, for each server, processor time, how often its threads woke, inotify instances, memory, threads and children
+over the idle time; then how long after a save by hand, and after `kill -9` of the leader, a search finds what was
+saved. The vault is made afresh and indexed before the servers start.
 """
 
 from __future__ import annotations

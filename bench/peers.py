@@ -2,10 +2,10 @@
 
     python bench/peers.py [--folder FOLDER] [--writes 200] [--kills 30] [--only NAME]
 
-Needs Node and npm, and the network the first time: the other server is installed into a folder of its own (a temporary one
-unless `--folder` says where to keep it). Each is a real server over its standard streams, and used as it is meant to be:
-ours appends with the hash that was read and tries again on a conflict, the other adds observations to an entity. What was
-acknowledged is then looked for in the files. Exits with 1 when one of ours is lost.
+Needs Node and npm, and the network the first time: the other server is installed into a folder of its own (a temporary
+one unless `--folder` says where to keep it). Each is a real server over its standard streams, and used as it is meant
+to be: ours appends with the hash that was read and tries again on a conflict, the other adds observations to an entity.
+What was acknowledged is then looked for in the files. Exits with 1 when one of ours is lost.
 """
 
 from __future__ import annotations

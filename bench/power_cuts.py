@@ -1,12 +1,13 @@
-"""The power is cut at random moments: a file system on an image loses what was not synced, and what was answered must stay.
+"""The power is cut at random moments: a file system on an image loses what was not synced, and what was answered must
+stay.
 
     python bench/power_cuts.py [--cuts 25] [--seed 1] [--careless]
 
-Needs Linux, root, mkfs.ext4 and a free loop device; it says so and ends with 0 where one is missing. The vault lies on an
-ext4 image that writes nothing by itself for minutes. A child changes it as that of crash.py does; at some moment it is
-stopped and the image is copied, which is what a power cut would leave. The copy is mounted as after a restart (the file
-system replays its journal), looked at by the same rules, and the work goes on there. `--careless` writes without syncing,
-to show that this would be seen. Exits with 1 when a cut did harm.
+Needs Linux, root, mkfs.ext4 and a free loop device; it says so and ends with 0 where one is missing. The vault lies on
+an ext4 image that writes nothing by itself for minutes. A child changes it as that of crash.py does; at some moment it
+is stopped and the image is copied, which is what a power cut would leave. The copy is mounted as after a restart (the
+file system replays its journal), looked at by the same rules, and the work goes on there. `--careless` writes without
+syncing, to show that this would be seen. Exits with 1 when a cut did harm.
 """
 
 from __future__ import annotations

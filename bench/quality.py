@@ -1,10 +1,10 @@
-"""How well search finds: `python bench/quality.py --locomo FILE.json.gz --vault DIR [--questions FILE.tsv]`, the table of
-docs/search.md.
+"""How well search finds: `python bench/quality.py --locomo FILE.json.gz --vault DIR [--questions FILE.tsv]`, the table
+of docs/search.md.
 
-LoCoMo-shaped JSON holds `docs` (id, date, turns of who and what) and `queries` (query, gold ids). Of a vault of one's own
-the description and the first sentence of every note are asked for, each taken out of all notes before it is asked; and the
-questions of a file, one a line: the question, a tab, the notes that answer it with `;` between them. Figures are means with
-95 % intervals by resampling the questions.
+LoCoMo-shaped JSON holds `docs` (id, date, turns of who and what) and `queries` (query, gold ids). Of a vault of one's
+own the description and the first sentence of every note are asked for, each taken out of all notes before it is asked;
+and the questions of a file, one a line: the question, a tab, the notes that answer it with `;` between them. Figures
+are means with 95 % intervals by resampling the questions.
 """
 
 from __future__ import annotations

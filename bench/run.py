@@ -40,8 +40,8 @@ def main() -> None:
 
 
 def cold(vault: Path, _: int) -> None:
-    """From no index to words, and to words and vectors, as `simplemem index` makes them. Words three times, since whoever
-    else is on the machine only ever adds to what one costs."""
+    """From no index to words, and to words and vectors, as `simplemem index` makes them. Words three times, since
+    whoever else is on the machine only ever adds to what one costs."""
     words = sorted(_first_index(vault, embed=False)[0] for _ in range(3))
     whole, size = _first_index(vault, embed=True)
     print(

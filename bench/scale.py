@@ -1,9 +1,10 @@
 """How search keeps up as a vault grows: `python bench/scale.py 100000`, for so many passages.
 
-The vault is made with a fixed seed (bench/corpus.py) and indexed as any other; with `--keep DIR` it stays, a run that was
-stopped goes on where it was, and a later run only asks. Questions are four to eight words of a section, small words among
-them. Times are CPU milliseconds of one process that stays; memory is what that process holds, in a process of its own.
-Recall is against the same question asked in full: every row with a word scored by SQLite. Every vector is compared anyway.
+The vault is made with a fixed seed (bench/corpus.py) and indexed as any other; with `--keep DIR` it stays, a run that
+was stopped goes on where it was, and a later run only asks. Questions are four to eight words of a section, small words
+among them. Times are CPU milliseconds of one process that stays; memory is what that process holds, in a process of its
+own. Recall is against the same question asked in full: every row with a word scored by SQLite. Every vector is compared
+anyway.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Do the property tests find what they are there to find? Each of these faults, planted alone, must make its property fail.
+"""Do the property tests find what they are there to find? Each of these faults, planted alone, must make its property
+fail.
 
     python bench/seeded_bugs.py [--only moves] [--unsound]
 
-Prints a line for each fault: caught, and by which test; MISSED; or STALE when the code it is planted in reads otherwise now
-(then bring the fault along). Before the faults of a property it is run as it is, and must pass. Exit code 1 when anything is
-not as it should be. A fault is planted while a module is imported, in a process of its own; no file is changed.
+Prints a line for each fault: caught, and by which test; MISSED; or STALE when the code it is planted in reads otherwise
+now (then bring the fault along). Before the faults of a property it is run as it is, and must pass. Exit code 1 when
+anything is not as it should be. A fault is planted while a module is imported, in a process of its own; no file is
+changed.
 """
 
 from __future__ import annotations

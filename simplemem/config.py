@@ -1,6 +1,6 @@
-"""Settings: a flag beats the environment, the environment beats TOML, TOML beats the default. A field says what it is for,
-and what a vault's own `config.toml` may say of it: a vault arrives by `git clone`, so it may say how it is kept, never
-where to read, what to send or what to run."""
+"""Settings: a flag beats the environment, the environment beats TOML, TOML beats the default. A field says what it is
+for, and what a vault's own `config.toml` may say of it: a vault arrives by `git clone`, so it may say how it is kept,
+never where to read, what to send or what to run."""
 
 from __future__ import annotations
 

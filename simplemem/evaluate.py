@@ -1,5 +1,6 @@
-"""Search measured on one's own notes. A note gives one question: its title, a heading or a sentence. In a private copy that
-is taken out of it, with what says nearly the same, and the copy is searched; only the questions are written down."""
+"""Search measured on one's own notes. A note gives one question: its title, a heading or a sentence. In a private copy
+that is taken out of it, with what says nearly the same, and the copy is searched; only the questions are written
+down."""
 
 from __future__ import annotations
 
@@ -92,8 +93,8 @@ def read_questions(file: Path) -> Questions:
 
 
 def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
-    """As many questions as there are, at most `size`: one a note, each kind as often as the others where there are enough,
-    the same ones for the same vault and seed. Private notes are not asked for."""
+    """As many questions as there are, at most `size`: one a note, each kind as often as the others where there are
+    enough, the same ones for the same vault and seed. Private notes are not asked for."""
     paths = sorted(item.path for item in store.list(limit=10**9).items)
     reads = store.bench.read(sorted({*paths} - store.bench.private(paths)))
     notes = {name_of(read.path): read_note(read.text.encode()) for read in reads}
@@ -131,8 +132,8 @@ def _candidates(name: str, note: Note, rare: set[str]) -> Iterator[HeldOut]:
 
 
 def without(text: str, held: Iterable[HeldOut], questions: Iterable[str]) -> str:
-    """A note's text without what is held out of it, and without whatever gives a question away. The name of its file stays:
-    whoever holds a title out renames that as well. Unreadable where the header is."""
+    """A note's text without what is held out of it, and without whatever gives a question away. The name of its file
+    stays: whoever holds a title out renames that as well. Unreadable where the header is."""
     keys = {(each.what, _key(each.text)) for each in held}
     asked = [_stems(question) for question in questions]
 
@@ -197,7 +198,8 @@ def run(
     *,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Ask all questions with each of the settings; the others are compared with the first. The figures as plain values."""
+    """Ask all questions with each of the settings; the others are compared with the first. The figures as plain
+    values."""
     with tempfile.TemporaryDirectory(prefix="simplemem-eval-", ignore_cleanup_errors=True) as folder:
         asked = _make_copy(store, questions, Path(folder) / "vault")
         if not asked:
@@ -223,8 +225,8 @@ def run(
 
 
 def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[Pair]:
-    """Copy the notes without what is held out of them; the questions that can be asked of the copies. Those about a private
-    note are not: under its other name no rule would know it."""
+    """Copy the notes without what is held out of them; the questions that can be asked of the copies. Those about a
+    private note are not: under its other name no rule would know it."""
     paths = {name_of(path): path for path in store.bench.indexed()}
     there = [pair for pair in questions.pairs if {*pair.gold, *(held.note for held in pair.held_out)} <= paths.keys()]
     private = store.bench.private({paths[held.note] for pair in there for held in pair.held_out})

@@ -155,7 +155,8 @@ class Page(Value):
 
 @dataclass(frozen=True, slots=True)
 class Hit(Value):
-    """A memory that answers a question, enough to cite it. `authors` and `written` say who changed it last, if asked for."""
+    """A memory that answers a question, enough to cite it. `authors` and `written` say who changed it last, if asked
+    for."""
 
     name: str
     title: str

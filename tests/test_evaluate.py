@@ -203,7 +203,8 @@ def test_a_service_is_sent_only_what_is_changed_and_its_failure_is_told(notes: P
 def test_nothing_of_a_private_note_is_sent_under_another_name(
     notes: Path, service: EmbeddingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its name a rule knows a note, which has another name while its title is held out; so its question is not asked."""
+    """By its name a rule knows a note, which has another name while its title is held out; so its question is not
+    asked."""
     monkeypatch.setenv("HTTP_PROXY", service.url)
     for name in ("http_proxy", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)

@@ -1,5 +1,5 @@
-"""How each client is told of this server: which file, under which key, and the exact lines, with absolute paths: a client
-that was started from a menu seldom has the PATH of a terminal. docs/connect.md shows the same lines."""
+"""How each client is told of this server: which file, under which key, and the exact lines, with absolute paths: a
+client that was started from a menu seldom has the PATH of a terminal. docs/connect.md shows the same lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ Lines = Callable[[Sequence[str]], str]
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """How people call a client, its lines for a command, where they belong (macOS, Linux, Windows), and what to do next."""
+    """How people call a client, its lines for a command, where they belong (macOS, Linux, Windows), and what to do
+    next."""
 
     name: str
     title: str

@@ -49,7 +49,8 @@ _RENDERERS: dict[str, Callable[[Any, Screen], None]] = {}
 
 
 def renderer(function: Callable[[Any, Screen], None]) -> Callable[[Any, Screen], None]:
-    """Declare how values of a type are shown, the one the first argument names: nothing is loaded before there is one."""
+    """Declare how values of a type are shown, the one the first argument names: nothing is loaded before there is
+    one."""
     _RENDERERS[next(iter(function.__annotations__.values()))] = function
     return function
 
@@ -157,7 +158,8 @@ def command(
     filters: Sequence[str] = (),
     dashed_words: bool = False,
 ) -> Callable[[_Function], _Function]:
-    """Declare a command and where it stands in `--help`. Its docstring is its help; lines that begin with `$` are examples.
+    """Declare a command and where it stands in `--help`. Its docstring is its help; lines that begin with `$` are
+    examples.
 
     With `filters` it has those options, and its argument `narrowed` is the filter they make. With `dashed_words` a
     `-word` is a word with a meaning of its own, not options run together. Every command has `--json`.
@@ -192,7 +194,8 @@ def command(
 
 
 def _parameters(function: Callable[..., Any], filters: Sequence[str]) -> list[inspect.Parameter]:
-    """The options of a command, as Typer reads them: its own, those of a filter in the place of `narrowed`, and `--json`."""
+    """The options of a command, as Typer reads them: its own, those of a filter in the place of `narrowed`, and
+    `--json`."""
     declared = {each: hint for each, hint in function.__annotations__.items() if each not in ("return", "narrowed")}
     hints = get_type_hints(SimpleNamespace(__annotations__=declared), function.__globals__, include_extras=True)
     parameters = []

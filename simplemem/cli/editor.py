@@ -1,5 +1,5 @@
-"""A person's text on its way through their editor. Until it is safely in the note it is kept in `.simplemem/drafts/`, where
-neither Obsidian nor git looks. What somebody else wrote meanwhile is saved with it only if the person agrees."""
+"""A person's text on its way through their editor. Until it is safely in the note it is kept in `.simplemem/drafts/`,
+where neither Obsidian nor git looks. What somebody else wrote meanwhile is saved with it only if the person agrees."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How a command opens the store: the vault found, its index updated, a progress bar when that takes over a second. While a
-note is being written a Ctrl-C waits (`finishing`), anywhere else it ends the run."""
+"""How a command opens the store: the vault found, its index updated, a progress bar when that takes over a second.
+While a note is being written a Ctrl-C waits (`finishing`), anywhere else it ends the run."""
 
 from __future__ import annotations
 

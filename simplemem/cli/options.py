@@ -1,5 +1,5 @@
-"""The options that commands share, and completion of names and tags, which asks the index as it stands: a shell that hangs
-on Tab is worse than a list that is a moment old."""
+"""The options that commands share, and completion of names and tags, which asks the index as it stands: a shell that
+hangs on Tab is worse than a list that is a moment old."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Where commands print: answers to stdout, everything else to stderr. Colour is for terminals (`NO_COLOR` and `FORCE_COLOR`
-are heeded); piped output is never wrapped or cut."""
+"""Where commands print: answers to stdout, everything else to stderr. Colour is for terminals (`NO_COLOR` and
+`FORCE_COLOR` are heeded); piped output is never wrapped or cut."""
 
 from __future__ import annotations
 

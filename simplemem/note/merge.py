@@ -1,9 +1,10 @@
 """Two versions of a note into one: the header property by property, the body line by line by the rules of diff3. Pure.
 
-What only one side changed is taken from it, what both changed alike is taken once, and where they differ both stand, marked
-as git marks them. Both sides stamp `modified` and add tags, so where all headers can be read each property is merged as what
-it is: lists as sets, of two times the later, of two creations the earlier. Properties that were set to different things stay
-as ours has them, and both stand marked at the head of the body, since marks in a header would make it unreadable.
+What only one side changed is taken from it, what both changed alike is taken once, and where they differ both stand,
+marked as git marks them. Both sides stamp `modified` and add tags, so where all headers can be read each property is
+merged as what it is: lists as sets, of two times the later, of two creations the earlier. Properties that were set to
+different things stay as ours has them, and both stand marked at the head of the body, since marks in a header would
+make it unreadable.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ def _merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str
 
 
 def _chunks(base: str | None, ours: str, theirs: str) -> Iterator[tuple[list[str], list[str], list[str], bool]]:
-    """The stretches of each text that stand in the same place, and whether they are the same lines but for their ends."""
+    """The stretches of each text that stand in the same place, and whether they are the same lines but for their
+    ends."""
     mine, yours = _lines_of(ours), _lines_of(theirs)
     my_keys, your_keys = _keys(mine), _keys(yours)
     if base is None:  # what both have is all that is known of where they began

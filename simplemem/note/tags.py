@@ -1,8 +1,8 @@
 """Tags as they are asked for and changed: a new note gets Obsidian's list, and a note keeps the notation it has. Pure.
 
-The body is never changed here: an inline `#tag` stays, and forms that Obsidian dropped are never written (obsidian.md §2,
-§3.3). Callers may write tags in any notation: they become one map from the tag to its value, `true` for the tag alone,
-null or false for its removal.
+The body is never changed here: an inline `#tag` stays, and forms that Obsidian dropped are never written (obsidian.md
+§2, §3.3). Callers may write tags in any notation: they become one map from the tag to its value, `true` for the tag
+alone, null or false for its removal.
 """
 
 from __future__ import annotations

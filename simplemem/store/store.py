@@ -37,13 +37,11 @@ def open_store(
     read_only: bool = False,
     person: bool = False,
 ) -> EnhancedStore:
-    """Open a vault, making it when it is not there. Without a path, the one that the settings or this folder lead to. The
-    history says of changes made through it whether a `person` makes them, or a program.
+    """Open a vault, making it when it is not there. Without a path, the one that the settings or this folder lead to.
+    The history says of changes made through it whether a `person` makes them, or a program.
 
-    >>> with open_store("notes") as store:          # doctest: +SKIP
-    ...     store.create("ideas/tea", "Oolong, [[people/Ada]] says.")
-    ...     store.search("oolong").hits[0].name
-    'ideas/tea'
+    >>> with open_store("notes") as store: # doctest: +SKIP ... store.create("ideas/tea", "Oolong, [[people/Ada]]
+    says.") ... store.search("oolong").hits[0].name 'ideas/tea'
     """
     root = find_vault(os.fspath(path) if path is not None else None)
     return EnhancedStore(root, settings or load_settings(vault=root), read_only=read_only, person=person)

@@ -173,7 +173,8 @@ class Inotify:
         os.close(self._fd)
 
     def changed(self, seconds: float) -> set[str]:
-        """Paths where something happened. EVERYTHING: something was lost, or the vault went; a new listener is needed."""
+        """Paths where something happened. EVERYTHING: something was lost, or the vault went; a new listener is
+        needed."""
         paths: set[str] = set()
         ends, wait, quiet = float("inf"), int(seconds * 1000), _QUIET_MS if seconds > 0 else 0
         while time.monotonic() < ends and any(fd == self._fd for fd, _ in self._poll.poll(wait)):

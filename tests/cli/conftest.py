@@ -97,7 +97,8 @@ PROGRAM = [sys.executable, "-m", "simplemem"]
 
 
 def in_a_terminal(*arguments: str, answer: bytes = b"", env: dict[str, str] | None = None) -> tuple[int, bytes]:
-    """Run the program in a terminal of its own, 100 columns wide, with something typed: its exit code and what it shows."""
+    """Run the program in a terminal of its own, 100 columns wide, with something typed: its exit code and what it
+    shows."""
     ours, theirs = os.openpty()
     process = subprocess.Popen(
         [*PROGRAM, *arguments],

@@ -1,7 +1,7 @@
 """Dying, or failing, at every system call of an operation: how the crash tests do it.
 
-The operation runs in a forked child in which each call that changes the disk goes through a counter. At the chosen
-call the child kills itself with SIGKILL before making it (or after half of a write), or the call fails. A process that dies
+The operation runs in a forked child in which each call that changes the disk goes through a counter. At the chosen call
+the child kills itself with SIGKILL before making it (or after half of a write), or the call fails. A process that dies
 keeps what the kernel was already told, so syncing is counted but left out: it would only make the tests slow.
 """
 
@@ -43,8 +43,8 @@ def run(
     errno: int = 0,
     also: Sequence[tuple[Any, str]] = (),
 ) -> Outcome:
-    """Run `action` in a child; at its call number `at` (from 1) let it die or fail. Without `at`, only count. `also` names
-    further functions, as (owner, name), whose calls are counted: what writes without `os`, such as a database.
+    """Run `action` in a child; at its call number `at` (from 1) let it die or fail. Without `at`, only count. `also`
+    names further functions, as (owner, name), whose calls are counted: what writes without `os`, such as a database.
     """
     write, leave = os.write, os._exit
 

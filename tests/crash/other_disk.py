@@ -1,7 +1,7 @@
 """A disk that treats names as a Mac does, or lacks calls, as a FUSE file system in memory: real kernel, real calls.
 
-`on_disk` runs an action in a child process with such a disk mounted for it alone. It needs Linux, root and /dev/fuse; where
-one of them is missing the tests that want it are skipped.
+`on_disk` runs an action in a child process with such a disk mounted for it alone. It needs Linux, root and /dev/fuse;
+where one of them is missing the tests that want it are skipped.
 """
 
 from __future__ import annotations

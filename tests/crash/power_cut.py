@@ -1,9 +1,9 @@
 """What a disk may hold after a power cut, worked out from the calls that an operation makes. No root, no device.
 
 A text is safe once its file was synced. A change of names is safe once a folder that it touches was synced, and with it
-whatever was changed in the same folders before, and those folders themselves where they are new. The rest may be there or
-not: what a cut may leave is all that is safe, alone or with any first part of the rest; and what was written without a sync
-is there, or gone.
+whatever was changed in the same folders before, and those folders themselves where they are new. The rest may be there
+or not: what a cut may leave is all that is safe, alone or with any first part of the rest; and what was written without
+a sync is there, or gone.
 """
 
 from __future__ import annotations

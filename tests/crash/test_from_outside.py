@@ -1,6 +1,7 @@
 """The harnesses of bench/, in their short form: what `make soak` does for hours is done here for seconds.
 
-Each prints its seed; a run that fails is seen again with `python bench/NAME.py --seed SEED`, and becomes a case of its own.
+Each prints its seed; a run that fails is seen again with `python bench/NAME.py --seed SEED`, and becomes a case of its
+own.
 """
 
 from __future__ import annotations

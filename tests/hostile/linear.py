@@ -30,9 +30,10 @@ def cost(work: Callable[[str], object], text: str, tries: int) -> float:
 
 
 def grows_too_fast(work: Callable[[str], object], piece: str, size: int) -> str:
-    """Nothing when doubling the text makes at most three times the work, from short texts to `size`; else what was seen.
-    It begins small, so that work which explodes is seen before it takes for ever, and goes in strides of four: what is quick
-    at one length was quick at its half, and only where it is not are the doublings up to there compared."""
+    """Nothing when doubling the text makes at most three times the work, from short texts to `size`; else what was
+    seen. It begins small, so that work which explodes is seen before it takes for ever, and goes in strides of four:
+    what is quick at one length was quick at its half, and only where it is not are the doublings up to there
+    compared."""
     for length in lengths(size):
         if cost(work, repeated(piece, length), 1) <= NOTICEABLE:
             continue

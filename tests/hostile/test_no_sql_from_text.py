@@ -40,8 +40,9 @@ OURS = {
     "index/text.py": "shelf.flag shelf.table table",
     "index/vectors.py": "private shelf.flag shelf.table table waits wants_nothing where without.table",
 }
-"""By file, what a statement is made of that the reading below cannot see to be ours: tables, columns and conditions out of
-lists of that file, and numbers. A name that comes from a caller or a note has no place here: it is bound as a value."""
+"""By file, what a statement is made of that the reading below cannot see to be ours: tables, columns and conditions out
+of lists of that file, and numbers. A name that comes from a caller or a note has no place here: it is bound as a
+value."""
 
 
 def sources() -> Iterator[tuple[str, ast.Module]]:

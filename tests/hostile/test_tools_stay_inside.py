@@ -1,7 +1,7 @@
 """No tool leads out of the vault, whatever its arguments say (durability.md F34, F35, F36, F37, F38; I7).
 
-The calls are made from the list of tools: a new one, or a new argument, is taken in by itself, and a tool that nobody has
-said how to call (in `tool_calls.py`) fails the first test here.
+The calls are made from the list of tools: a new one, or a new argument, is taken in by itself, and a tool that nobody
+has said how to call (in `tool_calls.py`) fails the first test here.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Room:
 
 @pytest.fixture(scope="module")
 def door(room: Room) -> Iterator[Door]:
-    """For a call or two of each tool. One that is attacked has a vault of its own: else each would read the history of all
-    that were attacked before it."""
+    """For a call or two of each tool. One that is attacked has a vault of its own: else each would read the history of
+    all that were attacked before it."""
     with door_of(room) as door:
         yield door
 

@@ -265,7 +265,8 @@ def test_a_note_that_becomes_too_large_is_no_longer_what_another_is_a_copy_of(
 def test_a_note_made_between_two_batches_of_a_first_index_is_linked_to(
     plain_store: EnhancedStore, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Files are kept in memory from one batch to the next, as long as nobody writes: not even who is told of progress."""
+    """Files are kept in memory from one batch to the next, as long as nobody writes: not even who is told of
+    progress."""
     monkeypatch.setattr(reconcile, "_BATCH", 150)
     for k in range(300):
         write(f"n{k:03d}.md", "[[late]]")

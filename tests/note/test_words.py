@@ -1,4 +1,5 @@
-"""Words are the same for the index and for a question, in every script; names in code have parts, a text has a language."""
+"""Words are the same for the index and for a question, in every script; names in code have parts, a text has a
+language."""
 
 from __future__ import annotations
 

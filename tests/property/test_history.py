@@ -1,8 +1,8 @@
 """Any update or delete can be brought back by one command, byte for byte, whatever was done since (durability.md G17).
 
-Hypothesis plays an agent, a person at the command line and a hand that edits, deletes and renames files beneath them. What
-stood in the vault after each change is remembered; at the end every text of every change in the log is brought back, and
-the vault at each moment is what it was, but for what is said to be in doubt.
+Hypothesis plays an agent, a person at the command line and a hand that edits, deletes and renames files beneath them.
+What stood in the vault after each change is remembered; at the end every text of every change in the log is brought
+back, and the vault at each moment is what it was, but for what is said to be in doubt.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ class Past(RuleBasedStateMachine):
         return self.vault / f"{name}.md"
 
     def cannot_be_known(self, path: str, number: int) -> bool:
-        """Whether a hand touched a path more than once between two changes that name it: one may have undone the other."""
+        """Whether a hand touched a path more than once between two changes that name it: one may have undone the
+        other."""
         log = self.store._core.vault.history.log.backwards()
         numbers = [version.number for version in log if path in (version.path, version.new_path)]
         first = max((each for each in numbers if each <= number), default=-1)

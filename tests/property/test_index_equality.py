@@ -1,7 +1,7 @@
 """The index is a function of the vault and the settings: after any changes, ours and by hand, it equals a rebuilt one.
 
-Hypothesis plays the people of a vault: two stores that serve it, and a hand that writes, renames and deletes files beneath
-them. Whenever a store has had the chance to look, every row is compared with an index made afresh.
+Hypothesis plays the people of a vault: two stores that serve it, and a hand that writes, renames and deletes files
+beneath them. Whenever a store has had the chance to look, every row is compared with an index made afresh.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What holds of every merge: nothing that a side added is lost, nothing it removed comes back, whoever is called ours."""
+"""What holds of every merge: nothing that a side added is lost, nothing it removed comes back, whoever is called
+ours."""
 
 from __future__ import annotations
 

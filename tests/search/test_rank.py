@@ -1,4 +1,5 @@
-"""What stands first and why: words, meaning and how much of a question one place covers, by numbers that explain shows."""
+"""What stands first and why: words, meaning and how much of a question one place covers, by numbers that explain
+shows."""
 
 from __future__ import annotations
 

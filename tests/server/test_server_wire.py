@@ -97,7 +97,8 @@ def test_half_a_surrogate_pair_is_read_and_written_as_a_sign(server: Bare) -> No
 
 
 def test_what_libraries_print_never_reaches_the_wire(tmp_path: Path) -> None:
-    """A module that prints for as long as the server runs, through Python and below it, stands in for a chatty library."""
+    """A module that prints for as long as the server runs, through Python and below it, stands in for a chatty
+    library."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(
         "import os, threading, time\n"

@@ -1,4 +1,5 @@
-"""A service of embeddings on 127.0.0.1 that speaks the protocols of OpenAI, Ollama and Voyage, and misbehaves on request.
+"""A service of embeddings on 127.0.0.1 that speaks the protocols of OpenAI, Ollama and Voyage, and misbehaves on
+request.
 
 Its model is small and real: a text's vector is the sum of its words' vectors, so texts that share words are near.
 """

@@ -1,5 +1,6 @@
-"""A rerank service on 127.0.0.1 that speaks as Cohere and Jina, text-embeddings-inference and Voyage do, and misbehaves on
-request. It reads the question and a text together: its score is the share of the question's words that the text holds.
+"""A rerank service on 127.0.0.1 that speaks as Cohere and Jina, text-embeddings-inference and Voyage do, and misbehaves
+on request. It reads the question and a text together: its score is the share of the question's words that the text
+holds.
 """
 
 from __future__ import annotations

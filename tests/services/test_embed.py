@@ -1,4 +1,5 @@
-"""Embedders that ask a service: OpenAI's language and Ollama's, spoken well and badly, and what is not paid for twice."""
+"""Embedders that ask a service: OpenAI's language and Ollama's, spoken well and badly, and what is not paid for
+twice."""
 
 from __future__ import annotations
 

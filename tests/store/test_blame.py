@@ -1,4 +1,5 @@
-"""A line belongs to whoever last changed it, as far as the texts of the past that are kept can tell; and so does a note."""
+"""A line belongs to whoever last changed it, as far as the texts of the past that are kept can tell; and so does a
+note."""
 
 from __future__ import annotations
 

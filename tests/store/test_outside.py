@@ -93,7 +93,8 @@ def git(vault: Path, *words: str) -> None:
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_a_checkout_of_a_thousand_notes_is_followed_and_only_what_is_gone_is_gone(vault: Path, write: Write) -> None:
-    """Nine hundred notes change, fifty go and fifty come: after it the index has each, and what stayed is the same note."""
+    """Nine hundred notes change, fifty go and fifty come: after it the index has each, and what stayed is the same
+    note."""
     git(vault, "init", "-q", "-b", "one")
     for k in range(950):
         write(f"f{k % 9}/n{k}.md", f"plum {k} [[n{(k + 1) % 950}]]\n")

@@ -1,5 +1,5 @@
-"""A search in a reranker's order: the best notes only, within its time, with private notes kept at home; and the order of
-words and meaning, said aloud, when the reranker fails."""
+"""A search in a reranker's order: the best notes only, within its time, with private notes kept at home; and the order
+of words and meaning, said aloud, when the reranker fails."""
 
 from __future__ import annotations
 

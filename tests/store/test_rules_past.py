@@ -1,5 +1,5 @@
-"""What is hidden has no past: not in the log, not by the hash of a text, not in git; and undoing many changes keeps to the
-rules that undoing one does."""
+"""What is hidden has no past: not in the log, not by the hash of a text, not in git; and undoing many changes keeps to
+the rules that undoing one does."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A search explained: every number behind a rank, what the filters did, what was not searched; and where a named note is in
-it, or what keeps it out."""
+"""A search explained: every number behind a rank, what the filters did, what was not searched; and where a named note
+is in it, or what keeps it out."""
 
 from __future__ import annotations
 

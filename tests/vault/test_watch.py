@@ -243,7 +243,8 @@ def test_where_nothing_is_told_of_everything_may_have_changed_now_and_then(vault
 
 
 def test_watchfiles_tells_the_same_where_the_system_is_not_linux(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """F72. As it does not say when the system threw events away, everything is looked at a while after it told of some."""
+    """F72. As it does not say when the system threw events away, everything is looked at a while after it told of
+    some."""
     monkeypatch.setattr(watch, "listen", lambda base, _bell, rung: watch.Watchfiles(base, rung))
     with closing(Heard(vault)) as heard:
         (vault / "note.md").write_text("two\n")
