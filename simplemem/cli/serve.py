@@ -81,7 +81,7 @@ def _serve(asked: argparse.Namespace) -> int:
             take_over(profile, store, os.environ)
         return store
 
-    return serve_stdio(profile, tools, opening, wire, log_level=settings.log_level)
+    return serve_stdio(profile, tools, root, opening, wire, log_level=settings.log_level)
 
 
 def _profile(asked: argparse.Namespace) -> tuple[Face, list[str], tuple[Tool, ...]]:

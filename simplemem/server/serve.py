@@ -15,7 +15,9 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import SimplememError
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("simplemem.server")
 
+_SWEEPING = 1.0  # seconds that a client waits for that at most
 _AFTER_THE_LIST = 0.05
 """Seconds between the answer to `tools/list` and the heavy work: the client has its list first."""
 
@@ -103,9 +106,24 @@ def log_to_stderr(level: str) -> Callable[[], object]:
     return partial(within, 0.2, writer.stop)
 
 
+def sweep(door: Door, root: Path) -> None:
+    """If a server died in a write, clear what it left before a client is greeted. It is looked for at the top of the vault
+    alone, since that costs no start anything; the first scan finds the rest."""
+
+    def recover() -> None:
+        with suppress(SimplememError, OSError):  # the first call of a tool is told
+            if not (store := door.store()).read_only:
+                store.bench.recover()
+
+    with suppress(OSError):
+        if any(name.startswith(".simplemem-") for name in os.listdir(root)):
+            within(_SWEEPING, recover)
+
+
 def serve_stdio(
     face: Face,
     tools: tuple[Tool, ...],
+    root: Path,
     opening: Callable[[], EnhancedStore],
     wire: tuple[int, int],
     *,
@@ -116,6 +134,7 @@ def serve_stdio(
 
     last_words = log_to_stderr(log_level)
     door = Door(opening)
+    sweep(door, root)
     server = assemble(face, tools, door)
     gc.collect(0)
     gc.freeze()

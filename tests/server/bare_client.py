@@ -33,7 +33,7 @@ from simplemem.faces.profiles import PROFILES
 {code}
 root = Path(sys.argv[1])
 tools = (tool("A tool")({name}),)
-serve_stdio(PROFILES["default"], tools, lambda: open_store(root), take_standard_streams())
+serve_stdio(PROFILES["default"], tools, root, lambda: open_store(root), take_standard_streams())
 """
 
 
