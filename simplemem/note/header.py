@@ -223,12 +223,9 @@ def read_yaml(text: str, start: int, end: int) -> Document:
 
 
 # libyaml follows YAML 1.1: NEL, LS and PS end a line for it, and controls are errors. For YAML 1.2 and for Obsidian
-# they are ordinary characters. Each is read as another of the last private ones, one for one so that offsets stay.
-_ODD: Final = (*range(1, 9), 11, 12, *range(14, 32), *range(127, 160), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)
-_STRANGE: Final = re.compile(f"[{''.join(map(chr, _ODD))}]")
-_STAND_INS: Final = {odd: 0x10FF00 + at for at, odd in enumerate(_ODD)}
-_ORIGINALS: Final = {there: odd for odd, there in _STAND_INS.items()}
-_IMPOSSIBLE: Final = re.compile("[\x00\ud800-\udfff\U0010ff00-\U0010ff7f]")
+# they are ordinary characters. Each is replaced, one for one so that offsets stay, by one that the text lacks.
+_STRANGE: Final = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_IMPOSSIBLE: Final = re.compile("[\x00\ud800-\udfff]")
 _COLON: Final = re.compile(r"[ \t]*+:")
 _BLANKS: Final = re.compile(r"(?:[ \t\r\n]+|(?<![^ \t\r\n])#[^\r\n]*)*+")
 
@@ -244,11 +241,16 @@ class _YamlReader:
     def __init__(self, text: str, base: int, end: int) -> None:
         self.text, self.base, self.end = text, base, end
         self.source = text[base:end]
+        self.originals: dict[int, str] = {}  # by what stands in their place
         self.values = 0
         if impossible := _IMPOSSIBLE.search(self.source):
             raise RefusedError(f"it holds the character U+{ord(impossible[0]):04X}", base + impossible.start())
-        if _STRANGE.search(self.source):
-            self.source = self.source.translate(_STAND_INS)
+        if strange := set(_STRANGE.findall(self.source)):
+            lowered = self.source.lower()
+            spare = (c for c in range(0xF0000, 0xFFFFE) if chr(c) not in lowered and f"{c:08x}" not in lowered)
+            stand_ins = {ord(character): next(spare) for character in strange}
+            self.source = self.source.translate(stand_ins)
+            self.originals = {new: chr(old) for old, new in stand_ins.items()}
 
     def document(self, events: Iterator[Any]) -> Document:
         root: Node | None = None
@@ -286,7 +288,7 @@ class _YamlReader:
         return Node(style, [item.value for item in items], start, end, tuple(items))
 
     def _scalar(self, event: Any, start: int) -> Node:
-        style, value = event.style or "", event.value.translate(_ORIGINALS)
+        style, value = event.style or "", event.value.translate(self.originals)
         end = self.base + event.end_mark.index
         if style == "":
             value = core_value(value)
@@ -305,7 +307,7 @@ class _YamlReader:
             at = self.base + inner.start_mark.index
             if type(inner) is not yaml.ScalarEvent or inner.anchor is not None:
                 raise RefusedError("a key that is not plain text (a {{placeholder}} needs quotes)", at)
-            key = inner.value.translate(_ORIGINALS)
+            key = inner.value.translate(self.originals)
             if key in found:  # obsidian.md §3.1: no properties at all; unnamed, since this is said among our own words
                 raise RefusedError("a key is there twice", at)
             name = self._node(inner, events, levels - 1)._replace(value=key)
