@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import Field, WithJsonSchema
@@ -28,7 +28,7 @@ from simplemem.kinds.graph.values import Entity, Graph, Relation
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.kinds.graph.past import PastVersion
+    from simplemem.kinds.graph.past import Past
     from simplemem.store import EnhancedStore
 
 V = TypeVar("V", Entity, Relation)
@@ -36,6 +36,7 @@ Number = Annotated[int | float, WithJsonSchema({"type": "number"})]  # as it was
 Moment = Annotated[float, about("Milliseconds since 1970")]
 _AT: Final = "at"  # when a relation or an observation was last said to be so
 _WEIGHTS: Final = ("strength", "confidence")
+_HALF_LIFE, _FLOOR = 30, 0.1  # days; what a confidence never falls below
 _NAMESPACE: Final = uuid.UUID("6f0f7f4e-5c1b-5a52-9d0e-2d6f2b1a7c11")
 _MANNER: Final = RULES.manner
 
@@ -124,7 +125,7 @@ def get_entity_embedding(store: EnhancedStore, graph: KnowledgeGraph, entity_nam
     if (found := store.bench.vector_of(entity.path)) is None:
         return Reply(f"No embedding found for entity: {entity_name}")
     shown = {"entityName": entity_name, "embedding": found[0], "model": found[1], "dimensions": len(found[0])}
-    return Reply(pretty(shown | _milliseconds(lastUpdated=_time(entity.modified))))
+    return Reply(pretty(shown | _ms(lastUpdated=_time(entity.modified))))
 
 
 # --- the past
@@ -135,8 +136,8 @@ def get_entity_history(store: EnhancedStore, entityName: str) -> Reply[None]:
     """All that an entity was, oldest first"""
     from simplemem.kinds.graph.past import entity_history
 
-    versions, own = entity_history(store, entityName), {"id": _id(entityName)}
-    return _versions(versions, lambda each, when: each.as_dict() | own | _milliseconds(updatedAt=when))
+    own = {"id": _id(entityName)}
+    return _past(entity_history(store, entityName), lambda each, when: each.as_dict() | own | _ms(updatedAt=when))
 
 
 @tool("Get Relation History", manner=_MANNER)
@@ -144,15 +145,15 @@ def get_relation_history(store: EnhancedStore, source: Source, target: Target, r
     """All that a relation was, oldest first"""
     from simplemem.kinds.graph.past import relation_history
 
-    return _versions(relation_history(store, Relation(source, relationType, target)), _relation)
+    return _past(relation_history(store, Relation(source, relationType, target)), _relation)
 
 
-def _versions(versions: list[PastVersion[V]], shown: Callable[[V, datetime], Data]) -> Reply[None]:
+def _past(past: Past[V], shown: Callable[[V, datetime], Data]) -> Reply[None]:
     """Some versions, each with its number, when it was so, and who made it so."""
     every = []
-    for number, each in enumerate(versions, 1):
-        times = _milliseconds(createdAt=versions[0].since, validFrom=each.since, validTo=each.until)
-        every.append(shown(each.value, each.since) | {"version": number} | times | {"changedBy": each.by or None})
+    for number, (value, since, until, who) in enumerate(past, 1):
+        times = _ms(createdAt=past[0][1], validFrom=since, validTo=until)
+        every.append(shown(value, since) | {"version": number} | times | {"changedBy": who or None})
     return Reply(pretty(every))
 
 
@@ -173,18 +174,23 @@ def get_decayed_graph(
     decay_factor: Annotated[float | None, about("What is left of a confidence after 30 days, 0.5 unless said")] = None,
 ) -> Reply[None]:
     """The knowledge graph with each confidence as it has faded since it was said"""
-    from simplemem.kinds.graph.past import FLOOR, HALF_LIFE, decayed
-
     began, found = datetime.now(UTC), graph.read()
     now = began if reference_time is None else _moment(reference_time)
     factor = 0.5 if decay_factor is None else decay_factor
     if not 0 < factor <= 1:
-        raise Invalid(f"decay_factor is over 0 and at most 1: what is left of a confidence after {HALF_LIFE.days} days")
+        raise Invalid(f"decay_factor is over 0 and at most 1: what is left of a confidence after {_HALF_LIFE} days")
     changed = {entity.name: _time(entity.modified) or now for entity in found.entities}
-    faded = [(each, _time(each.attributes.get(_AT)) or changed.get(each.source, now)) for each in found.relations]
-    relations = tuple(decayed(each, said, now, factor) for each, said in faded)
-    decay = {"enabled": True, "halfLifeDays": HALF_LIFE.days, "minConfidence": FLOOR, "decayFactor": factor}
-    shown = _graph(store, Graph(found.entities, relations), began)
+    relations = []
+    for each in found.relations:
+        said = _time(each.attributes.get(_AT)) or changed.get(each.source, now)
+        if isinstance(confidence := each.attributes.get("confidence"), (int, float)):
+            left = confidence * factor ** (max(now - said, timedelta(0)) / timedelta(_HALF_LIFE))
+            left = max(min(confidence, _FLOOR), left)  # the floor lifts none that was below it
+            relations.append(replace(each, attributes={**each.attributes, "confidence": left}))
+        else:
+            relations.append(each)
+    decay = {"enabled": True, "halfLifeDays": _HALF_LIFE, "minConfidence": _FLOOR, "decayFactor": factor}
+    shown = _graph(store, Graph(found.entities, tuple(relations)), began)
     return Reply(pretty(shown | {"diagnostics": {"decay_info": decay}}))
 
 
@@ -238,7 +244,7 @@ def _graph(store: EnhancedStore | None, graph: Graph, began: datetime) -> Data:
     for entity in graph.entities:
         modified = changed[entity.name] = _time(entity.modified) or _time(entity.created)
         created = _time(entity.created) or modified
-        times = _milliseconds(createdAt=created, updatedAt=modified, validFrom=modified, validTo=None)
+        times = _ms(createdAt=created, updatedAt=modified, validFrom=modified, validTo=None)
         known = {"id": _id(entity.name), "version": counts.get(entity.path, 1)}
         entities.append(entity.as_dict() | known | times | {"changedBy": last.get(entity.path) or None})
     relations = [_relation(each, changed.get(each.source)) for each in graph.relations]
@@ -250,7 +256,7 @@ def _relation(relation: Relation, page: datetime | None) -> Data:
     """A relation. `page` is when its note was changed, for one that tells no time."""
     told = relation.attributes
     last = _time(told.get(_AT)) or page
-    times = _milliseconds(createdAt=_time(told.get("created")) or last, updatedAt=last) if last else {}
+    times = _ms(createdAt=_time(told.get("created")) or last, updatedAt=last) if last else {}
     metadata = times | _metadata(told)
     return relation.as_dict() | {key: told[key] for key in _WEIGHTS if key in told} | {"metadata": metadata}
 
@@ -266,7 +272,7 @@ def _time(value: Any) -> datetime | None:
     return None
 
 
-def _milliseconds(**moments: datetime | None) -> dict[str, int | None]:
+def _ms(**moments: datetime | None) -> dict[str, int | None]:
     return {key: int(each.timestamp() * 1000) if each is not None else None for key, each in moments.items()}
 
 

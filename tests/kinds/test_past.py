@@ -22,7 +22,7 @@ def made(store: EnhancedStore, *names: str) -> None:
 
 
 def texts(store: EnhancedStore, name: str) -> list[list[str]]:
-    return [each.value.texts for each in entity_history(store, name)]
+    return [each.texts for each, *_ in entity_history(store, name)]
 
 
 @pytest.mark.parametrize("name", ["a/b", "CON", "new\nline", "half \ud800", ""])
@@ -49,11 +49,11 @@ def test_what_only_git_remembers_is_told(store: EnhancedStore, write: Callable[[
     store.sync()
     assert texts(store, "A") == [["of January"], ["of February"]]
     first, second = entity_history(store, "A")
-    assert (first.since, first.until) == (
+    assert first[1:3] == (
         datetime(2026, 1, 1, 10, tzinfo=UTC),
         datetime(2026, 2, 1, 10, tzinfo=UTC),
     )
-    assert (second.by, second.until) == ("Ida", None)
+    assert second[2:] == (None, "Ida")
 
 
 def test_the_graph_of_a_moment_is_that_of_its_notes(store: EnhancedStore, write: Callable[[str, str], Path]) -> None:

@@ -1,44 +1,34 @@
-"""What the graph was: the versions of an entity and a relation, the whole at a moment, and confidence that fades.
-
-The versions are those of the notes, from our own history and from git; what a person wrote between two changes of ours
-counts from when it was found."""
+"""What the graph was: the versions of an entity and of a relation, and the whole at a moment. They are those of the
+notes, from our own history and from git; what a person wrote between two changes counts from the later one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from typing import Final, Generic, NamedTuple, TypeVar
+from datetime import UTC, datetime
+from typing import Final, TypeVar
 
 from simplemem.errors import SimplememError
 from simplemem.kinds.graph.edit import file_for
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.page import GraphPage, entity_of, graph_of_pages, place, read_page
+from simplemem.kinds.graph.page import GraphPage, graph_of_pages, place, read_page
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.note.names import base_name, name_of
 from simplemem.store import EnhancedStore
 
 _MOST: Final = 10_000
-HALF_LIFE: Final = timedelta(days=30)
-FLOOR: Final = 0.1
 V = TypeVar("V", Entity, Relation)
+Past = list[tuple[V, datetime, datetime | None, str]]
+"""What something was, from when (UTC) to when (None for now), and who made it so."""
 
 
-class PastVersion(NamedTuple, Generic[V]):
-    """An entity or a relation as it was from one moment (UTC) to another, None for now, and who made it so."""
-
-    value: V
-    since: datetime
-    until: datetime | None
-    by: str
-
-
-def entity_history(store: EnhancedStore, name: str) -> list[PastVersion[Entity]]:
+def entity_history(store: EnhancedStore, name: str) -> Past[Entity]:
     """All that an entity was, oldest first; nothing for a name that never was one."""
-    return _versions(store, name, lambda page: None if page.is_stub else entity_of(page))
+    return _history(store, name, lambda p: None if p.is_stub else Entity(p.name, p.type, p.observations))
 
 
-def relation_history(store: EnhancedStore, wanted: Relation) -> list[PastVersion[Relation]]:
+def relation_history(store: EnhancedStore, wanted: Relation) -> Past[Relation]:
     """All that a relation was, oldest first."""
     ends = {wanted.target, base_name(_path_of(store, wanted.target))}
 
@@ -47,65 +37,47 @@ def relation_history(store: EnhancedStore, wanted: Relation) -> list[PastVersion
         found = next((bond for bond in same if (bond.name or base_name(bond.link)) in ends), None)
         return None if found is None else replace(wanted, attributes=found.attributes)
 
-    return _versions(store, wanted.source, relation_on)
+    return _history(store, wanted.source, relation_on)
 
 
-def _versions(store: EnhancedStore, name: str, read: Callable[[GraphPage], V | None]) -> list[PastVersion[V]]:
-    """What something on the page of a name was after each change, as far as the changes made it another."""
-    versions: list[PastVersion[V]] = []
-    for page, when, by in _pages(store, name):
-        value = read(page) if page is not None and page.name == name else None
-        last = versions[-1] if versions and versions[-1].until is None else None
-        if last is not None:
-            if value is not None and _facts(last.value) == _facts(value):
+def _history(store: EnhancedStore, name: str, read: Callable[[GraphPage], V | None]) -> Past[V]:
+    """What was read of the page of a name after each change of it, as far as the change made it another."""
+    path = _path_of(store, name)
+    states: list[tuple[str, str | None, str, str]] = []  # a note's name, its version, since when, by whom
+    last: str | None = None
+    with suppress(SimplememError):  # no history, and perhaps no note
+        for entry in reversed(store.history(name_of(path), limit=_MOST)):
+            if entry.op != "recovered":
+                if entry.source != "git" and last and entry.before and entry.before != last:
+                    states.append((entry.name, entry.before, entry.when, ""))
+                last = entry.sha256 or ""
+                states.append((entry.new_name or entry.name, entry.version if last else "", entry.when, entry.who))
+    with suppress(SimplememError):
+        memory = store.read(name_of(path))
+        if memory.sha256 != last and memory.name == name_of(path):
+            states.append((memory.name, None, memory.modified, ""))
+    past: Past[V] = []
+    for called, version, since, who in states:
+        value = None
+        if version != "":
+            with suppress(SimplememError):
+                page = read_page(f"{called}.md", store.read(called, version=version).text)
+                value = read(page) if page.name == name else None
+        when = datetime.fromisoformat(since).astimezone(UTC)  # git's times, and those without an offset, are local
+        if past and past[-1][2] is None:
+            former, begun, _, by = past[-1]
+            if former == value:
                 continue
-            versions[-1] = last._replace(until=max(when, last.since))
+            past[-1] = (former, begun, max(when, begun), by)
         if value is not None:
-            versions.append(PastVersion(value, when, None, by))
-    return versions
-
-
-def _facts(value: Entity | Relation) -> object:
-    return (value.type, value.observations) if isinstance(value, Entity) else dict(value.attributes)
+            past.append((value, when, None, who))
+    return past
 
 
 def _path_of(store: EnhancedStore, name: str) -> str:
     """The page of a name: the one there is, else the one it would have had."""
     there = graph_of(store).entity(name)
     return there.path if there is not None else file_for(name)
-
-
-def _pages(store: EnhancedStore, name: str) -> Iterator[tuple[GraphPage | None, datetime, str]]:
-    """The page of a name after each change of it, oldest first, and now; None where it was gone or is not kept."""
-    path = _path_of(store, name)
-    try:
-        entries = store.history(name_of(path), limit=_MOST)
-    except SimplememError:
-        entries = ()
-
-    def page(called: str, version: str | None, sha256: str) -> GraphPage | None:
-        try:
-            return read_page(f"{called}.md", store.read(entry.name, version=version).text, sha256)
-        except SimplememError:
-            return None
-
-    last: str | None = None
-    for entry in reversed(entries):
-        if entry.op == "recovered":
-            continue
-        when = _utc(entry.when)
-        if entry.before and last is not None and entry.before != last:  # somebody wrote in between
-            yield page(entry.name, entry.version if entry.source == "git" else entry.before, entry.before), when, ""
-        last = entry.sha256 or ""
-        yield (page(entry.new_name or entry.name, entry.version, last) if last else None), when, entry.who
-    now = graph_of(store).entity(name)
-    if now is not None and now.sha256 != last:
-        memory = store.read(name_of(now.path))
-        yield read_page(now.path, memory.text, memory.sha256), _utc(memory.modified), ""
-
-
-def _utc(said: str) -> datetime:
-    return datetime.fromisoformat(said).astimezone(UTC)  # git's times, and those without an offset, are local
 
 
 def graph_at(store: EnhancedStore, when: datetime) -> Graph:
@@ -124,13 +96,3 @@ def graph_at(store: EnhancedStore, when: datetime) -> Graph:
     linked = (pages.get(path) or graph.page_at(path) for path in drawn - shown.keys())
     shown |= {page.path: page for page in linked if page is not None}
     return graph_of_pages(sorted(shown.values(), key=place), graph.resolved(shown.values(), files), shown)
-
-
-def decayed(relation: Relation, said: datetime, now: datetime, factor: float = 0.5) -> Relation:
-    """A relation with the confidence that is left of it, if it has one: `factor` of it after thirty days, and
-    never less than a tenth (memento.md §4). The floor lifts none that was below it."""
-    confidence = relation.attributes.get("confidence")
-    if not isinstance(confidence, (int, float)) or isinstance(confidence, bool):
-        return relation
-    left = confidence * factor ** (max(now - said, timedelta(0)) / HALF_LIFE)
-    return replace(relation, attributes={**relation.attributes, "confidence": max(min(confidence, FLOOR), left)})
