@@ -73,11 +73,6 @@ def _at_home(path: str) -> tuple[str, str, str]:
     return f"~/{path}", f"~/{path}", "%USERPROFILE%\\" + path.replace("/", "\\")
 
 
-def _elsewhere(macos: str, linux: str, windows: str) -> tuple[str, str, str]:
-    """A file that every system has in a folder of its own for settings."""
-    return f"~/{macos}", f"~/{linux}", f"%APPDATA%\\{windows}"
-
-
 # The installer of 2026 is an MSIX package, and such an app reads its own copy of %APPDATA%.
 _CLAUDE_ON_WINDOWS = (
     "%LOCALAPPDATA%\\Packages\\Claude_*\\LocalCache\\Roaming\\Claude\\claude_desktop_config.json"
@@ -88,11 +83,17 @@ _CLAUDE = (
     "~/.config/Claude/claude_desktop_config.json",
     _CLAUDE_ON_WINDOWS,
 )
-_VSCODE = _elsewhere(
-    "Library/Application Support/Code/User/mcp.json", ".config/Code/User/mcp.json", "Code\\User\\mcp.json"
+_VSCODE = (
+    "~/Library/Application Support/Code/User/mcp.json",
+    "~/.config/Code/User/mcp.json",
+    "%APPDATA%\\Code\\User\\mcp.json",
 )
-_ZED = _elsewhere(".config/zed/settings.json", ".config/zed/settings.json", "Zed\\settings.json")
-_DEVIN = _elsewhere(".config/devin/mcp_config.json", ".config/devin/mcp_config.json", "devin\\mcp_config.json")
+_ZED = ("~/.config/zed/settings.json", "~/.config/zed/settings.json", "%APPDATA%\\Zed\\settings.json")
+_DEVIN = (
+    "~/.config/devin/mcp_config.json",
+    "~/.config/devin/mcp_config.json",
+    "%APPDATA%\\devin\\mcp_config.json",
+)
 _TERMINAL = ("a terminal", "a terminal", "a terminal")
 _ROWS: tuple[tuple[str, str, Lines, tuple[str, str, str], str], ...] = (
     ("claude-desktop", "Claude Desktop", _json("mcpServers"), _CLAUDE,

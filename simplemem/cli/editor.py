@@ -101,7 +101,12 @@ class DraftFile:
         """The text after the editor is done with it."""
         editor = _editor()
         try:
-            code = _wait_for([*editor, str(self.path)])
+            # A Ctrl-C typed in the editor is the editor's, and does not end us under it.
+            before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
+            try:
+                code = subprocess.run([*editor, str(self.path)], check=False).returncode
+            finally:
+                signal.signal(signal.SIGINT, before)
         except OSError as error:
             hint = "Set $EDITOR to one that can: EDITOR=nano, EDITOR='code --wait'."
             raise Unavailable(f"the editor {editor[0]!r} cannot be started: {error.strerror}", hint=hint) from error
@@ -125,15 +130,6 @@ class DraftFile:
         together = " With --merge both are saved." if conflict.details.get("accept") else ""
         conflict.message = f"{self._name} was changed by somebody else while you edited it: nothing was overwritten"
         conflict.hint = f"Edit the note again to bring both together.{together}"
-
-
-def _wait_for(command: list[str]) -> int:
-    """Run an editor to its end. A Ctrl-C typed there is the editor's, and does not end us under it."""
-    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
-    try:
-        return subprocess.run(command, check=False).returncode
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _editor() -> list[str]:

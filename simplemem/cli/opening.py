@@ -12,8 +12,6 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from simplemem.errors import Invalid
-
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -54,14 +52,6 @@ def warn(message: str) -> None:
     from simplemem.cli.output import Screen
 
     Screen(stderr=True).warn(message)
-
-
-def make_folder(folder: Path) -> bool:
-    """Make the folder of a vault if need be. Whether it was none yet."""
-    if folder.exists() and not folder.is_dir():
-        raise Invalid(f"{folder} is a file", hint="A vault is a folder.")
-    folder.mkdir(parents=True, exist_ok=True)
-    return not (folder / ".simplemem").exists()
 
 
 @contextmanager

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import Answer, command
-from simplemem.cli.opening import make_folder, opened, progress_bar, warn, warn_of_doubt
+from simplemem.cli.opening import opened, progress_bar, warn, warn_of_doubt
 from simplemem.cli.options import VaultOption, argument, flag
 from simplemem.cli.text import facts_table, in_words, tags_shown
+from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.cli.text import Part
-    from simplemem.memory import IndexState
-    from simplemem.store import SyncReport
 
 commands = typer.Typer()
 _PANEL = "Keep"
@@ -43,7 +42,10 @@ def init(
     if folder is not None and vault is not None:
         raise typer.BadParameter("either FOLDER or --vault, not both")
     root = (folder or vault or Path()).expanduser()
-    is_new = make_folder(root)
+    if root.exists() and not root.is_dir():
+        raise Invalid(f"{root} is a file", hint="A vault is a folder.")
+    root.mkdir(parents=True, exist_ok=True)
+    is_new = not (root / ".simplemem").exists()
     with opened(root) as store:
         (store.root / ".simplemem").mkdir(exist_ok=True)
         root, notes = store.root, store.state().notes
@@ -78,7 +80,16 @@ def index(
             warn(f"stopped. {store.state().reason} `simplemem index` goes on from there.".replace("  ", " "))
             raise
         warn_of_doubt(report)
-        yield _updated(report, store.state(), time.monotonic() - began, rebuild=rebuild)
+        now, seconds, facts = store.state(), time.monotonic() - began, report.as_dict()
+        counts = [f"{facts[key]} {key}" for key in ("added", "modified", "moved", "removed", "embedded") if facts[key]]
+        done = f"Made anew: {counted(now.notes, 'note')}" if rebuild else ", ".join(counts)
+        done = done or ("Not done" if report.trouble else "Nothing to do")
+        warnings = [f"{skipped['path']}: {skipped['why']}" for skipped in facts["skipped"]]
+        if report.trouble:
+            warnings.append(now.reason if report.trouble in now.reason else report.trouble)
+        line: list[Part] = [(done, "yellow" if report.trouble else "green"), (f"  in {seconds:.1f} s", "dim")]
+        facts["seconds"] = round(seconds, 3)
+        yield Answer(facts, [line], warnings=warnings, failed=bool(report.trouble))
         if not watch:
             return
         changed: SimpleQueue[frozenset[str]] = SimpleQueue()
@@ -89,17 +100,6 @@ def index(
             with suppress(Empty):  # waiting without end would keep Windows from hearing a Ctrl-C
                 names = sorted(changed.get(timeout=1.0))
                 yield Answer({"changed": names}, [[("indexed ", "dim"), (name, "cyan")] for name in names])
-
-
-def _updated(report: SyncReport, now: IndexState, seconds: float, *, rebuild: bool) -> Answer:
-    facts = report.as_dict() | {"seconds": round(seconds, 3)}
-    counts = [f"{facts[key]} {key}" for key in ("added", "modified", "moved", "removed", "embedded") if facts[key]]
-    done = f"Made anew: {counted(now.notes, 'note')}" if rebuild else ", ".join(counts)
-    done = done or ("Not done" if report.trouble else "Nothing to do")
-    warnings = [f"{skipped['path']}: {skipped['why']}" for skipped in facts["skipped"]]
-    warnings += [now.reason if report.trouble in now.reason else report.trouble] if report.trouble else []
-    line: list[Part] = [(done, "yellow" if report.trouble else "green"), (f"  in {seconds:.1f} s", "dim")]
-    return Answer(facts, [line], warnings=warnings, failed=bool(report.trouble))
 
 
 # -- stats, inspect and config
@@ -166,7 +166,11 @@ def config(
         key: (_shown(value), source) for key, value, source in settings_with_sources({"vault": vault}, vault=root)
     }
     source = settings["vault"][1]
-    settings["vault"] = (str(root), _way_found(root) if source == "default" else source)
+    if source == "default" and (root / ".simplemem").is_dir() and root in (Path.cwd(), *Path.cwd().parents):
+        source = "the nearest vault upward"
+    elif source == "default" and root == Path.cwd() / ".memories":
+        source = "./.memories"
+    settings["vault"] = (str(root), source)
     rows: list[list[Part]] = [
         [key, (in_words(value), "" if source == "default" else "bold"), (source, "dim")]
         for key, (value, source) in settings.items()
@@ -181,11 +185,3 @@ def _shown(value: Any) -> Any:
     if isinstance(value, str):
         return re.sub(r"(?<=://)[^/@\s]+@", "**********@", value)  # who asks and by which password, in an address
     return value if value is None or isinstance(value, (str, int, float, dict)) else str(value)
-
-
-def _way_found(root: Path) -> str:
-    """How a vault was found that nothing names."""
-    here = Path.cwd()
-    if (root / ".simplemem").is_dir() and root in (here, *here.parents):
-        return "the nearest vault upward"
-    return "./.memories" if root == here / ".memories" else "default"

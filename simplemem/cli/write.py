@@ -51,7 +51,15 @@ def new(
     """
     from simplemem.cli.editor import DraftFile
 
-    text = _text_of_new_note(stdin, content, edit)
+    if stdin not in (None, "-"):
+        raise typer.BadParameter(f"only `-` may follow the name, not {stdin!r}; give the text with --content")
+    if stdin and (content is not None or edit):
+        raise typer.BadParameter(f"either `-` or {'--edit' if edit else '--content'}, not both")
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8") if stdin else content or ""
+    except UnicodeDecodeError as error:
+        why = f"standard input is not UTF-8 (byte {error.start})"
+        raise Invalid(why, hint="Convert it first, with iconv for instance.") from error
     metadata: dict[str, Any] = dict(_property(each) for each in properties or ())
     named = {"title": title, "description": description, "type": kind}
     metadata |= {key: value for key, value in named.items() if value is not None}
@@ -64,20 +72,6 @@ def new(
                 raise Invalid("the text is empty: no note was made", hint="Without --edit an empty note is made.")
         finish()
         return store.create(name, text, metadata, who=WHO, tool="new")
-
-
-def _text_of_new_note(stdin: str | None, content: str | None, edit: bool) -> str:
-    if stdin not in (None, "-"):
-        raise typer.BadParameter(f"only `-` may follow the name, not {stdin!r}; give the text with --content")
-    if stdin and (content is not None or edit):
-        raise typer.BadParameter(f"either `-` or {'--edit' if edit else '--content'}, not both")
-    if not stdin:
-        return content or ""
-    try:
-        return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError as error:
-        why = f"standard input is not UTF-8 (byte {error.start})"
-        raise Invalid(why, hint="Convert it first, with iconv for instance.") from error
 
 
 def _property(typed: str) -> tuple[str, Any]:
