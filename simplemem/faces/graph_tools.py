@@ -1,5 +1,6 @@
-"""The tools of the knowledge graph, written once for four faces, which differ in their `Rules`; and the toolset `graph`
-of the default server, which does what can be done of a call and tells the rest beside it."""
+"""The tools of the knowledge graph, written once for four faces, which differ in their `Rules`: the toolset `graph` of the
+default server, which does what can be done of a call and tells the rest beside it, and the face of
+`@modelcontextprotocol/server-memory`, whose contract is memento.md §2 and §3."""
 
 from __future__ import annotations
 
@@ -10,16 +11,18 @@ from difflib import get_close_matches
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 
-from simplemem.errors import NotFound
+from simplemem.errors import Invalid, NotFound
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, about, also, at_most, from_json, one_of
 from simplemem.faces.face import OURS, Caller, Data, Manner, Reply, Tool, tool
-from simplemem.kinds.graph.values import Direction, Entity, Observation, Relation, walk
+from simplemem.faces.schema import closed
+from simplemem.kinds.graph.values import Direction, Entity, NoSuchEntity, Observation, Relation, walk
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
+    from simplemem.errors import SimplememError
     from simplemem.kinds.graph.graph import KnowledgeGraph
 
 T = TypeVar("T")
@@ -323,3 +326,66 @@ def _arrow(relation: Data) -> str:
 
 _RULES: Final = Rules(_sentences, twins_learn=True)
 TOOLS: tuple[Tool, ...] = (*graph_tools(_RULES, *VERBS), traverse_graph)
+
+
+# --- the face of the reference, and of whoever keeps to its contract
+
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+
+
+class JsonText(Manner):
+    """The manner of graph memory servers: answers are JSON as text too, failures are words alone. Arguments are held to
+    their types; what is not listed is dropped, and null is as absent."""
+
+    base = GraphArguments
+
+    def listing(self, tool: Tool) -> Data:
+        shown = super().listing(tool)
+        shown["inputSchema"] = {"$schema": _DRAFT, **tool.input}
+        shown["execution"] = {"taskSupport": "forbidden"}
+        return shown | ({"outputSchema": {"$schema": _DRAFT, **closed(tool.output)}} if tool.output else {})
+
+    def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> tuple[BaseModel, list[str]]:
+        listed = tool.input["properties"]  # not the other names that an argument has elsewhere
+        given = {key: value for key, value in (sent or {}).items() if key in listed and value is not None}
+        try:
+            return tool.model.model_validate(given, context=EXACT), []
+        except ValidationError as error:
+            wrong = [f"{each['msg']} at {'.'.join(map(str, each['loc']))}" for each in error.errors(include_url=False)]
+            why = f"Input validation error: Invalid arguments for tool {tool.name}: " + "\n".join(wrong)
+            raise Invalid(f"MCP error -32602: {why}") from None
+
+    def failed(self, error: SimplememError) -> tuple[str, Data | None]:
+        """Of an entity that is not there the words are those that clients know, and no more."""
+        known = isinstance(error, NoSuchEntity) or not error.hint
+        return (error.message if known else f"{error.message} {error.hint}"), None
+
+    def unknown(self, name: str) -> str:
+        return f"MCP error -32602: Tool {name} not found"
+
+
+Entities = TypedDict("Entities", {"entities": list[EntityOut]})
+Relations = TypedDict("Relations", {"relations": list[RelationOut]})
+Results = TypedDict("Results", {"results": list[Added]})
+Done = TypedDict("Done", {"success": bool, "message": str})
+
+
+def _as_json(verb: str, data: Data) -> Reply[Any]:
+    """Answers as that server gives them: JSON as text, or a sentence that is always the same."""
+    begins, what = verb.split("_", 1)
+    if begins == "delete":
+        message = f"{what.capitalize()} deleted successfully"
+        return Reply(message, {"success": True, "message": message})
+    if begins in ("create", "add"):
+        key = next(iter(data))
+        return Reply(render.pretty(data[key]), {key: data[key]})
+    return Reply(render.pretty(data), data)
+
+
+HINTS: Final[dict[str, dict[str, Any]]] = {verb.__name__: {"return": Reply[Done]} for verb in VERBS[3:6]} | {
+    "create_entities": {"return": Reply[Entities]},
+    "create_relations": {"return": Reply[Relations]},
+    "add_observations": {"return": Reply[Results]},
+}
+RULES: Final = Rules(_as_json, JsonText(), is_reference=True, hints=HINTS)
+SERVER_MEMORY: tuple[Tool, ...] = graph_tools(RULES, *VERBS)

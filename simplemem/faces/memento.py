@@ -21,9 +21,8 @@ from simplemem.errors import Invalid, NotFound
 from simplemem.faces import graph_tools as verbs
 from simplemem.faces.arguments import Share, about, also
 from simplemem.faces.face import Caller, Data, Reply, tool
-from simplemem.faces.graph_tools import GraphArguments, List
+from simplemem.faces.graph_tools import HINTS, RULES, GraphArguments, List
 from simplemem.faces.render import pretty
-from simplemem.faces.server_memory import HINTS, RULES
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 
 if TYPE_CHECKING:

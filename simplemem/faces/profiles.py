@@ -14,7 +14,7 @@ TOOLSETS: dict[str, tuple[str, str]] = {
     "core": ("core", "TOOLS"),
     "original": ("original", "TOOLS"),
     "graph": ("graph_tools", "TOOLS"),
-    "server-memory": ("server_memory", "TOOLS"),
+    "server-memory": ("graph_tools", "SERVER_MEMORY"),
     "memento": ("memento", "TOOLS"),
     "strict-graph": ("self_improving", "GRAPH"),
     "knowledge": ("self_improving", "KNOWLEDGE"),

@@ -2,18 +2,20 @@
 step. An entity of the graph, an entry of what was learned: each is an ordinary note with a `type:`.
 
 A `Shelf` holds all notes of a kind in one vault, read once, and again when the index says that one changed, whoever
-changed it. An item is known by its path. What no note holds is in a `StateLog` (state_log.py)."""
+changed it. An item is known by its path. What no note holds is in a `StateLog`."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
-from simplemem.errors import Conflict, TooLong, Unreadable
+from simplemem.errors import Conflict, SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.memory import By
 from simplemem.note.header import read_header
 from simplemem.note.names import conflict_name, name_of
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 M = TypeVar("M")
 R = TypeVar("R")
+Line = Mapping[str, Any]
+_PATIENCE: Final = 0.25  # seconds; lines of a log that find no turn go with the next ones
 _MAKING: Final = threading.Lock()
 Lookup = defaultdict[Hashable, set[str]]
 """Paths by key."""
@@ -226,3 +230,59 @@ def one_of(store: EnhancedStore, make: Callable[[EnhancedStore], M]) -> M:
             made[make] = make(store)
         found: M = made[make]
         return found
+
+
+class StateLog(Generic[M]):
+    """What no note holds (counters, decisions, what was imported): lines of JSON under `.simplemem/`, only ever added,
+    by several processes. `fold` takes one into the state, and passes over what it does not know. Where nothing can be
+    written, what is added is this process's alone."""
+
+    def __init__(self, bench: Bench, name: str, empty: Callable[[], M], fold: Callable[[M, Line], None]) -> None:
+        self._bench = bench
+        self._file = bench.side(name)
+        self._empty, self._fold = empty, fold
+        self._guard = threading.RLock()
+        self._state = empty()
+        self._pending = b""
+
+    def state(self) -> M:
+        """What all lines make, those of other processes too."""
+        with self._guard:
+            lines, is_another = self._file.follow()
+            if is_another:
+                self._state = self._empty()
+            self._take(self._state, lines)
+            state = copy(self._state)
+            self._take(state, self._pending)
+            return state
+
+    def add(self, line: Line) -> None:
+        """Add a line."""
+        with self._guard:
+            self._pending += _encoded(line)
+            if not self._bench.read_only:
+                with suppress(OSError, SimplememError), self._file.held(_PATIENCE) as has_turn:
+                    if has_turn:
+                        self._file.append(self._pending)
+                        self._pending = b""
+
+    @contextmanager
+    def held(self, patience: float) -> Iterator[Callable[[Line], None]]:
+        """Hold the log: whoever else wants to add to it waits. Yields what adds a line and has it on the disk."""
+        self._bench.must_be_writable()
+        with self._guard, self._file.held(patience) as has_turn:
+            if not has_turn:
+                raise Unavailable("another process has been at work for long", hint="Try again when it is done.")
+            self._file.append(b"")  # whatever is in the way of writing is found before anything is done
+            yield lambda line: self._file.append(_encoded(line), sync=True)
+
+    def _take(self, state: M, lines: bytes) -> None:
+        for line in lines.split(b"\n"):
+            with suppress(ValueError, RecursionError):
+                said = json.loads(line)
+                if isinstance(said, dict):
+                    self._fold(state, said)
+
+
+def _encoded(line: Line) -> bytes:
+    return json.dumps(line, separators=(",", ":")).encode() + b"\n"

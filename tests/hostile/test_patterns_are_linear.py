@@ -18,7 +18,7 @@ from effort import LONG
 from linear import HOSTILE, grows_too_fast
 
 import simplemem
-from simplemem.kinds.graph.spelling import split_attributes
+from simplemem.kinds.graph.page import split_attributes
 
 ROOT = Path(simplemem.__file__).parent
 SIZE = 128_000 if LONG else 16_000

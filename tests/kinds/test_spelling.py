@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.kinds.graph import spelling
+from simplemem.kinds.graph import page as spelling
 from simplemem.kinds.graph.edit import file_for
 from simplemem.note.names import check_name
 
@@ -21,20 +21,20 @@ HARD += ["\ud800", "a.", " a", "a ", "cafe\u0301", "\u202eevil", "[[x]]", "a|b",
 
 @pytest.mark.parametrize("text", ODD + PLAIN)
 def test_what_is_spelled_reads_back(text: str) -> None:
-    assert spelling.read(spelling.spell(text)) == text
+    assert spelling.unspelled(spelling.spell(text)) == text
 
 
 @given(st.text(st.characters(codec=None), max_size=60))
 def test_any_string_comes_back(text: str) -> None:
     line = spelling.spell(text)
-    assert spelling.read(line) == text
+    assert spelling.unspelled(line) == text
     assert len(line.splitlines()) <= 1 or line == text.strip()
     line.encode()  # no half of a character is left for the file
 
 
 def test_a_line_that_only_looks_like_a_literal_is_what_it_is() -> None:
-    assert spelling.read('"quoted" by hand') == '"quoted" by hand'
-    assert spelling.read('"never closed') == '"never closed'
+    assert spelling.unspelled('"quoted" by hand') == '"quoted" by hand'
+    assert spelling.unspelled('"never closed') == '"never closed'
 
 
 VALUES = st.one_of(
@@ -54,7 +54,7 @@ VALUES = st.one_of(
 def test_attributes_come_back_and_leave_the_text_alone(text: str, attributes: dict[str, object]) -> None:
     line = spelling.spell(text) + spelling.spell_attributes(attributes)
     said, read = spelling.split_attributes(line)
-    assert spelling.read(said) == text
+    assert spelling.unspelled(said) == text
     assert read == attributes
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.kinds.graph import page as pages
-from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, graph_of_pages, read_page
-from simplemem.kinds.graph.spelling import literal
+from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, graph_of_pages, literal, read_page
 from simplemem.kinds.graph.values import Entity, NoSuchEntity, Observation, Relation
 from simplemem.kinds.kind import ChangeSet
 from simplemem.note.names import base_name, check_name, compare_key, legal_name, name_of

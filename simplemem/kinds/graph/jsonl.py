@@ -20,7 +20,7 @@ from typing import Final
 from simplemem.errors import Unavailable
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
-from simplemem.kinds.state_log import StateLog
+from simplemem.kinds.kind import StateLog
 from simplemem.memory import Value
 from simplemem.store import EnhancedStore
 

@@ -3,15 +3,16 @@
 Under `## Observations` every bullet is an observation, under `## Relations` a bullet is a relation: words, then a link.
 Above the first heading below its title an entity may have both, and another note relations; there a relation ends with
 its link. Code and comments over several lines (`%% … %%`, `<!-- … -->`) say nothing. A change touches the lines it is
-about and no other byte (DESIGN §1.2). Time grows with the length of the text, whatever stands there."""
+about and no other byte (DESIGN §1.2). What a line cannot carry as it is stands as a JSON literal, all in ASCII; a
+comment behind a bullet, `%% confidence=0.8 %%`, holds attributes."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from simplemem.kinds.graph import spelling
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.kind import Kind
 from simplemem.note.header import read_header
@@ -22,7 +23,7 @@ FOLDER: Final = "graph"
 _OURS: Final = frozenset({"title", "type", "stub", "order", "created", "modified"})
 _SECTIONS: Final = frozenset({"observations", "relations"})
 _BETWEEN: Final = "\uffff\ufffe"  # texts that are searched together: no text says it
-_BARE: Final = "relates_to"  # a link without a word before it
+_UNNAMED: Final = "relates_to"  # a link without a word before it
 _BULLET: Final = re.compile(r"[-*+][ \t]+")
 _LINE: Final = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|$)")
 _NEWLINE: Final = re.compile(r"\r\n|\n|\r")
@@ -34,6 +35,13 @@ _HIDDEN: Final = re.compile(
     r"|%%(?!.*%%)(?s:.*?)(?:%%.*|\Z())|<!--(?!.*-->)(?s:.*?)(?:-->.*|\Z()))",
     re.MULTILINE,
 )
+_DECODER: Final = json.JSONDecoder()
+# What would begin a block of its own inside a list item: a heading, a fence, HTML, a quote, a list, a table, a rule.
+_BLOCK: Final = re.compile(
+    r"#{1,6}(?:\s|$)|```|~~~|[<>|]|[-+*](?:\s|$)|\d{1,9}[.)](?:\s|$)|[-_*](?:[ ]?[-_*]){2,}$|\$\$"
+)
+_ATTRIBUTE: Final = re.compile(r"\s*([A-Za-z][\w-]*)=(\"(?:[^\"\\]|\\.)*\"|[^\s%\"]\S*)")
+_WORD: Final = re.compile(r"[^\s%\"{\[]\S*")
 
 
 class Bond(NamedTuple):
@@ -82,10 +90,10 @@ def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
     is_entity = ENTITY.holds(path, said["type"])
     bullets, sections, opened = _read_lists(text, header.body_start, everything=is_entity)
     observations = tuple(each.says for each in bullets if isinstance(each.says, Observation))
-    kind = (spelling.read(told) if told is not None else "entity") if is_entity else said["type"] or "note"
+    kind = (unspelled(told) if told is not None else "entity") if is_entity else said["type"] or "note"
     if not is_entity and not observations and (description := _text(header.properties.get("description"))):
         observations = (Observation(description.strip()),)
-    name = spelling.read(title) if title is not None else base_name(path)
+    name = unspelled(title) if title is not None else base_name(path)
     return GraphPage(
         path=path,
         sha256=sha256,
@@ -216,18 +224,18 @@ def _masked(text: str, at: int) -> tuple[str, int]:
 
 def _said(content: str, section: str) -> Observation | Bond | None:
     """What a bullet says, None for one under Relations that is none."""
-    said, attributes = spelling.split_attributes(content)
+    said, attributes = split_attributes(content)
     bond = _bond(said, attributes, section) if section != "observations" else None
-    return bond if bond is not None or section == "relations" else Observation(spelling.read(said), attributes)
+    return bond if bond is not None or section == "relations" else Observation(unspelled(said), attributes)
 
 
 def _bond(said: str, attributes: Mapping[str, Any], section: str) -> Bond | None:
     """A relation: its type, then a link or an exact name."""
-    kind, end = spelling.literal_in(said)
+    kind, end = literal_in(said)
     rest = said[end:].lstrip() if kind is not None else said
     at = rest.find(' "') + 1 if kind is None else 0
     if rest.endswith('"') and (at or kind is not None):  # `knows "a name"`
-        name, end = spelling.literal_in(rest[at:])
+        name, end = literal_in(rest[at:])
         if name is not None and at + end == len(rest):
             return Bond(rest[: at - 1] if kind is None else kind, "", name, attributes)
     link = _LINK.search(rest)
@@ -237,7 +245,7 @@ def _bond(said: str, attributes: Mapping[str, Any], section: str) -> Bond | None
     if "\n" in before or (before if kind is not None else before.startswith("[") or before.endswith("!")):
         return None
     target = link[1].split("|", 1)[0].split("#", 1)[0].strip()
-    return Bond(kind if kind is not None else before or _BARE, target, "", attributes)
+    return Bond(kind if kind is not None else before or _UNNAMED, target, "", attributes)
 
 
 # -- writing
@@ -245,8 +253,8 @@ def _bond(said: str, attributes: Mapping[str, Any], section: str) -> Bond | None
 
 def new_page(path: str, entity: Entity, order: int, now: str, *, stub: bool = False, bonds: Sequence[str] = ()) -> str:
     """The text of a new page. A stub only holds a name that relations begin at."""
-    properties: dict[str, Any] = {"title": spelling.spell(entity.name)} if base_name(path) != entity.name else {}
-    properties |= {"stub": True} if stub else {"entity_type": spelling.spell(entity.type)}
+    properties: dict[str, Any] = {"title": spell(entity.name)} if base_name(path) != entity.name else {}
+    properties |= {"stub": True} if stub else {"entity_type": spell(entity.type)}
     lists = {"Observations": [observation_line(each) for each in entity.observations], "Relations": bonds}
     parts = ["\n".join([f"## {title}", *lines, ""]) for title, lines in lists.items() if lines]
     return ENTITY.render(properties | {"order": order}, "\n".join(parts), now)
@@ -254,20 +262,20 @@ def new_page(path: str, entity: Entity, order: int, now: str, *, stub: bool = Fa
 
 def made_entity(text: str, kind: str, order: int) -> str:
     """The page of a stub, which becomes an entity."""
-    text = set_property(remove_property(text, "stub"), "entity_type", spelling.spell(kind))
+    text = set_property(remove_property(text, "stub"), "entity_type", spell(kind))
     return set_property(text, "order", order)
 
 
 def observation_line(said: Observation) -> str:
     """An observation as a bullet; one of several plain lines is indented below the first."""
     lines = said.text.split("\n")
-    spelled = "\n  ".join(lines) if all(map(spelling.is_plain, lines)) else spelling.literal(said.text)
-    return f"- {spelled}{spelling.spell_attributes(said.attributes)}"
+    spelled = "\n  ".join(lines) if all(map(is_plain, lines)) else literal(said.text)
+    return f"- {spelled}{spell_attributes(said.attributes)}"
 
 
 def bond_line(kind: str, target: str, attributes: Mapping[str, Any]) -> str:
     """A relation as a bullet; `target` is a link or a literal."""
-    return f"- {spelling.spell_type(kind)} {target}{spelling.spell_attributes(attributes)}"
+    return f"- {spell_type(kind)} {target}{spell_attributes(attributes)}"
 
 
 def with_lines(text: str, page: GraphPage, section: str, lines: Sequence[str]) -> str:
@@ -297,11 +305,85 @@ def with_attributes(text: str, bullet: Bullet, attributes: Mapping[str, Any]) ->
     """The page with other attributes behind a bullet, whose words stay as they are."""
     old = text[bullet.start : bullet.end]
     item = old.rstrip()
-    said, _ = spelling.split_attributes(item)
-    return text[: bullet.start] + said + spelling.spell_attributes(attributes) + old[len(item) :] + text[bullet.end :]
+    said, _ = split_attributes(item)
+    return text[: bullet.start] + said + spell_attributes(attributes) + old[len(item) :] + text[bullet.end :]
 
 
 def is_bare(text: str) -> bool:
     """Whether a page that holds no relation says nothing else either: no word of a person's."""
     header = read_header(text)
     return header.properties.keys() <= _OURS and text[header.body_start :].strip() in ("", "## Relations")
+
+
+# -- any text on one line
+
+
+def spell(text: str) -> str:
+    """A text on one line, as it is if that reads back as the same."""
+    return text if is_plain(text) else literal(text)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text may stand on a line of a list as it is."""
+    if not text or not text.isprintable() or text != text.strip():
+        return False
+    return text[0] != '"' and "%%" not in text and not _BLOCK.match(text)
+
+
+def literal(text: str) -> str:
+    """A text as a JSON string, all in ASCII."""
+    return json.dumps(text).replace("%%", "\\u0025\\u0025")
+
+
+def unspelled(line: str) -> str:
+    """The text that a line says. A person's line that only looks like a literal is what it is."""
+    text, end = literal_in(line)
+    return text if text is not None and end == len(line) else line
+
+
+def literal_in(line: str) -> tuple[str | None, int]:
+    """The JSON string a line begins with, and where it ends; None when it begins with none."""
+    try:
+        return _DECODER.raw_decode(line) if line.startswith('"') else (None, 0)
+    except ValueError:
+        return None, 0
+
+
+def spell_type(text: str) -> str:
+    """The type of a relation as it stands before a link."""
+    plain = is_plain(text) and "[[" not in text and '"' not in text and not text.startswith("[")
+    return text if plain else literal(text)
+
+
+def spell_attributes(attributes: Mapping[str, Any]) -> str:
+    """The comment that holds attributes, with the space before it; nothing for none."""
+    said = " ".join(f"{key}={_spelled(value)}" for key, value in attributes.items())
+    return f" %% {said} %%" if said else ""
+
+
+def _spelled(value: Any) -> str:
+    """A number or a word as it is, everything else as JSON without a space or a mark that ends the comment."""
+    if isinstance(value, str) and _WORD.fullmatch(value) and value.isprintable() and _read_value(value) == value:
+        return value
+    return json.dumps(value, separators=(",", ":")).replace(" ", "\\u0020").replace("%", "\\u0025")
+
+
+def _read_value(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def split_attributes(line: str) -> tuple[str, dict[str, Any]]:
+    """A line without the attributes at its end, and those: all that stands between the last two marks. One is read
+    after the other, since a pattern for all of them would try every way to divide them."""
+    at, end = line.rfind("%%", 0, -2) if line.endswith("%%") else -1, len(line) - 2
+    if at < 0 or (at and not line[at - 1].isspace()):
+        return line, {}
+    found: dict[str, Any] = {}
+    behind = at + 2
+    while (told := _ATTRIBUTE.match(line, behind, end)) is not None:
+        found[told[1]] = _read_value(told[2])
+        behind = told.end()
+    return (line[:at].rstrip(), found) if found and not line[behind:end].strip() else (line, {})

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from simplemem.errors import Invalid
-from simplemem.kinds.graph import spelling
-from simplemem.kinds.graph.page import Bond, bond_line, read_page, with_lines
+from simplemem.kinds.graph.page import Bond, bond_line, read_page, unspelled, with_lines
 from simplemem.kinds.kind import Kind
 from simplemem.note.names import base_name, legal_name, name_of
 from simplemem.note.note import Note, read_note, tag_names
@@ -96,7 +95,7 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
         id=said("id") or name,
         type=kind if is_own else said("type") or folder.partition("/")[0] or "note",
         content=content,
-        context=context or (spelling.read(said("context")) if is_own else ""),
+        context=context or (unspelled(said("context")) if is_own else ""),
         confidence=float(sure) if is_share else None,
         verified=note.header.get("verified") is True,
         tags=tuple(tag_names(note.tags)),

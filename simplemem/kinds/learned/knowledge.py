@@ -14,10 +14,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, TooLong
-from simplemem.kinds.kind import ChangeSet, Kind, Shelf, one_of
+from simplemem.kinds.kind import ChangeSet, Kind, Shelf, StateLog, one_of
 from simplemem.kinds.learned import entry as entries
 from simplemem.kinds.learned.entry import FOLDER, LEARNED, KnowledgeEntry
-from simplemem.kinds.state_log import StateLog
 from simplemem.memory import By, Filter, Hit
 from simplemem.note.names import path_of
 from simplemem.note.properties import set_property
