@@ -20,7 +20,7 @@ from simplemem.errors import Invalid, Unavailable
 
 ENV_PREFIX = "SIMPLEMEM_"
 # Of earlier versions: read, and ignored.
-_GONE = frozenset({"graph.dialect", "embed.download", "embed.max_tokens_unasked", "rerank.download"})
+_GONE = frozenset({"graph.dialect", "embed.cache_mb", "embed.download", "embed.max_tokens_unasked", "rerank.download"})
 
 FromVault = Literal["yes", "no", "narrower", "adds"] | tuple[str, ...]
 """What a vault's own file may say of a setting: anything; nothing; only what is stricter than its user's word; more of a
@@ -83,7 +83,6 @@ class EmbedSettings(_Section):
     timeout_seconds: float = _setting(60.0, "seconds for one request", gt=0, le=3600)
     query_prefix: str | None = _setting(None, "what goes before a question", "no", eg="query: ")
     document_prefix: str | None = _setting(None, "what goes before a passage", "no", eg="passage: ")
-    cache_mb: int = _setting(512, "megabytes of vectors kept, so that none is paid for twice", ge=0)
     keep_alive: str = _setting("", "how long ollama keeps the model loaded, for example 30m")
     private: _Names = _setting((), "notes whose text never leaves this machine", "adds", eg=["journal/", "*.secret"])
     query_seconds: float = _setting(2.0, "seconds a search waits for its vector, then goes by words", gt=0, le=60)

@@ -260,10 +260,9 @@ def _store_of(
     fast = settings.write.model_copy(update={"durability": "fast"})
     changed = {"vault": room / "vault", "db": room / number / "index.db", "read_only": False, "write": fast}
     copy = EnhancedStore(room / "vault", settings.model_copy(update=changed))
-    bought, own = store.bench.vector_cache().path, copy.bench.vector_cache().path
-    if bought.is_file():
-        own.parent.mkdir(exist_ok=True)
-        shutil.copyfile(bought, own)
+    if settings.embed.provider not in ("wordllama", "none"):
+        copy.sync(progress=progress, embed=False)
+        copy.bench.take_vectors(store.bench)
     copy.sync(progress=progress)
     copy.bench.expect_more()
     return copy

@@ -27,7 +27,7 @@ RULES: dict[Rule, str] = {
     "narrows": "read_only no_delete write.secrets",
     "no place": "embed.provider rerank.provider",
     "how": "log_level max_memory_length search.limit search.lexical_weight search.snippet_characters embed.batch "
-    "embed.timeout_seconds embed.cache_mb embed.keep_alive embed.query_seconds history.keep_days history.keep_mb "
+    "embed.timeout_seconds embed.keep_alive embed.query_seconds history.keep_days history.keep_mb "
     "git.history index.max_note_mb index.scan_minutes index.watch write.durability",
 }
 

@@ -180,7 +180,10 @@ def link_knowledge(
 KNOWLEDGE: tuple[Tool, ...] = (save_knowledge, search_knowledge, link_knowledge)
 
 
-# --- its cache of vectors: those that a service made are remembered in a file beside the index
+# --- its cache of vectors: there is none, the vectors lie in the index
+
+
+_NO_CACHE = "There is no cache: vectors lie in the index and are made once for each text."
 
 
 CacheStats = TypedDict("CacheStats", {"in_use": bool, "size": int, "bytes": int, "max_bytes": int, "index": Data})
@@ -191,16 +194,16 @@ Persisted = TypedDict("Persisted", {"persisted": int, "says": str})
 @tool("Cache statistics", manner=MANNER)
 def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
     """What is remembered of vectors that were made, and how large that is."""
-    cache, embedding, embed = store.bench.vector_cache(), store.bench.embedding(), store.settings.embed
-    counts, used = cache.count(), embed.provider not in ("wordllama", "none") and embed.cache_mb > 0
+    facts, embedding = store.stats(), store.bench.embedding()
+    size = facts["vectors"]
     return as_json(
         {
-            "in_use": used,
-            "says": "Vectors that a service made are remembered." if used else "No vectors are remembered.",
-            "size": sum(counts.values()),
-            "by_embedder": counts,
-            "bytes": cache.path.stat().st_size if cache.path.exists() else 0,
-            "max_bytes": embed.cache_mb * 1024 * 1024,
+            "in_use": size > 0,
+            "says": _NO_CACHE,
+            "size": size,
+            "by_embedder": {embedding["in_use"]: size} if size else {},
+            "bytes": facts["index_bytes"],
+            "max_bytes": 0,
             "index": {"embedder": embedding["in_use"], "waiting": embedding["waiting"]},
         }
     )
@@ -210,16 +213,15 @@ def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
 def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
     """Forget vectors that were made before. Notes and the index stay as they are."""
     store.bench.must_be_writable()
-    gone = store.bench.vector_cache().clear()
-    said = f"Cache cleared: {gone} remembered vectors. Those in the index are in use and stay."
-    return Reply(said, {"cleared": gone, "says": said})
+    said = f"Nothing to clear. {_NO_CACHE}"
+    return Reply(said, {"cleared": 0, "says": said})
 
 
 @tool("Persist the cache", manner=MANNER)
 def persist_cache(store: EnhancedStore) -> Reply[Persisted]:
     """Make sure that remembered vectors are on the disk. They always are."""
-    size = sum(store.bench.vector_cache().count().values())
-    said = f"Nothing to do: each vector is on the disk once it is made. {size} are remembered."
+    size = store.stats()["vectors"]
+    said = f"Nothing to do: each of the {size} vectors is on the disk once it is made."
     return Reply(said, {"persisted": size, "says": said})
 
 

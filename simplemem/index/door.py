@@ -237,11 +237,9 @@ class NotePage(NamedTuple):
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """The vectors of one embedder, in use or still being made. Those of a remote one hold no private note."""
+class VectorSpace(NamedTuple):
+    """Whose vectors the index holds, of what width (0 until the first). Those of a remote one hold no private note."""
 
-    in_use: bool
     embedder: str
     dimension: int
     remote: bool
@@ -249,12 +247,11 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How many notes there are, the generations of vectors, the one in use first, and the notes that wait, by
-    embedder."""
+    """How many notes there are, whose vectors the index holds if any, and how many notes wait for theirs."""
 
     notes: int
-    generations: Sequence[Generation]
-    waiting: Mapping[str, int]
+    space: VectorSpace | None = None
+    waiting: int = 0
 
 
 class Embedded(NamedTuple):

@@ -13,7 +13,7 @@ import apsw
 from simplemem.errors import Unavailable
 from simplemem.vault.disk import is_alive
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
 TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by

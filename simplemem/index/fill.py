@@ -5,14 +5,14 @@ again right before its text is sent to another machine, whatever the index says 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index import notes, vectors
+from simplemem.index import vectors
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH, Database
-from simplemem.index.door import Generation
-from simplemem.index.notes import shelf_of, stat_of
+from simplemem.index.door import VectorSpace
+from simplemem.index.notes import stat_of, vector_space, waiting
 from simplemem.index.reconcile import Progress
 from simplemem.index.sync import Waiting
 from simplemem.index.text import understood, units
@@ -27,10 +27,11 @@ _NOTES_AT_ONCE = 500
 
 
 def adopt(database: Database, embedder: Embedder) -> None:
-    """Give this embedder a generation of vectors, in the place of any other that is being made."""
+    """Make the vectors of this embedder the ones that the index holds; another's are let go."""
+    wanted = embedder.name, embedder.remote
     with database.reading() as db:
-        found = vectors.generation_of(db, embedder.name)
-    if found is None or found.remote != embedder.remote:
+        found = vector_space(db)
+    if found is None or (found.embedder, found.remote) != wanted:
         with database.writing() as db:
             vectors.begin(db, embedder.name, remote=embedder.remote)
 
@@ -55,31 +56,24 @@ class Filling:
     ready: Waiting | None = None
     private: Sequence[str] = ()
     _took_any: bool = False  # whether the embedder has taken a text yet
-    _unreadable: set[int] = field(default_factory=set)  # just now; one such note does not hold up all others
 
     def run(self) -> int:
-        """Returns how many notes got their vectors, and puts the generation in use when it is complete."""
+        """Returns how many notes got their vectors. Ends early when another process begins with another embedder."""
         adopt(self.database, self.embedder)
         passed: set[int] = set()
         done, total = 0, -1
         while not self.stopped():
             with self.database.reading() as db:
-                found = vectors.generation_of(db, self.embedder.name)
-                if found is None:
+                if not self._is_ours(vector_space(db)):
                     break
-                total = notes.waiting(db, found) if total < 0 else total
-                waiting = vectors.missing(db, _NOTES_AT_ONCE + len(passed) - done, shelf_of(found))
+                total = waiting(db) if total < 0 else total
+                sql = "SELECT id, path FROM notes WHERE embedded = 0 ORDER BY id LIMIT ?"
+                there: Any = db.execute(sql, (_NOTES_AT_ONCE + len(passed) - done,)).fetchall()
             batch: list[_ToEmbed] = []
-            for note_id, path in waiting:  # as many notes at once as the embedder takes texts, one at least
+            for note_id, path in there:  # as many notes at once as the embedder takes texts, one at least
                 if note_id not in passed and sum(len(note.rows) for note in batch) < self.embedder.batch:
-                    batch.append(self._texts(note_id, path, found))
-            if not batch:
-                if not found.in_use:
-                    with self.database.writing() as db:
-                        vectors.switch_if_complete(db, self.embedder.name, self._unreadable)
-                    self.database.checkpoint()
-                break
-            if (stored := self._embed(batch)) is None:
+                    batch.append(self._texts(note_id, path))
+            if not batch or (stored := self._embed(batch)) is None:
                 break
             done += stored
             passed |= {note.id for note in batch}
@@ -88,16 +82,18 @@ class Filling:
                 self.progress("vectors", min(len(passed), total), max(total, len(passed)))
         return done
 
-    def _texts(self, note_id: int, path: str, generation: Generation) -> _ToEmbed:
+    def _is_ours(self, space: VectorSpace | None) -> bool:
+        return space is not None and space.embedder == self.embedder.name
+
+    def _texts(self, note_id: int, path: str) -> _ToEmbed:
         with self.database.reading() as db:
-            wanted = vectors.hashes_of(db, note_id, without=shelf_of(generation))
+            wanted = vectors.hashes_of(db, note_id, missing=True)
         kept = self.ready.take(note_id) if self.ready is not None and not self.embedder.remote else None
         if kept is not None and {place: text_hash(words) for place, words in kept[1]} == wanted:
             return _ToEmbed(note_id, *kept)  # else another process has changed it since
         try:
             file = self.vault.read(path)
         except (SimplememError, OSError):
-            self._unreadable.add(note_id)
             return _ToEmbed(note_id, "", [])
         note = read_note(file.data)
         if self.embedder.remote and private_reason(path, note, self.private) is not None:
@@ -107,29 +103,27 @@ class Filling:
         return _ToEmbed(note_id, file.sha256, rows)
 
     def _embed(self, batch: Sequence[_ToEmbed]) -> int | None:
-        """Embed some notes, each text once, and store what still fits. None when another embedder's vectors are made
-        now."""
+        """Embed some notes, each text once, and store what still fits. None when another embedder has begun."""
         name = self.embedder.name
         made, refused = self._asked(list(dict.fromkeys(words for note in batch for _, words in note.rows)))
         with self.database.writing() as db:
-            found = vectors.generation_of(db, name)
-            if found is None:
+            space = vector_space(db)
+            if space is None or not self._is_ours(space):
                 return None
-            widths = sorted({len(vector) for vector in made.values()} | ({found.dimension} - {0}))
+            widths = sorted({len(vector) for vector in made.values()} | ({space.dimension} - {0}))
             if len(widths) > 1:
                 raise Unavailable(
                     f"{name} gives vectors of {' and '.join(map(str, widths))} numbers; it is not the model it was",
                     hint="`simplemem index --rebuild` makes all vectors with the model as it is now.",
                 )
-            if made and not found.dimension:  # the first vector has come
-                sql = "UPDATE generations SET dimension = ? WHERE embedder = ?"
-                db.execute(sql, (widths[0], name)).fetchall()
+            if made and not space.dimension:  # the first vector has come
+                db.execute("UPDATE vector_space SET dimension = ?", (widths[0],)).fetchall()
             done = 0
             for note in batch:
                 why = next((refused[words] for _, words in note.rows if words in refused), "")
-                rows = {id_: made[words] for id_, words in note.rows if words in made}
+                rows = {place: made[words] for place, words in note.rows if words in made}
                 if note.sha256:
-                    done += vectors.put(db, note.id, note.sha256, rows, shelf_of(found), why)
+                    done += vectors.put(db, note.id, note.sha256, rows, why)
             return done
 
     def _asked(self, texts: list[str]) -> tuple[dict[str, bytes], dict[str, str]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from simplemem.index.door import Generation, Row, Stat
+from simplemem.index.door import Row, Stat, VectorSpace
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import tag_pairs
 from simplemem.vault.disk import Entry
@@ -31,7 +31,7 @@ class Rows:
 
     def __init__(self) -> None:
         self.rev: int | None = None  # the number of the change that they all are
-        self.generations: Sequence[Generation] | None = None  # of vectors, as they are while it lasts
+        self.is_remote: bool | None = None  # whether the vectors are made elsewhere, as long as it lasts
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
 
     def add(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -64,7 +64,7 @@ class Rows:
 _TABLES = ("aliases", "tags", "tag_pairs", "properties", "links")
 _OWN = (
     "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "description", "type", "type_key", "created",
-    "modified", "words", "hidden", "problem", "private", "embedded", "embedded_next", "refused", "rev",
+    "modified", "words", "hidden", "problem", "private", "embedded", "refused", "rev",
 )  # fmt: skip
 _ALL = (*_OWN, "title_key", "path", "path_key", "name_key")
 _INSERT = f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
@@ -84,7 +84,7 @@ def put(
     values = (
         note.sha256, *stat, time.time_ns(), head.title, head.description, head.type, compare_key(head.type or "memory"),
         head.created, head.modified, len(note.content.split()), hidden, note.problem, private,
-        hidden is not None, hidden is not None, None, rows.rev,
+        hidden is not None, None, rows.rev,
     )  # fmt: skip
     if note_id is None:
         db.execute(_INSERT, (*values, title_key, path, *_name_keys(path))).fetchall()
@@ -207,34 +207,12 @@ def near_names(db: apsw.Connection, prefix: str, limit: int) -> list[str]:
     return [row[0] for row in db.execute(sql, (compare_key(prefix), limit))]
 
 
-# -- whose vectors there are
+def vector_space(db: apsw.Connection) -> VectorSpace | None:
+    """Whose vectors the index holds; None before the first embedder has come by."""
+    row: Any = db.execute("SELECT embedder, dimension, remote FROM vector_space").fetchone()
+    return None if row is None else VectorSpace(row[0], row[1], remote=bool(row[2]))
 
 
-class VectorTable(NamedTuple):
-    """The table in which the vectors of an embedder lie, and the column of `notes` that says which notes it has."""
-
-    table: str
-    flag: str
-
-
-NOW = VectorTable("vectors", "embedded")
-NEXT = VectorTable("vectors_next", "embedded_next")
-
-
-def shelf_of(generation: Generation) -> VectorTable:
-    return NOW if generation.in_use else NEXT
-
-
-def generations(db: apsw.Connection) -> list[Generation]:
-    """Those there are: the one in use first."""
-    rows = db.execute("SELECT place = 'now', embedder, dimension, remote FROM generations ORDER BY 1 DESC")
-    return [Generation(bool(now), embedder, dimension, bool(remote)) for now, embedder, dimension, remote in rows]
-
-
-def waiting(db: apsw.Connection, found: Generation) -> int:
-    """How many notes wait for a vector of a generation."""
-    shelf = shelf_of(found)
-    return int(db.execute(f"SELECT count(*) FROM notes WHERE {shelf.flag} = 0").get)
-
-
-NO_VECTORS_YET = Generation(True, "", 0, remote=False)  # no embedder has come by yet
+def waiting(db: apsw.Connection) -> int:
+    """How many notes wait for their vectors."""
+    return int(db.execute("SELECT count(*) FROM notes WHERE embedded = 0").get)

@@ -14,8 +14,8 @@ CREATE INDEX files_by_original ON files (copy_of) WHERE copy_of IS NOT NULL;
 -- One row a note. `size` to `checked_ns` only tell whether the file may have changed; the hash decides.
 -- `hidden` says why a note is left out of recall; `problem` why it must not be rewritten. `rev` is the number of the change
 -- that wrote it, which only grows (meta.rev). No id comes twice: another process may still mean the note that had it.
--- `private` says why no text of a note may leave this machine. `embedded` is 1 when a generation of vectors wants no more
--- of the note, `embedded_next` of the generation being made; `refused` is what the embedder said of text it would not take.
+-- `private` says why no text of a note may leave this machine. `embedded` is 1 when no more vectors are wanted of the note;
+-- `refused` is what the embedder said of text it would not take.
 CREATE TABLE notes (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     path TEXT NOT NULL UNIQUE, path_key TEXT NOT NULL, name_key TEXT NOT NULL, title_key TEXT NOT NULL,
@@ -24,7 +24,7 @@ CREATE TABLE notes (
     title TEXT NOT NULL, description TEXT NOT NULL, type TEXT NOT NULL, type_key TEXT NOT NULL,
     created TEXT NOT NULL, modified TEXT NOT NULL, words INTEGER NOT NULL,
     hidden TEXT, problem TEXT, private TEXT,
-    embedded INTEGER NOT NULL, embedded_next INTEGER NOT NULL, refused TEXT,
+    embedded INTEGER NOT NULL, refused TEXT,
     rev INTEGER NOT NULL
 );
 CREATE INDEX notes_by_path_key ON notes (path_key);
@@ -33,7 +33,6 @@ CREATE INDEX notes_by_title ON notes (title_key);
 CREATE INDEX notes_by_modified ON notes (modified);
 CREATE INDEX notes_by_rev ON notes (rev);
 CREATE INDEX notes_to_embed ON notes (id) WHERE embedded = 0;
-CREATE INDEX notes_to_embed_next ON notes (id) WHERE embedded_next = 0;
 
 CREATE TABLE aliases (
     note_id INTEGER NOT NULL, seq INTEGER NOT NULL, alias TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (note_id, seq)
@@ -94,15 +93,11 @@ CREATE TABLE places (
 );
 
 -- One vector a passage, and one a block that says more than its passage or a heading (a place without one has no
--- `hash`). int8. Absent until the embedder has come by. `vectors_next` holds those of another embedder while it is still
--- making them: when it is done the two tables change places.
+-- `hash`). int8. Absent until the embedder has come by.
 CREATE TABLE vectors (id INTEGER PRIMARY KEY, hash BLOB NOT NULL, vector BLOB NOT NULL);
-CREATE TABLE vectors_next (id INTEGER PRIMARY KEY, hash BLOB NOT NULL, vector BLOB NOT NULL);
 
--- Whose vectors they are: 'now' those in `vectors`, 'next' those in `vectors_next`. `dimension` is 0 until the first.
-CREATE TABLE generations (
-    place TEXT PRIMARY KEY, embedder TEXT NOT NULL, dimension INTEGER NOT NULL, remote INTEGER NOT NULL
-) WITHOUT ROWID;
+-- Whose vectors they are, in one row. `dimension` is 0 until the first.
+CREATE TABLE vector_space (embedder TEXT NOT NULL, dimension INTEGER NOT NULL, remote INTEGER NOT NULL);
 
 -- The lexical legs: whole notes and blocks. Contentless: the words are here, the text is in the vault. Behind the words stand
 -- the parts of names and the stems of the note's language, and behind a whole note the mark of that language (words.py).

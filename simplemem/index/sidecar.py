@@ -20,7 +20,7 @@ from simplemem.index.database import Database, open_database, state_of
 from simplemem.index.door import Matches, Narrow, NoteId, Question, Standing
 from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import Counts
-from simplemem.index.notes import generations, waiting
+from simplemem.index.notes import vector_space, waiting
 from simplemem.index.vectors import VectorsInMemory
 
 P = ParamSpec("P")
@@ -151,23 +151,20 @@ class Sidecar:
         by_words = {match.note for match in found}
         vector, near = self._vector(db, question), None
         if vector is not None:
-            whose = self.database.generation, self._in_use(db), len(vector)
+            whose = self.database.generation, self._kept(db).standing.space, len(vector)
             near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words)
         paths = notes.paths_of(db, by_words.union(near or ()))
         return Matches(found, blocks, pairs, near, paths, None if ids is None else len(ids), vector)
 
     def _vector(self, db: apsw.Connection, question: Question) -> bytes | None:
-        """The vector of a question, if it can be compared with those in use: another embedder's never are."""
+        """The vector of a question, if it can be compared with those there are: another embedder's never are."""
         if question.like:
             known = notes.known(db, question.like)
             return None if known is None else vectors.mean_vector(db, known.id)
-        vector, found = question.vector, self._in_use(db)
-        if vector is None or found is None or found.dimension not in (0, len(vector)):
+        vector, space = question.vector, self._kept(db).standing.space
+        if vector is None or space is None or space.dimension not in (0, len(vector)):
             return None
-        return vector if getattr(vector, "embedder", found.embedder) == found.embedder else None
-
-    def _in_use(self, db: apsw.Connection) -> door.Generation | None:
-        return next((found for found in self._kept(db).standing.generations if found.in_use), None)
+        return vector if getattr(vector, "embedder", space.embedder) == space.embedder else None
 
     def shown(
         self,
@@ -242,8 +239,7 @@ class Kept:
 
     def __init__(self, db: apsw.Connection) -> None:
         self.state = state_of(db)
-        every = generations(db)
-        self.standing = Standing(notes.count(db), every, {each.embedder: waiting(db, each) for each in every})
+        self.standing = Standing(notes.count(db), vector_space(db), waiting(db))
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()
 

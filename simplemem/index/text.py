@@ -11,7 +11,7 @@ from typing import NamedTuple
 import apsw
 
 from simplemem.index.door import Stat
-from simplemem.index.notes import NO_VECTORS_YET, Rows, VectorTable, generations, shelf_of
+from simplemem.index.notes import Rows, vector_space
 from simplemem.note.names import base_name
 from simplemem.note.note import Note
 from simplemem.note.passages import cut_passages, heading_paths, text_hash
@@ -122,6 +122,7 @@ def units(note_id: int, read: Understood) -> list[tuple[int, Unit, str]]:
 
 _PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
+_PUT_VECTOR = "INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)"
 _PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
 _TABLES = ("note_text", "block_text")
 _WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
@@ -134,13 +135,9 @@ def put(
 ) -> list[tuple[int, str]]:
     """Keep a note's text rows in `rows`, with vectors whose text is the same; returns the places and texts that need
     one."""
-    if rows.generations is None:
-        rows.generations = generations(db) or [NO_VECTORS_YET]
-    kept: dict[VectorTable, dict[bytes, bytes]] = {}
+    kept: dict[bytes, bytes] = {}
     if not new:
-        for shelf in map(shelf_of, rows.generations):
-            sql = f"SELECT hash, vector FROM {shelf.table} WHERE id >= ? AND id < ?"
-            kept[shelf] = dict(db.execute(sql, span(note_id)))
+        kept = dict(db.execute("SELECT hash, vector FROM vectors WHERE id >= ? AND id < ?", span(note_id)))
         remove(db, note_id)
     name, title, language = base_name(read.path), read.head.title, read.language
     title = _as_indexed(title if title == name else f"{title}\n{name}", language)
@@ -155,15 +152,13 @@ def put(
     rows.add(_PUT_PLACE, [(id_, u.start, u.stop, u.line, above[u.headings], hashes.get(id_)) for id_, u, _ in every])
     blocks = every[len(read.passages) :]
     rows.add(_PUT_BLOCK_TEXT, [(id_, title, _as_indexed(u.text, language, names=names)) for id_, u, _ in blocks])
-    missing: list[tuple[int, str]] = []
-    for each in rows.generations:  # the one that is being made comes last: its texts are the ones that wait
-        shelf, wanted = shelf_of(each), [] if private and each.remote else texts
-        there = kept.get(shelf, {})
-        sql = f"INSERT INTO {shelf.table} (id, hash, vector) VALUES (?, ?, ?)"
-        rows.add(sql, [(place, hash_, there[hash_]) for place, _, hash_ in wanted if hash_ in there])
-        missing = [(place, text) for place, text, hash_ in wanted if hash_ not in there]
-        if not missing:
-            db.execute(f"UPDATE notes SET {shelf.flag} = 1 WHERE id = ?", (note_id,)).fetchall()
+    if rows.is_remote is None:
+        rows.is_remote = (space := vector_space(db)) is not None and space.remote
+    wanted = [] if private and rows.is_remote else texts
+    rows.add(_PUT_VECTOR, [(place, hash_, kept[hash_]) for place, _, hash_ in wanted if hash_ in kept])
+    missing = [(place, text) for place, text, hash_ in wanted if hash_ not in kept]
+    if not missing:
+        db.execute("UPDATE notes SET embedded = 1 WHERE id = ?", (note_id,)).fetchall()
     return missing
 
 
@@ -190,7 +185,7 @@ def remove(db: apsw.Connection, note_id: int) -> None:
     first, after = span(note_id)
     blocks = db.execute("SELECT id FROM places WHERE id >= ? AND id < ?", (first | BLOCK, after)).fetchall()
     db.executemany("DELETE FROM block_text WHERE rowid = ?", blocks)  # as a subquery it cost twice as much
-    for table in ("places", "vectors", "vectors_next"):
+    for table in ("places", "vectors"):
         db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", (first, after)).fetchall()
 
 

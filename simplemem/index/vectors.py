@@ -1,19 +1,20 @@
-"""Vectors of passages and blocks, int8: generations, what waits for them, what they would cost, and the notes nearest
-to one. They are compared in memory, all of them: passages from the first question on, blocks from the second."""
+"""Vectors of passages and blocks, int8, of one embedder at a time, and the notes nearest to one. They are compared in
+memory, all of them: passages from the first question on, blocks from the second."""
 
 from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from simplemem.index import notes
-from simplemem.index.door import Embedded, Generation, Nearness
+from simplemem.index.door import Embedded, Nearness
 from simplemem.index.legs import IDS, bound
-from simplemem.index.notes import NEXT, NOW, VectorTable, generations, shelf_of, waiting
+from simplemem.index.notes import vector_space, waiting
 from simplemem.index.text import BLOCK, SHIFT, span
 
 if TYPE_CHECKING:
@@ -29,101 +30,71 @@ Bests = dict[int, float]
 """By note, the cosine of its nearest passage or block."""
 
 
-def generation_of(db: apsw.Connection, embedder: str) -> Generation | None:
-    """The generation of this embedder, in use or being made."""
-    return next((found for found in generations(db) if found.embedder == embedder), None)
-
-
 def begin(db: apsw.Connection, embedder: str, *, remote: bool) -> None:
-    """Give an embedder a generation, if it has none: beside vectors in use the next, in place of any other being
-    made."""
-    found = generation_of(db, embedder)
-    if found is None:
-        shelf, place = (NEXT, "next") if db.execute("SELECT EXISTS (SELECT 1 FROM vectors)").get else (NOW, "now")
-        db.execute("DELETE FROM vectors_next; UPDATE notes SET refused = NULL WHERE refused IS NOT NULL").fetchall()
-        db.execute("DELETE FROM generations WHERE place IN ('next', ?)", (place,)).fetchall()
-        db.execute("INSERT INTO generations VALUES (?, ?, 0, ?)", (place, embedder, remote)).fetchall()
-        wants_nothing = "hidden IS NOT NULL OR (:remote AND private IS NOT NULL)"
-        db.execute(f"UPDATE notes SET {shelf.flag} = ({wants_nothing})", {"remote": remote}).fetchall()
-    elif (
-        found.remote != remote
-    ):  # the same model on another machine, which must have no private note, or back on this one
-        shelf = shelf_of(found)
-        db.execute("UPDATE generations SET remote = ? WHERE embedder = ?", (remote, embedder)).fetchall()
-        if remote:
-            private = "SELECT id FROM notes WHERE private IS NOT NULL"
-            db.execute(f"DELETE FROM {shelf.table} WHERE id >> {SHIFT} IN ({private})").fetchall()
-        sql = f"UPDATE notes SET {shelf.flag} = ? WHERE private IS NOT NULL AND hidden IS NULL"
-        db.execute(sql, (int(remote),)).fetchall()
+    """Make room for the vectors of another embedder, or of one that has moved to another machine."""
+    db.execute("DELETE FROM vectors; DELETE FROM vector_space").fetchall()
+    db.execute("INSERT INTO vector_space VALUES (?, 0, ?)", (embedder, remote)).fetchall()
+    wants_nothing = "hidden IS NOT NULL OR (:remote AND private IS NOT NULL)"
+    db.execute(f"UPDATE notes SET refused = NULL, embedded = ({wants_nothing})", {"remote": remote}).fetchall()
 
 
-def switch_if_complete(db: apsw.Connection, embedder: str, without: Set[int]) -> None:
-    """Put the next generation in use when no note waits for it, but for those that nobody can read just now. Only who
-    makes it does: the settings of another process ask for the one that is in use."""
-    found = generation_of(db, embedder)
-    waiting = db.execute("SELECT id FROM notes WHERE embedded_next = 0 LIMIT ?", (len(without) + 1,)).fetchall()
-    if found is None or found.in_use or not without >= {note_id for (note_id,) in waiting}:
-        return
-    db.execute(
-        """ALTER TABLE vectors RENAME TO vectors_before;
-           ALTER TABLE vectors_next RENAME TO vectors;
-           ALTER TABLE vectors_before RENAME TO vectors_next;
-           DELETE FROM vectors_next;
-           UPDATE notes SET embedded = embedded_next WHERE embedded != embedded_next;
-           DELETE FROM generations WHERE place = 'now';
-           UPDATE generations SET place = 'now' WHERE place = 'next'"""
-    ).fetchall()
+def take_over(db: apsw.Connection, old: Path, width: int | None) -> None:
+    """Take vectors from another index, wherever the text is the same, if they are of the embedder that has begun here
+    and as wide as what it gives now."""
+    db.execute("ATTACH ? AS old", (str(old),)).fetchall()
+    try:
+        sql = "SELECT o.dimension FROM old.vector_space o JOIN main.vector_space s USING (embedder)"
+        dimension = db.execute(sql).get
+        if dimension and width in (None, dimension):
+            with db:
+                db.execute("UPDATE main.vector_space SET dimension = ?", (dimension,)).fetchall()
+                db.execute(_TAKE_OVER).fetchall()
+    finally:
+        db.execute("DETACH old").fetchall()
+
+
+_TAKE_OVER = f"""
+    INSERT INTO main.vectors SELECT p.id, p.hash, v.vector FROM main.places p JOIN main.notes n ON n.id = p.id >> {SHIFT}
+        JOIN old.vectors v ON v.hash = p.hash WHERE n.embedded = 0 GROUP BY p.id;
+    UPDATE main.notes SET embedded = 1 WHERE NOT EXISTS (
+        SELECT 1 FROM main.places p WHERE p.id >= notes.id << {SHIFT} AND p.id < (notes.id + 1) << {SHIFT}
+        AND p.hash IS NOT NULL AND p.id NOT IN (SELECT id FROM main.vectors))
+        AND embedded = 0;
+"""
 
 
 # -- a note's vectors
 
 
-def put(
-    db: apsw.Connection,
-    note_id: int,
-    sha256: str,
-    vectors: Mapping[int, bytes],
-    shelf: VectorTable = NOW,
-    refused: str = "",
-) -> bool:
+def put(db: apsw.Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes], refused: str = "") -> bool:
     """Store a note's vectors, unless the note has changed since its text was read; and what the embedder refused."""
     if db.execute("SELECT sha256 FROM notes WHERE id = ?", (note_id,)).get != sha256:
         return False
     wanted = hashes_of(db, note_id)
-    db.executemany(
-        f"INSERT OR REPLACE INTO {shelf.table} (id, hash, vector) VALUES (?, ?, ?)",
-        ((place, wanted[place], vector) for place, vector in vectors.items() if place in wanted),
-    )
-    sql = f"UPDATE notes SET {shelf.flag} = 1, refused = nullif(?, '') WHERE id = ?"
-    db.execute(sql, (refused, note_id)).fetchall()
-    if shelf == NOW:  # whoever holds the vectors in use in memory follows by the number of the change
-        db.execute("UPDATE notes SET rev = ? WHERE id = ?", (notes.next_rev(db), note_id)).fetchall()
+    rows = ((place, wanted[place], vector) for place, vector in vectors.items() if place in wanted)
+    db.executemany("INSERT OR REPLACE INTO vectors (id, hash, vector) VALUES (?, ?, ?)", rows)
+    # Whoever holds the vectors in memory follows by the number of the change.
+    sql = "UPDATE notes SET embedded = 1, refused = nullif(?, ''), rev = ? WHERE id = ?"
+    db.execute(sql, (refused, notes.next_rev(db), note_id)).fetchall()
     return True
 
 
-def hashes_of(db: apsw.Connection, note_id: int, without: VectorTable | None = None) -> dict[int, bytes]:
-    """The places of a note that are to have a vector, or lack it in a table, with the hash of what it is made of."""
-    waits = "" if without is None else f"AND id NOT IN (SELECT id FROM {without.table} WHERE id >= ?1 AND id < ?2)"
-    sql = f"SELECT id, hash FROM places WHERE id >= ?1 AND id < ?2 AND hash IS NOT NULL {waits}"
+def hashes_of(db: apsw.Connection, note_id: int, *, missing: bool = False) -> dict[int, bytes]:
+    """The places of a note that are to have a vector, or lack it, with the hash of what it is made of."""
+    lacking = "AND id NOT IN (SELECT id FROM vectors WHERE id >= ?1 AND id < ?2)" if missing else ""
+    sql = f"SELECT id, hash FROM places WHERE id >= ?1 AND id < ?2 AND hash IS NOT NULL {lacking}"
     return dict(db.execute(sql, span(note_id)))
 
 
-def missing(db: apsw.Connection, limit: int, shelf: VectorTable = NOW) -> list[tuple[int, str]]:
-    """Notes whose vectors are still to be made, as (id, path)."""
-    return list(db.execute(f"SELECT id, path FROM notes WHERE {shelf.flag} = 0 ORDER BY id LIMIT ?", (limit,)))
-
-
-# -- how far they are, and what they would cost
-
-
 def embedded(db: apsw.Connection, embedder: str, remote: bool) -> Embedded:
-    """How far an embedder is, which may not have a generation yet."""
+    """How far an embedder is, which may not have begun yet."""
     sql = "SELECT count(*), coalesce(sum(private IS NOT NULL), 0) FROM notes WHERE hidden IS NULL"
     visible, private = next(db.execute(sql))
     wanted = visible - private if remote else visible
-    found = generation_of(db, embedder)
+    space = vector_space(db)
     refused: Any = db.execute("SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path")
-    return Embedded(wanted if found is None else waiting(db, found), wanted, private, list(refused))
+    is_begun = space is not None and space.embedder == embedder
+    return Embedded(waiting(db) if is_begun else wanted, wanted, private, list(refused))
 
 
 # -- the nearest

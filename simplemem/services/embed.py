@@ -10,12 +10,11 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.note.passages import text_hash
 from simplemem.note.words import counted, well_formed
 from simplemem.services.client import VOYAGE, address_of, client_of
 from simplemem.services.keys import Key, KeySource
@@ -97,16 +96,6 @@ def prefixes_of(model: str, query: str | None = None, document: str | None = Non
 # -- embedders that ask a service
 
 
-class VectorMemory(Protocol):
-    """Where vectors are kept, by the name of their embedder and the hash of their text."""
-
-    def get(self, name: str, hashes: Iterable[bytes]) -> dict[bytes, bytes]: ...
-
-    def put(self, name: str, vectors: Mapping[bytes, bytes]) -> None: ...
-
-    def dimension(self, name: str) -> int | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Protocol:
     """How one kind of service is asked. `home` is the service it was made for, with the model taken there."""
@@ -169,30 +158,18 @@ class ServiceEmbedder:
         key = Key(choice.api_key, otherwise=protocol.key_variable if at_home or provider == "voyage" else "")
         self._client = client_of(provider, self.name, address, key, timeout=choice.timeout_seconds)
         self.close = self._client.close
-        self._memory: VectorMemory | None = None
         self._questions: dict[str, bytes] = {}
 
-    def remember_in(self, memory: VectorMemory) -> None:
-        """Look there before asking, and keep there what is answered."""
-        self._memory = memory
-        self.dimension = self.dimension or memory.dimension(self.name)
-
     def documents(self, texts: Sequence[str], *, stopped: Stopped = lambda: False) -> list[bytes]:
-        """One vector a text, asked and remembered in batches: work that breaks off is paid for once. A text without a
-        word gives zeros, which are near to nothing."""
-        hashes = {text: text_hash(text) for text in texts}
-        made = self._memory.get(self.name, hashes.values()) if self._memory else {}
-        missing = [text for text in hashes if text.strip() and hashes[text] not in made]
-        for start in range(0, len(missing), self.batch):
-            some = missing[start : start + self.batch]
-            vectors = self._vectors(some, "document", None, stopped)
-            fresh = {hashes[text]: vector for text, vector in zip(some, vectors, strict=True)}
-            if self._memory:
-                self._memory.put(self.name, fresh)
-            made |= fresh
+        """One vector a text, asked in batches. A text without a word gives zeros, which are near to nothing."""
+        asked = [text for text in dict.fromkeys(texts) if text.strip()]
+        made: dict[str, bytes] = {}
+        for start in range(0, len(asked), self.batch):
+            some = asked[start : start + self.batch]
+            made |= zip(some, self._vectors(some, "document", None, stopped), strict=True)
         if self.dimension is None and texts:
             self._vectors(["memory"], "document", None, stopped)  # how wide the zeros must be
-        return [made.get(hashes[text]) or bytes(self.dimension or 0) for text in texts]
+        return [made.get(text) or bytes(self.dimension or 0) for text in texts]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
         """A question's vector. `deadline` is a `time.monotonic()`: nobody waits longer for an answer than until
@@ -234,9 +211,7 @@ def vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> lis
     wanted = dimension or max(widths, default=0)
     if widths != {wanted} or not wanted:
         wrong = min(widths - {wanted} or widths)
-        hint = (
-            "If another model answers now, give it its own name in embed.model, or delete vectors.db beside the index."
-        )
+        hint = "If another model answers now, give it its own name in embed.model."
         message = f"{name} gave a vector of {wrong} dimensions where {wanted or 'some'} were expected"
         raise Unavailable(message, hint=hint)
     try:

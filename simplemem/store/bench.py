@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from math import hypot
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from simplemem.errors import Conflict, SimplememError
 from simplemem.index.door import Narrow, Question
@@ -19,16 +19,12 @@ from simplemem.note.note import private_reason, read_note
 from simplemem.note.words import well_formed
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
-from simplemem.store.embedding import cache_path
 from simplemem.store.history import notes_then
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
 from simplemem.vault.links import name_key, resolve
 from simplemem.vault.shared import SideFile
 from simplemem.vault.vault import Change, Wish, Written
-
-if TYPE_CHECKING:
-    from simplemem.index.vector_cache import VectorCache
 
 _MANY = 300  # links that are resolved at once: all names are read then rather than asked for one by one
 _TRIES = 50
@@ -152,8 +148,8 @@ class Bench:
     @property
     def embedder(self) -> str:
         """The name of the embedder whose vectors are in use, "" when there are none."""
-        found = self._core.index.standing().generations
-        return found[0].embedder if found and found[0].dimension else ""
+        space = self._core.index.standing().space
+        return space.embedder if space is not None and space.dimension else ""
 
     def likeness(self, question: str, paths: Collection[str]) -> Likeness:
         """How like a question each of these notes is. Those without vectors, or without a word of it, are absent."""
@@ -183,11 +179,9 @@ class Bench:
         length = hypot(*sums) or 1.0
         return [round(value / length, 6) for value in sums], self.embedder
 
-    def vector_cache(self) -> VectorCache:
-        """Vectors that were paid for, kept outside the index."""
-        from simplemem.index.vector_cache import VectorCache
-
-        return VectorCache(cache_path(self._core.index.path), self._core.settings.embed.cache_mb * 1024 * 1024)
+    def take_vectors(self, other: Bench) -> None:
+        """Take the vectors of another store's index that a service was paid for, wherever the text is the same."""
+        self._core.embedding.take_over(other._core.index.path, self._core.index.database)
 
     def expect_more(self) -> None:
         """More questions will come: what is slow to load is kept."""

@@ -267,6 +267,7 @@ class Core:
         rows = self.sync_of(fresh)
         rows.scan(progress)
         if embed:
+            self.embedding.take_over(self.index.path, fresh)
             self.embedding.fill(progress, begin=True, ready=rows.waiting, into=fresh)
         fresh.set_meta("scanned", "yes")
         fresh.close()

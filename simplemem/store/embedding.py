@@ -4,7 +4,6 @@ that no text is paid for twice; an embedder that fails is left alone for a while
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable
@@ -15,11 +14,12 @@ from typing import Any
 from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.database import Database
-from simplemem.index.door import Generation, QueryVector, Standing
-from simplemem.index.fill import Filling
+from simplemem.index.door import QueryVector, Standing
+from simplemem.index.fill import Filling, adopt
 from simplemem.index.reconcile import Progress
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Waiting
+from simplemem.index.vectors import take_over
 from simplemem.note.words import counted, without_stop_words
 from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.services.wordllama import WordLlama
@@ -29,7 +29,6 @@ from simplemem.vault.vault import Vault
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background
 _TURN_SECONDS = 1.0  # how often the background looks whether another process is done
 _FAILED = "embedder_failed"  # in the index's notes on itself, until vectors are made again
-_VIEW = re.compile(r"(?:\A|-)index-[0-9a-f]{8}\Z")
 _LOG = logging.getLogger(__name__)
 
 
@@ -38,15 +37,13 @@ class Embedding:
 
     def __init__(self, settings: Settings, vault: Vault, index: Sidecar) -> None:
         self._settings = settings
-        self._vault = vault
-        self._index = index
+        self._vault, self._index = vault, index
         self._guard = threading.RLock()
         self._wanted: tuple[Embedder | None, str] | None = None
-        self._packaged: WordLlama | None = None
         self._making = threading.Lock()
         self._turn_file = index.path.with_suffix(".embedding")
         self._turn = Leadership(self._turn_file)
-        self._begun = False  # whether our embedder has had its generation while this process lives
+        self._begun = False  # whether our embedder has begun while this process lives
         self._waits = _FIRST_WAIT
         self._not_before = 0.0
         self._failure = ""  # what the embedder last failed with, until it answers again
@@ -72,61 +69,37 @@ class Embedding:
         with self._guard:
             if self._wanted is None:
                 try:
-                    self._wanted = embedder_of(self._settings, self._index.path), ""
+                    self._wanted = embedder_named(self._settings.embed.provider, choice_of(self._settings)), ""
                 except SimplememError as error:
                     self._wanted = None, f"Searching by words only: {error.message}."
                     _LOG.warning("no embedder: %s", error)
             return self._wanted
 
-    def called(self, name: str) -> Embedder | None:
-        """The embedder of that name: the one that is wanted, or the one in the package, which can always be asked."""
-        wanted, _ = self.wanted()
-        if wanted is not None and wanted.name == name:
-            return wanted
-        with self._guard, suppress(SimplememError):
-            if name == WordLlama.name:
-                self._packaged = self._packaged or WordLlama()
-                return self._packaged
-        return None
-
     # -- asking
 
     def question(self, text: str, standing: Standing | None = None) -> tuple[QueryVector | None, str]:
-        """The vector of a question, by the embedder whose vectors are in use; and what lessens it, in a sentence."""
+        """The vector of a question, where the index has vectors of our embedder; and what lessens it, in a sentence."""
+        embedder, why_not = self.wanted()
         standing = standing or self._index.standing()
-        embedder, degraded = self._in_use(standing)
         if embedder is None:
-            return None, degraded
+            return None, why_not
+        if (space := standing.space) is None or space.embedder != embedder.name:
+            return None, self.trouble() or f"Searched by words only: {self._still_to_make(embedder.name)}."
+        if not space.dimension:
+            none = "Searched by words only: no note has a vector yet."
+            return None, (self.trouble() or none) if standing.waiting else ""
         asked = text if embedder.reads_sentences else without_stop_words(text)
         try:
             vector = embedder.query(asked, deadline=time.monotonic() + self._settings.embed.query_seconds)
         except Unavailable as error:
             return None, f"{_said(embedder.name, error)}; searched by words only."
-        ours = _generation_of(embedder.name, standing)
-        if ours is not None and ours.dimension not in (0, len(vector)):
+        if len(vector) != space.dimension:
             anew = "searched by words only until `simplemem index --rebuild`."
             return None, f"The embedder {embedder.name} gives other dimensions than its vectors have; {anew}"
-        return QueryVector(vector, embedder.name), degraded
+        return QueryVector(vector, embedder.name), self.trouble()
 
-    def _in_use(self, standing: Standing) -> tuple[Embedder | None, str]:
-        wanted, why_not = self.wanted()
-        if wanted is None:
-            return None, why_not
-        now, ours = _in_use(standing), _generation_of(wanted.name, standing)
-        if now is None:
-            return None, self.trouble() or "Searched by words only: no vectors have been made yet."
-        if now == ours:
-            none = "Searched by words only: no note has a vector yet." if self.pending(standing) else ""
-            return (wanted, self.trouble()) if now.dimension else (None, none and (self.trouble() or none))
-        old = self.called(now.embedder)
-        until = f"until then {now.embedder} is used" if old is not None else "until then words only are searched"
-        return old, f"{self._on_the_way(wanted.name, ours)}; {until}. {self.trouble()}".strip()
-
-    def _on_the_way(self, wanted: str, ours: Generation | None) -> str:
-        if ours is not None:
-            waiting, total, *_ = self._index.embedded(ours.embedder, ours.remote)
-            return f"Vectors of {wanted} are being made, {max(0, total - waiting)} of {total} notes"
-        return f"Vectors of {wanted} have still to be made (`simplemem index`)"
+    def _still_to_make(self, name: str) -> str:
+        return f"vectors of {name} have still to be made (`simplemem index`)"
 
     def trouble(self) -> str:
         """Why vectors are not being made just now; nothing when they are."""
@@ -138,8 +111,8 @@ class Embedding:
         self, progress: Progress | None, *, begin: bool, ready: Waiting | None, into: Database | None = None
     ) -> int:
         """Make the vectors that are missing, once no other process is at it, and return of how many notes. With `begin`
-        a person asked, and a new embedder gets its generation; without, a model is given one batch, for as long as a
-        question may take."""
+        a person asked, and a new embedder takes the place of another; without, a model is given one batch, for as long
+        as a question may take."""
         embedder, _ = self.wanted()
         if embedder is None or not (begin or self._may_begin(embedder, first=False)):
             return 0
@@ -152,7 +125,7 @@ class Embedding:
                 waiting, total, *_ = self._index.embedded(embedder.name, embedder.remote)
                 if not begin:
                     return 0
-                if not waiting and _generation_of(embedder.name, self._index.standing()) is not None:
+                if not waiting:
                     break
                 if progress is not None:
                     progress("vectors", max(0, total - waiting), total)
@@ -184,12 +157,22 @@ class Embedding:
             self._making.release()
         return max(0.0, self._not_before - time.monotonic()) if self._failure else None
 
+    def take_over(self, old: Path, into: Database) -> None:
+        """Take the vectors that a service made for another index, wherever the text is the same: none is paid for
+        twice."""
+        embedder, _ = self.wanted()
+        if embedder is None or not isinstance(embedder, ServiceEmbedder):
+            return
+        width = None
+        with suppress(Unavailable):  # what it gives now; a service that is away is believed to be the one it was
+            width = len(embedder.query("memory", deadline=time.monotonic() + self._settings.embed.query_seconds))
+        adopt(into, embedder)
+        take_over(into.connection(), old, width)
+
     def _may_begin(self, embedder: Embedder, *, first: bool) -> bool:
-        """Whether vectors may be made unasked. `first`: a new embedder may begin beside another's vectors, once in a
-        process."""
-        standing = self._index.standing()
-        is_new = standing.generations and _generation_of(embedder.name, standing) is None
-        return not is_new or (first and not self._begun)
+        """Whether vectors may be made unasked. `first`: a new embedder may take another's place, once in a process."""
+        space = self._index.standing().space
+        return space is None or space.embedder == embedder.name or (first and not self._begun)
 
     def _filled(
         self,
@@ -224,16 +207,16 @@ class Embedding:
         name, remote = self._called_for()
         if not name:
             return 0
-        waiting = (standing or self._index.standing()).waiting.get(name)
-        return self._index.embedded(name, remote).waiting if waiting is None else waiting
+        standing = standing or self._index.standing()
+        is_ours = standing.space is not None and standing.space.embedder == name
+        return standing.waiting if is_ours else self._index.embedded(name, remote).waiting
 
     def partial(self, standing: Standing) -> str:
         """Why meaning is not whole, where notes wait for their vectors."""
         name, pending = self._called_for()[0], self.pending(standing)
-        now, ours = _in_use(standing), _generation_of(name, standing)
         said = f"{counted(pending, 'note')} {'is' if pending == 1 else 'are'} searchable by words, not yet by meaning"
-        if now is not None and now != ours:
-            said = self._on_the_way(name, ours)
+        if standing.space is not None and standing.space.embedder != name:
+            said += f": {self._still_to_make(name)}"
         return f"{said}. {self.trouble()}".strip()
 
     def kept_private(self) -> int:
@@ -243,7 +226,7 @@ class Embedding:
     def facts(self) -> dict[str, Any]:
         """For `stats`: who makes vectors, how many notes have them, and why others have none."""
         wanted, why_not = self.wanted()
-        now = _in_use(self._index.standing())
+        now = self._index.standing().space
         waiting, total, *_ = self._index.embedded(now.embedder, now.remote) if now is not None else (0, 0)
         return {
             "wanted": wanted.name if wanted is not None else "none",
@@ -257,30 +240,6 @@ class Embedding:
             "last_failure": self._index.database.meta(_FAILED) or "",
             "trouble": self.trouble() or (why_not if self._settings.embed.provider != "none" else ""),
         }
-
-
-def _generation_of(embedder: str, standing: Standing) -> Generation | None:
-    return next((each for each in standing.generations if each.embedder == embedder), None)
-
-
-def _in_use(standing: Standing) -> Generation | None:
-    return next((each for each in standing.generations if each.in_use), None)
-
-
-def embedder_of(settings: Settings, index_path: Path) -> Embedder | None:
-    """The provider of `embed.provider` with its settings, None for "none". Nothing is asked of the network."""
-    made = embedder_named(settings.embed.provider, choice_of(settings))
-    if isinstance(made, ServiceEmbedder) and settings.embed.cache_mb:
-        from simplemem.index.vector_cache import VectorCache
-
-        made.remember_in(VectorCache(cache_path(index_path), settings.embed.cache_mb * 1024 * 1024))
-    return made
-
-
-def cache_path(index_path: Path) -> Path:
-    """Where vectors are remembered: beside the index, one for whoever sees less of the vault too."""
-    stem = _VIEW.sub("", index_path.stem)
-    return index_path.with_name("vectors.db" if stem in ("index", "") else f"{stem}-vectors.db")
 
 
 def choice_of(settings: Settings) -> Choice:

@@ -155,7 +155,7 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
     if mode != "semantic":
         question = replace(question, terms=query.terms(), pairs=query.side_by_side())
     answer = core.index.ask(question)
-    if vector is not None and answer.near is None:  # another generation came into use in this moment
+    if vector is not None and answer.near is None:  # another embedder has begun in this moment
         return _ranked(core, asked._replace(standing=core.index.standing()), limit, mode)
     if asked.narrow.phrases and not answer.passed:
         # Quotation marks around a name in a question are not meant to hide every answer.
@@ -168,7 +168,7 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
     reach = max(limit, COVERED_NOTES if covers else 0, dates.DATED_NOTES if spans else 0)
     shown = core.index.shown({found.note: found.place for found in every[:reach]}, question)
     there = [found for found in every[:reach] if found.note in shown]
-    embedder = core.embedding.called(vector.embedder) if covers and vector is not None else None
+    embedder = core.embedding.wanted()[0] if covers and vector is not None else None
     if isinstance(embedder, WordVectors):
         notes = [found.note for found in there[:COVERED_NOTES]]
         covered = coverage(query.words, [_passage_texts(core, shown[note]) for note in notes], embedder)

@@ -489,7 +489,7 @@ class AVaultWithVectors(AVault):
 
     @rule(who=st.integers(0, 1), finish=st.booleans())
     def try_another_embedder(self, who: int, finish: bool) -> None:
-        """Its vectors lie beside ours, or in their place until ours are made again."""
+        """Its vectors take the place of ours, until ours are made again."""
         step = self.stores[who]._core
         fill.adopt(step.index.database, _HALF)
         if finish:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from embedding_service import CUT, ENDLESS, HANGS_UP, PAGE, Answer, EmbeddingSer
 from pydantic import SecretStr
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.index.vector_cache import VectorCache
-from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named, prefixes_of
+from simplemem.services.embed import Choice, Embedder, embedder_named, prefixes_of
 from simplemem.services.patience import Refused
 
 TEXTS = ["the harbour crane was repaired", "a puppy at the veterinarian", "income tax for last year"]
@@ -261,31 +259,12 @@ def test_known_models_are_told_what_their_makers_say_and_others_nothing(model: s
     assert prefixes_of(model, "", None) == {"query": "", "document": document}  # the settings win, and may say nothing
 
 
-# -- an embedder that remembers
-
-MANY = [f"text number {k} of many" for k in range(25)]
+# -- batches
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "vectors.db"
-
-
-def remembering(service: EmbeddingService, file: Path, model: str = "tiny", batch: int = 10) -> ServiceEmbedder:
-    choice = Choice(model=model, url=service.url, batch=batch, timeout_seconds=5)
-    embedder = embedder_named("openai", choice)
-    assert isinstance(embedder, ServiceEmbedder)
-    embedder.remember_in(VectorCache(file, 10_000_000))
-    return embedder
-
-
-def test_texts_go_in_batches_once_and_another_process_asks_only_for_what_is_new(
-    service: EmbeddingService, file: Path
-) -> None:
-    first = remembering(service, file).documents([*MANY, *MANY])[: len(MANY)]
-    assert [len(asked.texts) for asked in service.asked] == [10, 10, 5]
-    service.asked.clear()
-    later = remembering(service, file)
-    assert later.dimension == 64  # known before anything is asked
-    assert later.documents([*MANY, "something new"])[:-1] == first
-    assert service.texts() == ["something new"]
+def test_texts_go_in_batches_each_once(service: EmbeddingService) -> None:
+    many = [f"text number {k} of many" for k in range(25)]
+    embedder = embedder_named("openai", Choice(model="tiny", url=service.url, batch=10, timeout_seconds=5))
+    assert embedder is not None
+    made = embedder.documents([*many, *many])
+    assert made[:25] == made[25:] and [len(asked.texts) for asked in service.asked] == [10, 10, 5]

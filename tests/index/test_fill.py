@@ -1,22 +1,20 @@
-"""Another embedder's vectors are made beside those in use, and take their place when they are whole."""
+"""Vectors are made of one embedder at a time: another's take their place, and what changes meanwhile gets its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from simplemem.errors import Unavailable
-from simplemem.index import fill
+from simplemem.index import fill, vectors
 from simplemem.index.audit import dump
 from simplemem.index.database import Database, open_database
 from simplemem.index.door import QueryVector, Question
-from simplemem.index.notes import generations
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
-from simplemem.index.vectors import generation_of
 from simplemem.services.wordllama import WordLlama
 from simplemem.vault.vault import Vault
 
@@ -72,11 +70,12 @@ class Kept:
         self.rows.scan()
         return fill.Filling(self.vault, self.database, embedder).run()
 
-    def lengths(self, table: str) -> set[int]:
-        return {row[0] for row in self.database.rows(f"SELECT DISTINCT length(vector) FROM {table}")}
+    def lengths(self) -> set[int]:
+        return {row[0] for row in self.database.rows("SELECT DISTINCT length(vector) FROM vectors")}
 
     def in_use(self) -> str:
-        return next((found.embedder for found in self.index.standing().generations if found.in_use), "")
+        space = self.index.standing().space
+        return "" if space is None else space.embedder
 
     def rows_of_all(self) -> list[tuple[object, ...]]:
         with self.database.reading() as db:
@@ -114,8 +113,7 @@ def test_what_changes_while_vectors_are_made_is_as_if_it_had_always_been_so(
     (vault / "n1.md").rename(vault / "moved.md")
     (vault / "n2.md").unlink()
     kept.rows.scan()
-    assert kept.in_use() == WHOLE.name
-    assert kept.nearest(WHOLE, "paper lanterns")[0] == "n3.md"
+    assert kept.in_use() == "half" and kept.nearest(WHOLE, "paper lanterns") == []
     half.fails_after = 10_000
     kept.fill(half)
     afresh = Kept(vault, tmp_path / "afresh.db")
@@ -164,10 +162,10 @@ def test_a_model_that_changes_its_width_stores_nothing(kept: Kept, half: Half, w
     write("more.md", "What we know about kites.\n")
     with pytest.raises(Unavailable, match="128 and 256"):
         kept.fill(Wider())
-    assert kept.lengths("vectors") == {128}
+    assert kept.lengths() == {128}
 
 
-def test_a_fill_that_lost_its_generation_to_another_process_stops(kept: Kept, half: Half) -> None:
+def test_a_fill_stops_when_another_process_begins_with_another_embedder(kept: Kept, half: Half) -> None:
     kept.fill(WHOLE)
 
     class Slow(Half):
@@ -183,25 +181,26 @@ def test_a_fill_that_lost_its_generation_to_another_process_stops(kept: Kept, ha
     slow = Slow()
     assert kept.fill(slow) == 1
     assert len(slow.given) == 2  # the one under way; nothing is asked for in vain after it
-    with kept.database.reading() as db:
-        found = generation_of(db, "other")
-    assert found is not None and not found.in_use
-    assert kept.lengths("vectors_next") == set()
+    assert kept.in_use() == "other" and kept.lengths() == set()
 
 
-def test_only_who_makes_a_generation_puts_it_in_use(kept: Kept, half: Half) -> None:
-    kept.fill(WHOLE)
-    half.fails_after = len(SUBJECTS) - 1
-    with suppress(Unavailable):
-        kept.fill(half)
-    with kept.database.reading() as db:
-        waiting = [path for (path,) in db.execute("SELECT path FROM notes WHERE embedded_next = 0")]
-    assert len(waiting) == 1
-    (kept.vault.root / waiting[0]).unlink()  # now no note waits for the other's vectors
-    kept.fill(WHOLE)
-    with kept.database.reading() as db:
-        assert [(found.embedder, found.in_use) for found in generations(db)] == [(WHOLE.name, True), ("half", False)]
-    half.fails_after = 10_000
+def test_vectors_are_taken_over_where_the_text_is_the_same_and_of_this_width(
+    kept: Kept, half: Half, vault: Path, write: Write, tmp_path: Path
+) -> None:
     kept.fill(half)
-    with kept.database.reading() as db:
-        assert [(found.embedder, found.in_use) for found in generations(db)] == [("half", True)]
+    write("n0.md", "What we know about ferries.\n")
+    write("n1.md", "---\nprivate: true\n---\nWhat we know about honey bees.\n")
+    far = Half()
+    far.remote = True
+    for width, asked in ((128, 1), (None, 1), (256, 5)):
+        far.given.clear()
+        other = Kept(vault, tmp_path / f"{width}.db")
+        try:
+            other.rows.scan()
+            fill.adopt(other.database, far)
+            vectors.take_over(other.database.connection(), kept.index.path, width)
+            other.fill(far)
+            assert len(far.given) == asked
+            assert other.lengths() == {128} and other.index.embedded("half", True).waiting == 0
+        finally:
+            other.close()
