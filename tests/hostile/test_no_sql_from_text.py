@@ -36,9 +36,9 @@ OURS = {
     "index/filters.py": "k name part table where",
     "index/links.py": "where",
     "index/legs.py": "among_ids narrowed note place row score source table",
-    "index/notes.py": "columns marks shelf.flag table where",
-    "index/text.py": "shelf.flag shelf.table table",
-    "index/vectors.py": "private shelf.flag shelf.table table waits wants_nothing where without.table",
+    "index/notes.py": "columns marks table where",
+    "index/text.py": "table",
+    "index/vectors.py": "lacking wants_nothing where",
 }
 """By file, what a statement is made of that the reading below cannot see to be ours: tables, columns and conditions out
 of lists of that file, and numbers. A name that comes from a caller or a note has no place here: it is bound as a
