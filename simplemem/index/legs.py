@@ -52,22 +52,16 @@ def fts_terms(terms: Sequence[Term]) -> list[str]:
     return list(dict.fromkeys(quoted(term.words) + "*" * term.beginning for term in terms))
 
 
-def vocabulary(db: apsw.Connection, asked: Sequence[Sequence[AnyOf]], most: int) -> list[int]:
-    """For each of some groups of words how many notes hold something of every group, counted to `most`."""
-    sql = """SELECT (SELECT count(*) FROM (SELECT 1 FROM note_text WHERE note_text MATCH value LIMIT :most))
-             FROM json_each(:expressions)"""
-    expressions = [_every(groups) for groups in asked]
-    return [row[0] for row in db.execute(sql, {"expressions": json.dumps(expressions), "most": most})]
+def vocabulary(db: apsw.Connection, asked: Sequence[AnyOf]) -> list[bool]:
+    """Whether any note holds one of the words, for each of some groups of them."""
+    sql = """SELECT EXISTS (SELECT 1 FROM note_text WHERE note_text MATCH value) FROM json_each(:expressions)"""
+    expressions = [" OR ".join(fts_terms(group)) for group in asked]
+    return [bool(row[0]) for row in db.execute(sql, {"expressions": json.dumps(expressions)})]
 
 
 def holding(db: apsw.Connection, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:
     """For each group of words how many notes hold one of them, and which of `some` do."""
-    return [_count_and_rows(db, "note_text", _every([group]), some) for group in groups]
-
-
-def _every(groups: Sequence[AnyOf]) -> str:
-    any_of = [" OR ".join(fts_terms(group)) for group in groups]
-    return any_of[0] if len(any_of) == 1 else " AND ".join(f"({each})" for each in any_of)
+    return [_count_and_rows(db, "note_text", " OR ".join(fts_terms(group)), some) for group in groups]
 
 
 def _count_and_rows(db: apsw.Connection, table: str, expression: str, ids: Sequence[int]) -> tuple[int, set[int]]:

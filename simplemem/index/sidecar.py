@@ -136,10 +136,9 @@ class Sidecar:
 
     # -- a search
 
-    def vocabulary(self, asked: Sequence[Sequence[door.AnyOf]], most: int = 1) -> tuple[Sequence[int], Standing]:
-        """How many notes hold something of each of some groups of words, counted to `most`; and how far the index
-        is."""
-        return self._read(lambda db: (legs.vocabulary(db, asked, most) if asked else (), self._kept(db).standing))
+    def vocabulary(self, asked: Sequence[door.AnyOf]) -> tuple[Sequence[bool], Standing]:
+        """Whether any note holds one of the words, for each of some groups of them; and how far the index is."""
+        return self._read(lambda db: (legs.vocabulary(db, asked) if asked else [], self._kept(db).standing))
 
     def ask(self, question: Question) -> Matches:
         """The notes that the words or the vector of a question lead to."""

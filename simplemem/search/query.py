@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from simplemem.index.door import AnyOf, Standing, Term
+from simplemem.index.door import Standing, Term
 from simplemem.note.words import (
     MARKS,
     content_words,
-    english_stem,
     holding_together,
     is_unspaced,
     neighbouring_words,
@@ -60,7 +59,6 @@ class Query:
     prefix: str = ""
     author: str = ""
     sequences: tuple[tuple[str, ...], ...] = ()  # words written as one: they rank as a word of their own
-    named: tuple[str, ...] = ()  # words that are such a sequence without its joints
     beginnings: tuple[str, ...] = ()  # words asked as the beginning of words
     last: str = ""  # the word that may not be typed to its end
     forms: Mapping[str, tuple[Term, ...]] = field(default_factory=dict)  # what else a word is asked as
@@ -128,7 +126,6 @@ def read_query(text: str) -> Query:
         text, tuple(ranked), tuple(neighbouring_words(words)[:_MAX_WORDS]), tuple(phrases), tuple(without), tags,
         fields["type"], fields["path"], fields["author"],
         sequences=tuple(sequences),
-        named=tuple(word for word in map("".join, sequences) if word in ranked),
         beginnings=tuple(word for word in beginnings if word in ranked and len(word) > 1),
         last=words[-1] if words and not plain.rstrip().endswith(_ENDS) else "",
         instead=" ".join(instead),
@@ -138,14 +135,6 @@ def read_query(text: str) -> Query:
 # -- the forms in which a vault may hold the words
 
 _SHORTEST_START = 3  # letters of the beginning of a word
-_SHORTEST_SLIP, _LONGEST_SLIP = 5, 24  # letters; too many shorter words are one letter from another
-_SHORTEST_SURE = 8  # where other words of the question are found: a shorter one may well be a word of its own
-_FEW_WORDS = 4  # of such a question
-_ENDING = 2  # letters of such a word where it is rather another form: photograph, photography
-_MOST_INSTEAD, _LOOKED_AT = 3, 12  # words
-_MOST_SLIPS = 4  # words: each is a thousand looks into the index, and many unknown words are another language
-_OFTEN = 1000  # notes; above it, one word is as frequent as another
-_ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрстуфхцчшщъыьэюя", "αβγδεζηθικλμνξοπρστυφχψω")
 # How what the English stemmer takes off begins. While one is being typed, no word of the index begins with what is there.
 _BEGINNINGS = frozenset(
     ending[:cut]
@@ -154,17 +143,17 @@ _BEGINNINGS = frozenset(
     for cut in range(2, len(ending))
 )
 
-_ANY_MARK = tuple(Term((mark,)) for mark in MARKS.values())
-
 
 def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
     """The question with the forms its words are asked in and what was asked instead; and how far the index is."""
     if not (query.words or query.without):
         return query, index.vocabulary(())[1]
-    (in_languages, *held), standing = index.vocabulary([[_ANY_MARK], *([_word(word)] for word in query.words)])
-    if in_languages:
-        query = _in_languages(query, index)
-        held = list(_counts([query.forms_of(word) for word in query.words], index))
+    held, standing = index.vocabulary([(Term((word,)),) for word in (*MARKS.values(), *query.words)])
+    languages = [each for each, is_held in zip(MARKS, held, strict=False) if is_held]
+    held = held[len(MARKS) :]
+    if languages:
+        query = _in_languages(query, languages)
+        held = index.vocabulary([query.forms_of(word) for word in query.words])[0]
     unknown = [word for word, is_held in zip(query.words, held, strict=True) if not is_held]
     if not unknown and not query.beginnings:
         return query, standing
@@ -176,35 +165,15 @@ def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
         characters = [_held([Term((character,)) for character in word], index) for word in unspaced]
         forms |= dict(zip(unspaced, characters, strict=True))
         said += [f'No memory holds "{word}"; its characters were looked for.' for word in unspaced if forms[word]][:1]
-    unheard = [word for word in unknown if not (word in unspaced or word in query.beginnings or word in query.named)]
-    may_be_slips, surely = unheard[:_MOST_SLIPS], len(unknown) < len(query.words)
-    for word in unheard:
-        if word == query.last and len(word) >= _SHORTEST_START and (found := _beginning(word, index)):
-            said.append(f'No memory holds "{word}"; words that begin so were looked for.')
-        elif word in may_be_slips and (instead := _one_slip_away(word, query, index, surely=surely)):
-            found = tuple(Term((word,)) for word in instead)
-            listed = " or ".join(f'"{word}"' for word in instead)
-            said.append(f'No memory holds "{word}"; {listed} was looked for instead.')
-        else:
-            continue
-        forms[word] = found
+    last = query.last if query.last in unknown and len(query.last) >= _SHORTEST_START else ""
+    if last and last not in (*unspaced, *query.beginnings) and (found := _beginning(last, index)):
+        forms[last] = found
+        said.append(f'No memory holds "{last}"; words that begin so were looked for.')
     return replace(query, forms=forms, instead=" ".join(said)), standing
 
 
-def _word(word: str) -> tuple[Term]:
-    return (Term((word,)),)
-
-
-def _counts(asked: Sequence[AnyOf], index: Sidecar, most: int = 1) -> Sequence[int]:
-    """How many notes hold one of each group of words, counted to `most`."""
-    return index.vocabulary([[any_of] for any_of in asked], most)[0] if asked else ()
-
-
-def _in_languages(query: Query, index: Sidecar) -> Query:
-    """The question with the stems of its words in the languages of the vault, and without the small words of its
-    own."""
-    held = _counts([_word(mark) for mark in MARKS.values()], index)
-    languages = [language for language, is_held in zip(MARKS, held, strict=True) if is_held]
+def _in_languages(query: Query, languages: Collection[str]) -> Query:
+    """The question with the stems of its words in the languages of the vault, without the small words of its own."""
     small = holding_together(query.words, languages)
     words = tuple(word for word in query.words if word not in small) or query.words
     pairs = tuple(pair for pair in query.pairs if not small.issuperset(pair))
@@ -223,7 +192,8 @@ def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:
 
 
 def _held(asked: Sequence[Term], index: Sidecar) -> tuple[Term, ...]:
-    return tuple(term for term, held in zip(asked, _counts([[each] for each in asked], index), strict=True) if held)
+    held = index.vocabulary([(term,) for term in asked])[0]
+    return tuple(term for term, is_held in zip(asked, held, strict=True) if is_held)
 
 
 def _beginning(word: str, index: Sidecar) -> tuple[Term, ...]:
@@ -233,36 +203,3 @@ def _beginning(word: str, index: Sidecar) -> tuple[Term, ...]:
     cuts = range(len(word) - 1, 3, -1)
     stems = [Term((word[:cut],)) for cut in cuts if len(word) - cut > 1 and word[cut:] in _BEGINNINGS]
     return _held(stems, index)[:1]
-
-
-def _one_slip_away(word: str, query: Query, index: Sidecar, *, surely: bool) -> list[str]:
-    """The words of the vault that this one may be a slip of the fingers for, those in most notes first."""
-    if surely and len(query.words) > _FEW_WORDS:
-        return []  # the others lead there; a rare word put in by mistake would lead away
-    if not ((_SHORTEST_SURE if surely else _SHORTEST_SLIP) <= len(word) <= _LONGEST_SLIP and word.isalpha()):
-        return []
-    candidates = _slips(word, surely=surely)
-    held = _counts([_word(candidate) for candidate in candidates], index, _OFTEN)
-    best = sorted(zip(held, candidates, strict=True), key=lambda pair: -pair[0])
-    found: list[str] = []
-    for count, candidate in best[:_LOOKED_AT]:
-        pairs = [[_word(candidate), _word(other)] for other in found]
-        both = index.vocabulary(pairs, _OFTEN)[0] if pairs else ()
-        left = english_stem(candidate)  # a word is more than an ending: `notting` would find every *not*
-        stands_alone = len(left) >= _SHORTEST_SLIP or len(candidate) - len(left) < _ENDING
-        if count and count not in both and stands_alone:  # else it is another form of a word that was found
-            found.append(candidate)
-    return found[:_MOST_INSTEAD]
-
-
-def _slips(word: str, *, surely: bool) -> list[str]:
-    """Every word with one letter more, less, changed about or (not `surely`) other; never the first, the likeliest
-    right."""
-    alphabet = next((letters for letters in _ALPHABETS if word[-1] in letters), _ALPHABETS[0])
-    ways = [(word[:k], word[k:]) for k in range(1, len(word) - (_ENDING if surely else -1))]
-    found = [a + letter + b for a, b in ways for letter in alphabet]
-    found += [a + b[1] + b[0] + b[2:] for a, b in ways if len(b) > 1]
-    found += [a + b[1:] for a, b in ways if b]
-    if not surely:
-        found += [a + letter + b[1:] for a, b in ways if b for letter in alphabet]
-    return [slip for slip in dict.fromkeys(found) if slip != word]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -39,10 +38,6 @@ if TYPE_CHECKING:
 
 MAX_LIMIT = 200
 ANYONE = "any"  # an author that everybody is: asked for to have them named
-_DATED = re.compile(  # what any date has: most questions need no closer look
-    r"\d|day|week|month|year|january|february|march|april|may|june|july|august|(?:septem|octo|novem|decem)ber",
-    re.IGNORECASE,
-)
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
 
@@ -163,9 +158,9 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
         answer = core.index.ask(question)
     signals = signals_of(answer, mode, core.settings.search.lexical_weight)
     every = rank(answer, signals)
-    spans = dates.spans_in(query.text, now) if _DATED.search(query.text) else []
+    days = dates.days_in(query.text, now)
     covers = mode == "hybrid" and is_question(query.text)
-    reach = max(limit, COVERED_NOTES if covers else 0, dates.DATED_NOTES if spans else 0)
+    reach = max(limit, COVERED_NOTES if covers else 0, dates.DATED_NOTES if days else 0)
     shown = core.index.shown({found.note: found.place for found in every[:reach]}, question)
     there = [found for found in every[:reach] if found.note in shown]
     embedder = core.embedding.wanted()[0] if covers and vector is not None else None
@@ -173,8 +168,8 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
         notes = [found.note for found in there[:COVERED_NOTES]]
         covered = coverage(query.words, [_passage_texts(core, shown[note]) for note in notes], embedder)
         signals = beside(signals, "covered", COVERED_WEIGHT, dict(zip(notes, covered, strict=True)))
-    if spans:
-        dated = [found.note for found in there[: dates.DATED_NOTES] if dates.is_of(shown[found.note].row, spans)]
+    if days:
+        dated = [found.note for found in there[: dates.DATED_NOTES] if dates.is_of(shown[found.note].row, days)]
         signals = beside(signals, "dated", dates.DATED_WEIGHT, dict.fromkeys(dated, 1.0))
     if len(signals) > 3:
         every = rank(answer, signals)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.search.dates import Days, day_in, read_when, spans_in
+from simplemem.search.dates import day_in, days_in, read_when
 from simplemem.store import EnhancedStore
 
 Write = Callable[..., Path]
@@ -33,11 +33,7 @@ NOW = datetime(2026, 11, 18, 15, 30)  # noqa: DTZ001  (a Wednesday; local, as no
         ("last month", "2026-10-01T00:00:00", "2026-11-01T00:00:00"),
         ("last year", "2025-01-01T00:00:00", "2026-01-01T00:00:00"),
         ("3 days ago", "2026-11-15T00:00:00", "2026-11-16T00:00:00"),
-        ("a week ago", "2026-11-11T00:00:00", "2026-11-12T00:00:00"),
         ("2 hours ago", "2026-11-18T13:30:00", "2026-11-18T15:30:00"),
-        ("last 7 days", "2026-11-11T15:30:00", "2026-11-18T15:30:00"),
-        ("monday", "2026-11-16T00:00:00", "2026-11-17T00:00:00"),
-        ("last wednesday", "2026-11-11T00:00:00", "2026-11-12T00:00:00"),
     ],
 )
 def test_a_date_means_a_span(text: str, start: str, end: str) -> None:
@@ -57,52 +53,27 @@ def test_what_is_no_date_is_said_to_be_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "since", "until"),
+    ("question", "days"),
     [
-        ("what did we decide in March 2024?", "2024-03-01", "2024-04-01"),
-        ("who came on 13 October, 2023", "2023-10-13", "2023-10-14"),
-        ("who came on October 13th, 2023", "2023-10-13", "2023-10-14"),
-        ("notes of 2024-03-12", "2024-03-12", "2024-03-13"),
-        ("notes of 2024-12", "2024-12-01", "2025-01-01"),
-        ("how often in 2023?", "2023-01-01", "2024-01-01"),
-        ("what did I write last week", "2026-11-09", "2026-11-16"),
-        ("what happened yesterday?", "2026-11-17", "2026-11-18"),
-        ("what happened 3 days ago?", "2026-11-15", "2026-11-16"),
-        ("what broke last Friday", "2026-11-13", "2026-11-14"),
-        ("the past 2 weeks", "2026-11-04", "2026-11-19"),
-        ("everything before March 2024", "", "2024-03-01"),
-        ("everything since 5 May 2024", "2024-05-05", ""),
-        ("what changed after June?", "2026-06-01", ""),
-        ("what was there before December?", "", "2025-12-01"),
+        ("what did we decide in March 2024?", ("2024-03",)),
+        ("who came on 13 October, 2023", ("2023-10-13",)),
+        ("who came on October 13th, 2023", ("2023-10-13",)),
+        ("notes of 2024-03-12 or of 2024-12", ("2024-03-12", "2024-12")),
+        ("how often in 2023?", ("2023",)),
+        ("who went camping in June? or on 3 June", ("-06", "-06-03")),
+        ("what did I write last week", tuple(f"2026-11-{day:02d}" for day in range(9, 16))),
+        ("what happened yesterday?", ("2026-11-17",)),
+        ("what happened 3 days ago?", ("2026-11-15",)),
+        ("may we march on?", ()),
+        ("How many of the 2000 seats", ()),
+        ("the summer of 69", ()),
+        ("two weeks before 11 August 2023", ()),
+        ("what does last mean", ()),
+        ("", ()),
     ],
 )
-def test_days_are_understood(question: str, since: str, until: str) -> None:
-    assert spans_in(question, NOW) == [Days(since, until)]
-
-
-def test_a_month_without_a_year_is_that_of_any_year() -> None:
-    (june,) = spans_in("Who went camping in June?", NOW)
-    assert [june.holds(day) for day in ("2019-06-01", "2026-06-30", "2026-07-01")] == [True, True, False]
-    (third,) = spans_in("who came on 3 June", NOW)
-    assert [third.holds(day) for day in ("2019-06-03", "2026-06-30")] == [True, False]
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "may we march on?",
-        "How many of the 2000 seats",
-        "the summer of 69",
-        "two weeks before 11 August 2023",
-        "31 June 2024",
-        "2024-13-45",
-        "what does last mean",
-        "",
-    ],
-)
-def test_what_is_no_date_is_left_alone(question: str) -> None:
-    days = ["2023-08-01", "2024-06-30", "2000-05-05", "2026-11-18"]
-    assert not any(span.holds(day) for span in spans_in(question, NOW) for day in days)
+def test_days_are_understood(question: str, days: tuple[str, ...]) -> None:
+    assert days_in(question, NOW) == days
 
 
 def test_a_title_is_of_a_day_when_it_says_it_in_full() -> None:
@@ -121,7 +92,7 @@ def test_a_day_that_the_question_names_comes_first(store: EnhancedStore, write: 
     store.sync()
     assert names(store, "what did the harbour master say")[0] == "daily/2024-02-10"
     assert names(store, "what did the harbour master say in March 2024")[0] == "daily/2024-03-12"
-    assert names(store, "what did the harbour master say since 2025")[0] == "daily/2025-03-05"
+    assert names(store, "what did the harbour master say in 2025")[0] == "daily/2025-03-05"
     assert set(names(store, "what did the harbour master say in March")[:2]) == {"daily/2024-03-12", "daily/2025-03-05"}
     assert len(names(store, "what did the harbour master say in March 2024")) == 4  # a hint is no filter
     found = store.search("what did the harbour master say in March 2024", explain=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import apsw
 import pytest
@@ -14,7 +13,6 @@ from simplemem.index.door import AnyOf, Standing, Term
 from simplemem.index.legs import fts_terms, vocabulary
 from simplemem.note.words import MARKS, stems_of
 from simplemem.search.query import Query, read_query, with_forms
-from simplemem.store import EnhancedStore
 
 
 def test_words_that_only_hold_a_sentence_together_are_left_out() -> None:
@@ -63,8 +61,6 @@ def test_a_question_that_is_not_read_whole_says_so() -> None:
     assert len(many.words) == 64 and many.instead == "Of its words the first 64 were looked for."
 
 
-Write = Callable[[str, str | bytes], Path]
-
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 GERMAN = "Die Häuser der Stadt wurden verkauft"
 
@@ -77,8 +73,8 @@ class Words:
         self.db.execute(f'CREATE VIRTUAL TABLE note_text USING fts5 (title, body, tokenize = "{TOKENIZER}")').fetchall()
         self.db.executemany("INSERT INTO note_text (title, body) VALUES ('', ?)", [(text,) for text in texts])
 
-    def vocabulary(self, asked: Sequence[Sequence[AnyOf]], most: int = 1) -> tuple[list[int], Standing]:
-        return vocabulary(self.db, asked, most), Standing(0, (), {})
+    def vocabulary(self, asked: Sequence[AnyOf]) -> tuple[list[bool], Standing]:
+        return vocabulary(self.db, asked), Standing(0, (), {})
 
     def found(self, terms: Sequence[Term]) -> list[int]:
         expression = " OR ".join(fts_terms(terms))
@@ -114,11 +110,3 @@ def test_neighbours_are_asked_by_their_stems_as_well_and_small_words_of_the_lang
     backwards = meant(read_query("Haus Stadt"), MIXED)
     assert MIXED.found(backwards.side_by_side()) == [2]
     assert MIXED.found([Term(("haus", "stadt"))]) == []
-
-
-def test_a_word_that_is_an_ending_on_a_short_stem_is_no_slip(plain_store: EnhancedStore, write: Write) -> None:
-    write("a.md", "Not much of a note.")
-    write("b.md", "The kubernetes cluster moved.")
-    plain_store.sync()
-    assert plain_store.search("nothing").hits == ()
-    assert [hit.name for hit in plain_store.search("kuberntes").hits] == ["b"]
