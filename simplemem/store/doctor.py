@@ -23,9 +23,9 @@ from simplemem.index.notes import stat_of
 from simplemem.index.reconcile import Progress
 from simplemem.memory import Finding, Mend, Mended, Mending
 from simplemem.note.diff import unified_diff
+from simplemem.note.hidden import find_secrets
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import read_note
-from simplemem.note.secrets import find_secrets
 from simplemem.store.conflicts import conflict_copies
 from simplemem.store.core import Core
 from simplemem.store.undo import carry_out

@@ -372,7 +372,7 @@ def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool 
         raise TooLong(message, hint="Split it into several notes.")
     if settings.write.secrets == "off" or before == after:
         return []
-    from simplemem.note.secrets import added_secrets  # its patterns take a moment that only a write should pay
+    from simplemem.note.hidden import added_secrets  # its patterns take a moment that only a write should pay
 
     secrets = added_secrets(before, after)
     said = []

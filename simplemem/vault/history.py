@@ -176,7 +176,7 @@ class Log:
     def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
         """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""
         if reason:  # the log is never thinned, and a commit of ours says the reason to whoever reads
-            from simplemem.note.secrets import find_secrets  # its patterns take a moment
+            from simplemem.note.hidden import find_secrets  # its patterns take a moment
 
             for secret in reversed(find_secrets(reason)):
                 reason = reason[: secret.start] + secret.shown + reason[secret.end :]

@@ -1,7 +1,7 @@
-"""Find what looks like a password, key or token in a text. Pure, and in time that grows with the text alone.
+"""What a text holds that should not be read, or that its reader does not see: secrets, unseen characters, comments.
 
-It is a net with wide meshes on purpose: what is made up, a hash, a UUID or prose passes, because a warning that is
-often wrong is not read. No value found here is ever shown: `shown` has a few first letters and the length.
+Pure, and in time that grows with the text alone. What is made up, a hash, a UUID or prose passes as no secret: a
+warning that is often wrong is not read. No value found here is ever shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Secret(NamedTuple):
 
 # Tokens that say by their first letters whose they are: the kind, those letters, what follows them.
 _ISSUED = tuple(
-    (kind, letters, re.compile(rf"(?<![\w-]){re.escape(letters)}({rest})(?![A-Za-z0-9])", re.ASCII))
+    (kind, several.split(), re.compile(rf"({rest})(?![A-Za-z0-9])", re.ASCII))
     for kind, several, rest in (
         ("AWS access key", "AKIA ASIA", r"[A-Z2-7]{16}+"),
         ("Google key", "AIza GOCSPX- ya29.", r"[0-9A-Za-z_.-]{20,2000}+"),
@@ -44,11 +44,9 @@ _ISSUED = tuple(
         ("age secret key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{50,70}+"),
         ("JSON web token", "eyJ", r"[\w-]{10,4000}+\.eyJ[\w-]{10,8000}+\.[\w-]{16,2000}+"),
     )
-    for letters in several.split()
 )
 _PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_LINE = re.compile(r"-----|[0-9A-Za-z+/]{40}")
-
 # `scheme://user:password@host`
 _IN_ADDRESS = re.compile(r"://([^\s/:@\"'<>`]{0,100}+):([^\s/@\"'<>`]{3,200}+)@(?![\w.]*\bexample\b)", re.IGNORECASE)
 
@@ -73,7 +71,6 @@ _VALUE = re.compile(
 _IN_PROSE = re.compile(
     rf"[*_]{{0,3}}[ \t]{{1,3}}(?:is|was|ist|war|lautet|est|es)[ \t]{{0,3}}[:：]?[*_]{{0,3}}{_TEXT}", re.IGNORECASE
 )
-
 _MADE_UP = re.compile(
     r"x{4}|\*{3}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]|redacted|dummy|sample|insert"
     r"|01234567|12345678|abcdefg",
@@ -89,6 +86,9 @@ _NO_VALUE = re.compile(
 _KEY_LETTERS = re.compile(r"[0-9A-Za-z_./+=~:-]{16,256}")
 _NAMES = re.compile(r"(?:[A-Za-z_]++\d{0,2}[._/-])*+[A-Za-z_]+\d{0,2}[.:]?")
 _HEX = re.compile(r"[0-9a-fA-F]{32,128}")
+
+_Found = Iterator[tuple[int, int, str, int]]
+"""Start, end, kind, and how many of its first letters are no secret."""
 
 
 def find_secrets(text: str) -> list[Secret]:
@@ -115,10 +115,6 @@ def added_secrets(before: str, after: str) -> list[Secret]:
     return [secret for secret in found if after[secret.start : secret.end] not in there]
 
 
-_Found = Iterator[tuple[int, int, str, int]]
-"""Start, end, kind, and how many of its first letters are no secret."""
-
-
 def _issued(text: str) -> _Found:
     """Keys that say by their form what they are."""
     for begin in _PEM_BEGIN.finditer(text):
@@ -127,10 +123,10 @@ def _issued(text: str) -> _Found:
             end = text.find("-----", line.end(), line.end() + 20_000)
             yield begin.start(), end if end >= 0 else line.end(), "private key", 4
     for kind, letters, pattern in _ISSUED:
-        for at in _places(text, letters):
-            match = pattern.match(text, at)
-            if match is not None and _is_drawn(match[1]):
-                yield at, match.end(), kind, len(letters)
+        for at, after in _places(text, letters):
+            is_begun = at and (text[at - 1].isalnum() or text[at - 1] in "_-")
+            if not is_begun and (match := pattern.match(text, after)) and _is_drawn(match[1], 3.0):
+                yield at, match.end(), kind, after - at
     for match in _IN_ADDRESS.finditer(text):
         user, password = match.groups()
         if password != user and not _MADE_UP.search(password) and not _NO_VALUE.match(password):
@@ -138,49 +134,102 @@ def _issued(text: str) -> _Found:
 
 
 def _after_words(text: str) -> _Found:
+    """What stands after `password:` or `api_key =`, where it is a value and not a word about it."""
     lowered = text.replace("İ", "i").lower()  # the one letter whose small form is longer
     for kind, words in _WORDS.items():
-        for word in words:
-            for at in _places(lowered, word):
-                match = _VALUE.match(text, at + len(word))
-                in_prose = None if match or kind != "password" else _IN_PROSE.match(text, at + len(word))
-                if found := match or in_prose:
-                    value = found[1].rstrip(")]}>.*_:")
-                    if _is_a_value(value, "prose" if in_prose else kind):
-                        yield found.start(1), found.start(1) + len(value), kind, 0
+        for _, after in _places(lowered, words):
+            match = _VALUE.match(text, after)
+            in_prose = None if match or kind != "password" else _IN_PROSE.match(text, after)
+            if found := match or in_prose:
+                value = found[1].rstrip(")]}>.*_:")
+                if _is_value(value, "prose" if in_prose else kind):
+                    yield found.start(1), found.start(1) + len(value), kind, 0
 
 
-def _is_a_value(value: str, kind: str) -> bool:
-    """Whether what stands after `password:` or `api_key =` is one, not a word about it."""
-    if len(value) < 8 or _MADE_UP.search(value) or _NO_VALUE.match(value):
+def _is_value(value: str, kind: str) -> bool:
+    if len(value) < 8 or _NO_VALUE.match(value):
         return False
-    figures = sum(map(str.isdigit, value))
     if kind == "password":
-        return figures > 0 and any(map(str.isalpha, value)) and not _HEX.fullmatch(value) and _bits(value) >= 2.5
+        return _HEX.fullmatch(value) is None and _is_drawn(value, 2.5)
     if kind == "prose":  # it must be plain to see: small and capital letters and figures, and no name of a thing
-        mixed = any(map(str.islower, value)) and any(map(str.isupper, value)) and figures > 0
-        return mixed and _NAMES.fullmatch(value) is None and _bits(value) >= 2.5
-    if _KEY_LETTERS.fullmatch(value) is None or _NAMES.fullmatch(value):
-        return False
+        mixed = any(map(str.islower, value)) and any(map(str.isupper, value))
+        return mixed and _NAMES.fullmatch(value) is None and _is_drawn(value, 2.5)
     too_weak = kind == "token" and (len(value) < 20 or _HEX.fullmatch(value))
-    return not too_weak and figures >= 2 and _is_drawn(value)
+    is_key = _KEY_LETTERS.fullmatch(value) and not _NAMES.fullmatch(value) and not too_weak
+    return bool(is_key) and sum(map(str.isdigit, value)) >= 2 and _is_drawn(value, 3.0)
 
 
-def _is_drawn(value: str) -> bool:
-    """Whether a value was drawn by lot rather than written: letters and figures, many different ones, nothing made
-    up."""
-    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-    return mixed and _MADE_UP.search(value) is None and _bits(value) >= 3.0
+def _is_drawn(value: str, bits: float) -> bool:
+    """Whether a value was drawn by lot: letters and figures, nothing made up, of so much entropy a character."""
+    if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)) or _MADE_UP.search(value):
+        return False
+    return -sum(n / len(value) * math.log2(n / len(value)) for n in Counter(value).values()) >= bits
 
 
-def _bits(value: str) -> float:
-    """Shannon's entropy of a value, in bits a character."""
-    counts = Counter(value).values()
-    return -sum(n / len(value) * math.log2(n / len(value)) for n in counts)
+def _places(text: str, several: tuple[str, ...] | list[str]) -> Iterator[tuple[int, int]]:
+    """Where any of these begins and ends in a text."""
+    for letters in several:
+        at = text.find(letters)
+        while at >= 0:
+            yield at, at + len(letters)
+            at = text.find(letters, at + len(letters))
 
 
-def _places(text: str, letters: str) -> Iterator[int]:
-    at = text.find(letters)
-    while at >= 0:
-        yield at
-        at = text.find(letters, at + len(letters))
+# ------------------------------------------------------------------ what a reader does not see
+# A person reads a note as it is drawn, a model as it is spelled, and what only one of them sees may be meant to mislead
+# the other. What writing needs is not counted.
+
+
+class Unseen(NamedTuple):
+    """How many characters or comments there are that a reader does not see, and the line of the first."""
+
+    kind: str
+    number: int
+    line: int
+
+    def said(self) -> str:
+        """`3 characters that readers do not see`."""
+        return f"{self.number} {self.kind}{'s' * (self.number != 1)} that readers do not see"
+
+
+_SUSPECT = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
+)
+_FROM_THE_RIGHT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
+_PICTURE = "[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff\ufe0f]"
+_NEEDED = re.compile(
+    "\\A\ufeff"
+    # Letters of Arabic and its kin and of the scripts of India and South-East Asia are joined or parted.
+    "|(?<=[\u0600-\u08ff\u0900-\u0dff\u0e00-\u109f\u1780-\u18af\ua800-\ua8ff\ufb50-\ufdff\ufe70-\ufefc])[\u200c\u200d]"
+    f"|(?<={_PICTURE})\ufe0f?\u200d(?={_PICTURE})"
+    "|(?<=\\S)[\ufe00-\ufe0f]"
+    "|(?<=[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
+    "|(?<=\U0001f3f4)[\U000e0020-\U000e007e]{1,6}\U000e007f"  # a flag of letters
+    "|(?<=[^\\W\\d_])[\xad\u034f](?=[^\\W\\d_]|[\r\n]|$)"
+)
+_FENCED = re.compile(r"(?ms)^ {0,3}(?:> ?)*+(`{3,}+|~{3,}+).*?(?:^ {0,3}(?:> ?)*+\1[`~]*+[ \t]*+$|\Z)")
+_COMMENT = re.compile(r"<!--|%%(?:[^%]|%(?!%))*+(?:%%)?")
+
+
+def find_unseen(text: str, first_line: int = 1) -> list[Unseen]:
+    """What a reader of this text does not see. Lines are counted from `first_line`."""
+    ignored = "\u200e\u200f\u061c" if _FROM_THE_RIGHT.search(text) else ""
+    characters = [
+        run
+        for run in _SUSPECT.finditer(text)
+        if not ((needed := _NEEDED.match(text, run.start())) and needed.end() == run.end()) and run[0] not in ignored
+    ]
+    shown = text
+    if "<!--" in text or "%%" in text:
+        shown = _FENCED.sub(lambda fenced: "\n" * fenced[0].count("\n"), text)
+    comments = [*_COMMENT.finditer(shown)]
+    kinds = (
+        ("character", sum(len(run[0]) for run in characters), characters, text),
+        ("comment", len(comments), comments, shown),
+    )
+    return [
+        Unseen(kind, number, first_line + within.count("\n", 0, found[0].start()))
+        for kind, number, found, within in kinds
+        if found
+    ]
