@@ -13,14 +13,12 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.note.diff import matches
-from simplemem.note.header import find_key, read_header, same
+from simplemem.note.header import find_key, find_value, read_header, same
 from simplemem.note.note import tag_items
 from simplemem.note.properties import remove_property, render_header, set_property
 
-_CHOICES: Final = {
-    **dict.fromkeys(("modified", "updated", "date modified", "last_modified"), max),
-    **dict.fromkeys(("created", "date created"), min),
-}  # of two times
+_LATER: Final = ("modified", "updated", "date modified", "last_modified")
+_EARLIER: Final = ("created", "date created")
 _ABSENT: Final = object()
 _CLASH: Final = object()  # both sides set a property to different things
 _MOST_ITEMS: Final = 1_000  # of lists that are merged as sets
@@ -48,12 +46,12 @@ def merge(base: str | None, ours: str, theirs: str, names: tuple[str, str] = ("o
         return _merge_lines(base, ours, theirs, names)
     was, mine, yours = (header.body_start for header in headers)
     try:
-        head, *disputed = _merge_headers(base and base[:was], ours[:mine], theirs[:yours])
+        head, mine_only, yours_only = _merge_headers(base and base[:was], ours[:mine], theirs[:yours])
     except SimplememError:  # written in a way that cannot be changed without changing something else
         return _merge_lines(base, ours, theirs, names)
     body = _merge_lines(base and base[was:], ours[mine:], theirs[yours:], names)
-    both = _marked(*map(_shown, disputed), names, _newline_of(ours)) if disputed[0] else []
-    return Merged(head + "".join(both) + body.text, body.conflicts + len(disputed[0]))
+    both = _marked(_shown(mine_only), _shown(yours_only), names, _newline_of(ours)) if mine_only else []
+    return Merged(head + "".join(both) + body.text, body.conflicts + len(mine_only))
 
 
 def _settled(base: Any, ours: Any, theirs: Any) -> Any:
@@ -155,11 +153,8 @@ def _merge_headers(base: str | None, ours: str, theirs: str) -> tuple[str, dict[
     new = [line for line in _LINES.findall(theirs) if line.lstrip().startswith("#") and line not in known]
     commented = "".join([*lines[:-1], *new, *lines[-1:]])
     head = commented if read_header(commented).properties == read_header(head).properties else head
-    return (
-        head,
-        {key: mine.get(key) for key in disputed},
-        {key: yours.get(find_key(yours, key) or key) for key in disputed},
-    )
+    mine_only, yours_only = ({key: find_value(side, key) for key in disputed} for side in (mine, yours))
+    return head, mine_only, yours_only
 
 
 def _merge_properties(
@@ -199,9 +194,8 @@ def _merge_values(key: str, old: Any, mine: Any, yours: Any) -> Any:
     if isinstance(mine, Mapping) and isinstance(yours, Mapping):
         merged, disputed = _merge_properties(old if isinstance(old, Mapping) else {}, mine, yours)
         return _CLASH if disputed else merged
-    choose = _CHOICES.get(key.casefold())
-    if choose and (first := _moment(mine)) and (second := _moment(yours)):
-        return mine if choose(first, second) == first else yours
+    if key.casefold() in (*_LATER, *_EARLIER) and (first := _moment(mine)) and (second := _moment(yours)):
+        return mine if (first >= second) == (key.casefold() in _LATER) else yours
     return _CLASH
 
 

@@ -1,8 +1,7 @@
 """The pieces of a body: its sections, the passages that are searched and shown, and its sentences. Pure.
 
-retrieval.md §2: whole blocks are packed up to about 200 tokens, and a passage begins with up to 50 tokens of
-the one before, so that an answer on a border is whole in one of them. Every character that is not blank lies
-in a passage.
+retrieval.md §2: whole blocks are packed up to about 200 tokens, and a passage begins with up to 50 tokens of the one
+before. Every character that is not blank lies in a passage.
 """
 
 from __future__ import annotations
@@ -11,11 +10,12 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from simplemem.note.body import Body, count_lines
-from simplemem.note.words import count_tokens
+from simplemem.note.words import STOP_WORDS, count_tokens, words_in_order
 
 MOST_TOKENS = 200
 OVERLAP_TOKENS = 50
@@ -55,7 +55,13 @@ def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
         named = next((piece for piece in pieces[first:end] if not piece.is_heading), pieces[first])
         start, stop = pieces[first].start, pieces[end - 1].end
         passages.append(Passage(start, stop, pieces[first].line, paths[named.heading]))
-        first = _step_back(pieces, first, end)
+        # The next one begins a little before the end of this one, but never so that it could hold nothing new.
+        is_apart = end == len(pieces) or pieces[end].opens_section
+        room = 0 if is_apart else min(OVERLAP_TOKENS, MOST_TOKENS - pieces[end].tokens)
+        last, first = first, end
+        while first - 1 > last and pieces[first - 1].tokens <= room:
+            first -= 1
+            room -= pieces[first].tokens
     return tuple(passages)
 
 
@@ -75,18 +81,6 @@ def _fill(pieces: list[_Piece], first: int) -> int:
         while end - 1 > first and pieces[end - 1].is_heading and not pieces[end].is_heading:
             end -= 1  # a heading goes with what it heads
     return end
-
-
-def _step_back(pieces: list[_Piece], first: int, end: int) -> int:
-    """Where the next passage begins: a little before `end`, but never so that it could hold nothing new."""
-    if end == len(pieces) or pieces[end].opens_section:
-        return end
-    room = min(OVERLAP_TOKENS, MOST_TOKENS - pieces[end].tokens)
-    start = end
-    while start - 1 > first and pieces[start - 1].tokens <= room:
-        start -= 1
-        room -= pieces[start].tokens
-    return start
 
 
 def heading_paths(body: Body) -> list[tuple[str, ...]]:
@@ -112,7 +106,15 @@ def find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
     for name in dict.fromkeys((wanted, wanted.replace(" > ", "#"))):
         parts = [part.strip() for part in name.split("#") if part.strip()]
         if parts and parts[-1].startswith("^"):
-            return _find_block(text, body, parts[-1][1:])
+            wanted_id = parts[-1][1:].casefold()
+            line = next((line for name, line in body.block_ids if name.casefold() == wanted_id), None)
+            if line is None:
+                return None
+            k = bisect_right([block.line for block in body.blocks], line) - 1
+            block = body.blocks[k]
+            # An id alone on its line names the block before it.
+            is_alone = k > 0 and _ID_ALONE.fullmatch(text[block.start : block.end])
+            return body.blocks[k - 1].start if is_alone else block.start, block.end
         keys = list(map(_heading_key, parts))
         for number, path in enumerate(known):
             rest = iter(path)
@@ -126,17 +128,6 @@ def find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
 def _heading_key(text: str) -> str:
     """Headings are compared without case, ASCII punctuation and double spaces (obsidian.md §1.1)."""
     return " ".join(re.sub(r"[!-/:-@\[-`{-~]", " ", text).casefold().split())
-
-
-def _find_block(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
-    line = next((line for name, line in body.block_ids if name.casefold() == wanted.casefold()), None)
-    if line is None:
-        return None
-    k = bisect_right([block.line for block in body.blocks], line) - 1
-    block = body.blocks[k]
-    # An id alone on its line names the block before it.
-    is_alone = k > 0 and _ID_ALONE.fullmatch(text[block.start : block.end])
-    return body.blocks[k - 1].start if is_alone else block.start, block.end
 
 
 def _pieces(text: str, body: Body) -> list[_Piece]:
@@ -225,33 +216,24 @@ _HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Where each sentence of some Markdown stands: every list item and row of a table is one at least, headings are
-    none."""
+    """Where each sentence of some Markdown stands: a list item and a row of a table is one at least, a heading none."""
     found = []
-    for first, last in _paragraphs(text):
-        for at, end in _by_sentences(text, first, last):
-            start = _skip_blank(text, at)
-            if start < end:
-                found.append((start, start + len(text[start:end].rstrip())))
-    return found
-
-
-def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """Lines that belong together: a paragraph, a list item, a row."""
-    start = end = -1
+    start = end = -1  # of lines that belong together: a paragraph, a list item, a row
     offset = 0
-    for line in _LINE.split(text):
+    for line in [*_LINE.split(text), ""]:
         marker, is_heading = _MARKER.match(line), _HEADING.match(line)
         if start >= 0 and (marker or is_heading or not line.strip()):
-            yield start, end
+            for at, stop in _by_sentences(text, start, end):
+                begins = _skip_blank(text, at)
+                if begins < stop:
+                    found.append((begins, begins + len(text[begins:stop].rstrip())))
             start = -1
         if line.strip() and not is_heading:
             if start < 0:
                 start = offset + (marker.end() if marker else 0)
             end = offset + len(line)
         offset += len(line)
-    if start >= 0:
-        yield start, end
+    return found
 
 
 def _by_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -270,3 +252,83 @@ def _skip_blank(text: str, start: int) -> int:
 def text_hash(text: str) -> bytes:
     """What tells whether the vector of a passage still fits its text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+# ------------------------------------------------------------------ sentences compared
+# Two disagree when they are made of the same words but for one number, one date or a negation, and that number is not
+# what their notes are about (*Flight 2*, *2026-01-24*). Which of them is true, only a reader can say.
+
+_LEAST_WORDS = 3  # beside numbers and the words that only hold it together: fewer say too little to compare
+_GAP = "#"
+
+_NEGATIONS = frozenset("not never no cannot nicht kein keine nie pas jamais nunca".split())
+_NAMED_VALUES = frozenset(
+    """two three four five six seven eight nine ten eleven twelve hundred thousand million half
+    january february march april may june july august september october november december
+    monday tuesday wednesday thursday friday saturday sunday""".split()
+)
+_CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence as it stands in a text, from `start`, and what it is compared by."""
+
+    start: int
+    text: str
+    words: tuple[str, ...]
+    frame: tuple[str, ...]  # the words that carry meaning, with gaps for numbers and dates
+    values: tuple[str, ...]  # what stands in the gaps
+    negated: bool
+
+    def says_enough(self) -> bool:
+        """Whether it says enough for a difference to mean something."""
+        return sum(word != _GAP for word in self.frame) >= _LEAST_WORDS
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The sentences of a passage without its headings; every list item and row of a table is one at least."""
+    found: list[Sentence] = []
+    for start, stop in sentence_spans(text):
+        words = words_in_order(_CONTRACTED.sub(" not", text[start:stop]))
+        kept = [word for word in words if word not in _NEGATIONS and (word not in STOP_WORDS or _is_value(word))]
+        frame, values = list[str](), list[str]()
+        for is_value, run in groupby(kept, _is_value):
+            if is_value:  # `24 January 2026` and `31.2` are one value each
+                frame.append(_GAP)
+                values.append(" ".join(run))
+            else:
+                frame += run
+        negated = sum(word in _NEGATIONS for word in words) % 2 == 1
+        if words:
+            found.append(Sentence(start, text[start:stop], tuple(words), tuple(frame), tuple(values), negated))
+    return found
+
+
+def _is_value(word: str) -> bool:
+    return word in _NAMED_VALUES or _NUMBER.search(word) is not None
+
+
+def disagree(one: Sentence, other: Sentence, about_one: str, about_other: str) -> bool:
+    """Whether two sentences of one frame differ in exactly one value, or in a negation. `about` is what the notes call
+    themselves: a value that stands there tells two subjects apart and not two opinions."""
+    if one.frame != other.frame or not one.says_enough():
+        return False
+    differing = [
+        (a, b) for a, b in zip(one.values, other.values, strict=True) if a.replace(" ", "") != b.replace(" ", "")
+    ]
+    if not differing:
+        return one.negated != other.negated
+    if len(differing) > 1 or one.negated != other.negated:
+        return False
+    a, b = differing[0]
+    return not (_names(a, about_one) or _names(b, about_other))
+
+
+def _names(value: str, about: str) -> bool:
+    """Whether a note is called by a value: all its numbers stand there, however a date is written."""
+    numbers = {int(each) for each in _NUMBER.findall(value)}
+    if not numbers:
+        return set(value.split()) <= set(words_in_order(about))
+    return numbers <= {int(each) for each in _NUMBER.findall(about)}

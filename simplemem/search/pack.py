@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from simplemem.note import passages
 from simplemem.note.body import count_lines
 from simplemem.note.names import date_in
-from simplemem.note.sentences import Sentence, disagree, sentences
+from simplemem.note.passages import Sentence, disagree, sentence_spans, sentences
 from simplemem.note.words import count_tokens, words_in_order
 
 MOST_SAID = 4  # sentences quoted beneath a passage; who says more than finds room there speaks for itself
@@ -230,7 +229,7 @@ def _shorten(voice: Voice, budget: int, count: Count) -> str | None:
     """Cut a passage to as many whole sentences as fit, from the place that was found, or as many words; when all that
     follows fits, with sentences before it too. Returns its section."""
     piece = voice.piece
-    said = passages.sentence_spans(piece.text)
+    said = sentence_spans(piece.text)
     ends = [stop for start, stop in said if start >= piece.at]
     last = ends[-1] if ends else len(piece.text)
     words = [found.end() for found in _WORD.finditer(piece.text, piece.at, ends[0] if ends else last)]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from simplemem.kinds.learned.entry import KnowledgeEntry, plain, read_entry
 from simplemem.kinds.learned.knowledge import NEVER, Related, knowledge_of
 from simplemem.memory import Filter
-from simplemem.note.sentences import Sentence, disagree, sentences
+from simplemem.note.passages import Sentence, disagree, sentences
 from simplemem.note.words import STOP_WORDS, content_words, words_in_order
 
 if TYPE_CHECKING:
