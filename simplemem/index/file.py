@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.vault.disk import is_alive
+from simplemem.vault.lock import is_alive
 
 SCHEMA_VERSION = 12
 APPLICATION_ID = 0x736D656D  # "smem"

@@ -18,7 +18,7 @@ from simplemem.errors import SimplememError
 from simplemem.index.file import Damaged
 from simplemem.index.reconcile import Stopped
 from simplemem.note.names import name_of
-from simplemem.vault.shared import Leadership
+from simplemem.vault.lock import Leadership
 from simplemem.vault.watch import EVERYTHING
 
 if TYPE_CHECKING:

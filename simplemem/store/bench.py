@@ -23,7 +23,7 @@ from simplemem.store.history import notes_then
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
 from simplemem.vault.links import name_key, resolve
-from simplemem.vault.shared import SideFile
+from simplemem.vault.lock import SideFile
 from simplemem.vault.vault import Change, Wish, Written
 
 _MANY = 300  # links that are resolved at once: all names are read then rather than asked for one by one

@@ -321,8 +321,7 @@ class Core:
 
     def not_indexed(self) -> list[tuple[str, str]]:
         """Files of the vault that are not in the index, and why."""
-        problems = {problem.path: problem.reason for problem in self.vault.problems}
-        return sorted({**problems, **self.rows.skipped}.items())
+        return sorted({**self.vault.problems, **self.rows.skipped}.items())
 
     # -- some notes
 

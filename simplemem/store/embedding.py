@@ -23,7 +23,7 @@ from simplemem.index.vectors import take_over
 from simplemem.note.words import counted, without_stop_words
 from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.services.wordllama import WordLlama
-from simplemem.vault.shared import Leadership
+from simplemem.vault.lock import Leadership
 from simplemem.vault.vault import Vault
 
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background

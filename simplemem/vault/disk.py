@@ -37,12 +37,26 @@ _NO_SUCH_RENAME = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EO
 _NO_LINKS = frozenset({*_NO_SUCH_RENAME, errno.EPERM, errno.EACCES, errno.EMLINK})
 
 if sys.platform == "win32":
-    from simplemem.vault.windows import exchange, is_alive, rename_new, try_lock, unlock
+    _WRITE_THROUGH, _IGNORE_MERGE_ERRORS = 0x8, 0x2
+    _kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
+
+    def _called(name: str, *given: object) -> None:
+        if not getattr(_kernel32, name)(*given):
+            raise ctypes.WinError(ctypes.get_last_error())
+
+    def exchange(_: int | None, temp: str, __: int | None, name: str) -> None:
+        """Put `temp` in the place of `name`; what `name` was is found under `temp`. The target keeps its ACL. Should it
+        stop halfway, the journal finds the old file under its name aside."""
+        patiently(lambda: _called("ReplaceFileW", name, temp, aside(temp), _IGNORE_MERGE_ERRORS, None, None))
+        patiently(lambda: _called("MoveFileExW", aside(temp), temp, _WRITE_THROUGH))
+
+    def rename_new(_: int | None, source: str, __: int | None, name: str) -> None:
+        """Rename, never onto something: FileExistsError instead."""
+        patiently(lambda: _called("MoveFileExW", source, name, _WRITE_THROUGH))
 else:
     import fcntl
 
     _libc = ctypes.CDLL(None, use_errno=True)
-    _NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK)
     _AT_FDCWD, _NO_REPLACE, _EXCHANGE = (-2, 0x4, 0x2) if sys.platform == "darwin" else (-100, 0x1, 0x2)
     _rename = getattr(_libc, "renameatx_np" if sys.platform == "darwin" else "renameat2", None)
     if _rename is None and (_NUMBER := {"x86_64": 316, "aarch64": 276}.get(os.uname().machine)):
@@ -62,30 +76,6 @@ else:
     def rename_new(source_folder: int | None, source: str, folder: int | None, name: str) -> None:
         """Rename, never onto something: FileExistsError instead."""
         _renamed(source_folder, source, folder, name, _NO_REPLACE)
-
-    def try_lock(fd: int) -> bool:
-        """Take the whole-file lock now, or say that another has it. The kernel frees it when its holder dies."""
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError as error:
-            # A disk without locks: the hash and the exchange still guard every write (durability.md §3, Layout).
-            if error.errno not in _NO_LOCKS:
-                raise
-        return True
-
-    def unlock(fd: int) -> None:
-        """Give the lock back."""
-        fcntl.flock(fd, fcntl.LOCK_UN)
-
-    def is_alive(pid: int) -> bool:
-        """Whether a process of that number runs."""
-        try:
-            os.kill(pid, 0)
-        except OSError as error:
-            return error.errno == errno.EPERM
-        return True
 
 
 def copy_attributes(source: int, target: int) -> None:

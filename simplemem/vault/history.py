@@ -15,7 +15,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -123,11 +123,6 @@ class Log:
             data = disk.read_at(fd, start, size - start)
         return data[: data.rfind(b"\n") + 1]
 
-    def size(self) -> int:
-        """Its bytes, 0 when there is none."""
-        with self._opened() as (_, size):
-            return size
-
     def backwards(self, mark: bytes = b"", here: Beneath | None = None) -> Iterator[Version]:
         """The changes whose lines hold some bytes, newest first. `here` has folders open already."""
         with self._opened(here) as (fd, size):
@@ -180,15 +175,9 @@ class Log:
 
             for secret in reversed(find_secrets(reason)):
                 reason = reason[: secret.start] + secret.shown + reason[secret.end :]
-        when = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        common: dict[str, Any] = {
-            "when": when,
-            "tool": tool[:100],
-            "who": who[:200],
-            "reason": reason[:1000],
-            "group": spell(first),
-        }
-        common |= {"new_path": None, "before": None, "after": None, "kind": self.kind}
+        common: dict[str, Any] = {"group": spell(first), "when": _spelled(datetime.now(UTC)), "kind": self.kind}
+        common |= {"tool": tool[:100], "who": who[:200], "reason": reason[:1000]}
+        common |= {"new_path": None, "before": None, "after": None}
         return [Version(**(common | step | {"id": spell(first + k)})) for k, step in enumerate(steps)]
 
     def append(self, here: Beneath, versions: Sequence[Version]) -> None:
@@ -197,6 +186,10 @@ class Log:
         here.make(parent(LOG))
         with here.opened(LOG, OVERWRITE | os.O_APPEND) as fd:
             disk.append_lines(fd, lines)
+
+
+def _spelled(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def last_before(times: Iterable[tuple[int, str]], when: str) -> int:
@@ -344,8 +337,56 @@ class History:
     def is_full(self) -> bool:
         """Whether it is time to thin: that was hours ago, or never."""
         with Beneath(self._root) as here:
-            last = entry_at(here, THINNED)
-        return self.log.size() > 0 if last is None else abs(time.time() - last.mtime_ns / 1e9) > A_DAY / 4
+            last, log = entry_at(here, THINNED), entry_at(here, LOG)
+        return log is not None if last is None else abs(time.time() - last.mtime_ns / 1e9) > A_DAY / 4
+
+    def thin(self, here: Beneath) -> list[str]:
+        """Drop the texts beyond the days and megabytes of the settings, oldest first; the hashes that went. Days are
+        counted back from the newest change, so a vault that rests loses nothing. It may stop at any point."""
+        self.settle(here, thorough=True)
+        times: list[tuple[int, str]] = []  # number and time of each change, oldest first
+        last_use: dict[str, int] = {}  # of each text, the last change it was part of
+        last_group, trashed = "", list[Version]()
+        for version in versions_in(self.log.whole_lines()):
+            times.append((version.number, version.when))
+            last_use |= {sha: version.number for sha in (version.before, version.after) if sha}
+            last_group = version.group
+            if version.trash and version.trash.startswith(f"{OWN_TRASH}/"):  # Obsidian's is not ours to empty
+                trashed.append(version)
+        cut, needed = 0, {each.before for each in self.log.group(last_group)} if times else set()
+        with suppress(ValueError, TypeError, IndexError, OverflowError):  # the newest has no time
+            newest = min(datetime.fromisoformat(times[-1][1]), datetime.now(UTC))
+            cut = last_before(reversed(times), _spelled(newest - timedelta(days=self.keep_days)))
+        dropped, total = dict[str, None](), 0
+        for used, sha, size in sorted(self._texts(here, last_use), reverse=True):
+            total += size
+            if used <= cut or (total > self.keep_bytes and sha not in needed):
+                dropped[sha] = None
+        # The trash goes first: should this stop here, the text still tells the next time that there is something to do.
+        for gone in trashed:
+            place = gone.trash or ""
+            with suppress(FileNotFoundError):
+                if (gone.before in dropped or gone.number <= cut) and disk.hash_of(here, place) == gone.before:
+                    disk.remove(here, place)
+                    here.prune(parent(place), keep=2)
+        for sha in dropped:
+            disk.remove(here, place_of(sha))
+        here.make(parent(THINNED))
+        disk.put(here, THINNED, b"", sync=False)
+        return list(dropped)
+
+    def _texts(self, here: Beneath, last_use: dict[str, int]) -> Iterator[tuple[int, str, int]]:
+        """The texts that are kept: number of their last use, hash, size. One that no change names may be needed by
+        whoever put it there a moment ago; after a day it is as old as can be."""
+        for drawer in here.names(OBJECTS):
+            for name in here.names(f"{OBJECTS}/{drawer}"):
+                path = f"{OBJECTS}/{drawer}/{name}"
+                found = here.stat(path)
+                is_new = abs(time.time() - found.st_mtime) <= A_DAY
+                if len(name) == 64:
+                    yield last_use.get(name, 1 << 60 if is_new else -1), name, found.st_size
+                elif disk.TEMP.fullmatch(name):
+                    disk.remove(here, path)
 
 
 def place_of(sha: str) -> str:

@@ -5,14 +5,15 @@ write goes is told in `writer.py`."""
 
 from __future__ import annotations
 
-import errno
 import os
 import random
+import stat
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -21,20 +22,19 @@ from simplemem.vault import disk
 from simplemem.vault.disk import Entry, entry_at, entry_of, sha256
 from simplemem.vault.history import History, Kind, Version
 from simplemem.vault.journal import Journal, is_trash
+from simplemem.vault.lock import FileLock, make_sidecar
 from simplemem.vault.paths import (
+    MOST_PARTS,
     SIDECAR,
     WHOLE_ACCESS,
-    WRITE_NEW,
     Access,
     Beneath,
     Parts,
     check_path,
-    parent,
+    explain,
+    is_path,
     telling,
-    unlimited,
 )
-from simplemem.vault.scan import Scan, ScanProblem, walk
-from simplemem.vault.thinning import thin
 from simplemem.vault.writer import Change, Wish, Written, carry_out, no_such
 
 __all__ = ["Change", "Entry", "File", "Vault", "Version", "Wish", "Written"]
@@ -66,7 +66,7 @@ class Vault:
     ) -> None:
         self.root = Path(os.path.abspath(root))
         self.access, self.durable, self.trash_kind = access, durable, trash
-        self.problems: list[ScanProblem] = []
+        self.problems: dict[str, str] = {}  # files and folders that the last scan could not see, and why
         self.on_written: Callable[[str], None] | None = None  # told an operation once it is made, before it is answered
         self._lock = FileLock(str(self.root), f"{SIDECAR}/lock")
         self._threads, self._depth = threading.RLock(), 0
@@ -241,7 +241,7 @@ class Vault:
         """Drop what of the past need not be kept any longer; the hashes that went."""
         with self._at_work("thin") as here:
             self.journal.resume(here)  # what a crash interrupted is to be in the log first: its texts are needed
-            return thin(self.history, here)
+            return self.history.thin(here)
 
     @contextmanager
     def _at_work(self, doing: str) -> Iterator[Beneath]:
@@ -259,7 +259,7 @@ class Vault:
         if not self.access.hidden:
             self.problems = scan.problems
             return scan.entries
-        self.problems = [each for each in scan.problems if not self.access.hides(each.path)]
+        self.problems = {path: why for path, why in scan.problems.items() if not self.access.hides(path)}
         return [entry for entry in scan.entries if not self.access.hides(entry.path)]
 
     def _check_writable(self) -> None:
@@ -286,73 +286,63 @@ class Vault:
         return Beneath(str(self.root))
 
 
-class FileLock:
-    """The kernel's lock on one file of ours (flock, LockFileEx): free the moment its holder dies, so that nobody ever
-    has to judge a stale file. `holder` is what the file said when it was not to be had (durability.md F21, F22)."""
+class Scan(NamedTuple):
+    """What a walk found: files by path, what it left out and why, and files that an interrupted write of ours left."""
 
-    def __init__(self, root: str, path: str) -> None:
-        self._root, self._path = root, path
-        self._full = os.path.join(unlimited(root) if sys.platform == "win32" else root, *path.split("/"))
-        self.fd = -1
-        self.holder = ""
+    entries: list[Entry]
+    problems: dict[str, str]
+    strays: list[str]
 
-    def take(self) -> bool:
-        """Take it now, or say that another has it."""
-        with telling("lock", self._path, writing=True), Beneath(self._root) as here:
-            try:
-                folder, name = here.spot(self._path)
-                fd = folder.open(name, os.O_RDWR)
-            except (FileNotFoundError, NotADirectoryError):
-                if self._path.startswith(f"{SIDECAR}/"):
-                    make_sidecar(here, parent(self._path))
-                folder, name = here.spot(self._path)
-                fd = folder.open(name, os.O_RDWR | os.O_CREAT)
+
+def walk(here: Beneath, start: Parts = ()) -> Scan:
+    """All regular files below a folder, a stat each. Dot-folders and dot-files are not the vault's (obsidian.md §5),
+    links are not followed (durability.md F36), and what cannot be looked into is not taken for empty (F10)."""
+    scan = Scan([], {}, [])
+    waiting = [start]
+    while waiting:
+        parts = waiting.pop()
+        prefix = "/".join((*parts, ""))
         try:
-            # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
-            if disk.try_lock(fd) and self._is_in_place(fd):
-                with suppress(OSError):  # who has it is for a message only
-                    os.lseek(fd, 0, os.SEEK_SET)
-                    os.write(fd, str(os.getpid()).ljust(20).encode())
-                self.fd, fd = fd, -1
-                return True
-            self.holder = disk.read_at(fd, 0, 20).decode("ascii", "replace").strip("\0 ")
-            return False
-        finally:
-            if fd >= 0:
-                os.close(fd)
-
-    def is_held(self) -> bool:
-        """Whether we hold the file that is at its path."""
-        return self.fd >= 0 and self._is_in_place(self.fd)
-
-    def give_back(self) -> None:
-        """Free it."""
-        if self.fd >= 0:
-            with suppress(OSError):  # closing frees it in any case
-                disk.unlock(self.fd)
-            os.close(self.fd)
-            self.fd = -1
-
-    def _is_in_place(self, fd: int) -> bool:
-        # Wherever the path leads: what counts is which file it is.
-        try:
-            return os.path.samestat(os.fstat(fd), os.stat(self._full, follow_symlinks=False))
-        except OSError:
-            return False
+            folder = here.folder(parts)
+            with os.scandir(folder.path if folder.fd is None else folder.fd) as found:
+                for item in found:
+                    if item.name[0] != ".":
+                        if _take_in(item, prefix, scan):
+                            waiting.append((*parts, item.name))
+                    elif disk.TEMP.fullmatch(item.name) and item.is_file(follow_symlinks=False):
+                        scan.strays.append(prefix + item.name)
+        except FileNotFoundError:
+            continue  # it went while we walked
+        except OSError as error:
+            scan.problems[prefix[:-1]] = explain(error, "list", prefix[:-1], writing=False).message
+        here.rest()
+    scan.entries.sort(key=attrgetter("path"))
+    return scan
 
 
-def make_sidecar(here: Beneath, folder: Parts = ()) -> None:
-    """Make `.simplemem` with a `.gitignore` of `*`, unless they are there, and a folder in it."""
+def _take_in(item: os.DirEntry[str], prefix: str, scan: Scan) -> bool:
+    """Take a file in; say whether it is a folder to walk into."""
+    path, name = prefix + item.name, item.name
     try:
-        here.make((SIDECAR,))
-        with suppress(FileExistsError), here.opened(f"{SIDECAR}/.gitignore", WRITE_NEW) as fd:
-            os.write(fd, b"*\n")
-        here.make(folder)
+        is_folder = item.is_dir(follow_symlinks=False)
+        found = None if is_folder else item.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
     except OSError as error:
-        if error.errno in (errno.ENOTDIR, errno.ELOOP):
-            hint = "simplemem writes nothing through a link: make .simplemem a real folder."
-            raise ReadOnly(f"{SIDECAR!r} in the vault is a file or a link, not a folder.", hint=hint) from error
-        raise
+        scan.problems[path] = explain(error, "look at", path, writing=False).message
+        return False
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        return False
+    is_plain = name.isascii() and "\\" not in name and sys.platform != "win32" and prefix.count("/") < MOST_PARTS
+    if not is_plain and not is_path(path):
+        shown = path if len(path) <= 200 else f"{path[:100]}...{path[-97:]}"
+        why = "Its name cannot be spelled in a path, or it lies in too many folders, one in the other."
+        scan.problems[shown.encode("utf-8", "backslashreplace").decode()] = why
+        return False
+    if found is not None:
+        times = found.st_mtime_ns, found.st_ctime_ns
+        scan.entries.append(Entry(path, found.st_size, *times, found.st_ino or item.inode()))
+    return is_folder
 
 
 def _busy(holder: str, timeout: float) -> Unavailable:

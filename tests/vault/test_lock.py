@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Unavailable
-from simplemem.vault.shared import Leadership
+from simplemem.vault.lock import Leadership
 from simplemem.vault.vault import Change, Vault
 
 HOLD = """
