@@ -1,17 +1,14 @@
-"""What git knows of a note, and commits of what our tools changed: asked of libgit2, which starts no program.
+"""What git knows of a note, and commits of what our tools changed, by libgit2: no program, hook or filter is run.
 
-A vault is somebody's clone, and its `.git` may hold anything. No setting of it runs anything here: libgit2 has no
-hooks, monitor, pager or signing, and no filter but its own for line ends. What could lead out of the repository or hold
-us up is refused before it is opened. Nothing is fetched or pushed, and no file of the working tree is written."""
+Nothing is fetched or pushed. What could lead out of a repository or hold us up is refused before it is opened."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
-import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain, islice
@@ -20,7 +17,6 @@ from typing import NamedTuple
 
 import pygit2
 from pygit2.enums import DiffFind, FileMode, RepositoryOpenFlag, RepositoryState, SortMode
-from pygit2.ffi import C
 
 from simplemem.errors import NotFound, Unavailable
 
@@ -30,9 +26,9 @@ _YEAR_9999 = 253_402_300_799
 _ID = re.compile(r"[0-9a-f]{7,64}")
 _INCLUDES = re.compile(rb"\[\s*+include", re.IGNORECASE)  # a section may begin anywhere in a line
 _VERSION = re.compile(r"^Simplemem-Version: (v[0-9]{6,15})$", re.MULTILINE)
-_FILES = "HEAD config config.worktree index index.lock index.simplemem packed-refs shallow commondir gitdir".split()
+_PARTS = "head config config.worktree index index.lock index.simplemem packed-refs shallow commondir gitdir".split()
+_PARTS += ["objects", "refs", "logs"]
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
-_SET_ASIDE = 0x8000, 0x4000  # of an index entry: assume-unchanged in its flags, skip-worktree in its further ones
 Files = dict[str, pygit2.IndexEntry | None]
 
 
@@ -56,16 +52,14 @@ class Commit(NamedTuple):
 
 
 Patch = tuple[str, str, bytes | None, bytes | None]
-"""What a change of ours did to one note: its path, where it is afterwards, and the text before and after, None where
-there is no such note."""
+"""Of one note: its path, where it is afterwards, and the text before and after, None where there is no such note."""
 
 
 # -- where the repository is
 
 
 class Checkout(NamedTuple):
-    """Where a vault lies in git: the working tree, its git directory, the one it shares, and the vault's place in
-    it."""
+    """A working tree, its git directory, the one it shares with others, and the vault's place in the tree."""
 
     top: Path
     git_dir: Path
@@ -91,7 +85,7 @@ def _find(root: Path) -> Checkout:
 
 
 def _pointer(file: Path) -> str:
-    """What a pointer file of git's says, "" when there is none. Whatever lies there, no more than a path is read."""
+    """What a pointer file of git's says, "" when there is none; no more than a path is read."""
     if not file.is_file():
         return ""
     with file.open("rb") as opened:
@@ -100,14 +94,10 @@ def _pointer(file: Path) -> str:
 
 @contextmanager
 def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Checkout]]:
-    """The repository of a vault. What would lead out of it, or never answer, is refused before: links, pipes, borrowed
-    objects, included settings. What libgit2 reports in the block is Unavailable."""
+    """The repository of a vault. What libgit2 reports in the block is Unavailable."""
     place = _find(root)
-    for folder in {place.git_dir, place.common}:
-        alone = (path for name in _FILES if os.path.lexists(path := folder / name))
-        odd = (path for path in alone if not stat.S_ISREG(path.lstat().st_mode))
-        for path in chain(odd, *(_odd(folder / name) for name in ("objects", "refs", "logs"))):
-            raise Unavailable(f"{path} is a link, or no plain file; simplemem reads no repository through one.")
+    for path in chain(*(_odd(folder, _PARTS) for folder in {place.git_dir, place.common})):
+        raise Unavailable(f"{path} is a link, or no plain file; simplemem reads no repository through one.")
     if (place.common / "objects" / "info" / "alternates").exists():
         raise Unavailable(f"{place.top} borrows objects of another repository (objects/info/alternates).")
     for file in (place.common / "config", place.git_dir / "config.worktree"):
@@ -125,12 +115,12 @@ def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Checkout]]:
         raise Unavailable(f"libgit2 cannot use the repository at {place.top}: {error}.") from error
 
 
-def _odd(folder: Path) -> Iterator[Path]:
-    """What lies in a folder of git's and is neither a folder nor a plain file."""
-    if folder.is_symlink():
-        yield folder
+def _odd(folder: Path, only: Collection[str] = ()) -> Iterator[Path]:
+    """What lies in a folder of git's, or in `only` these parts of it, and is neither a folder nor a plain file."""
     with suppress(FileNotFoundError), os.scandir(folder) as listed:
         for each in listed:
+            if only and each.name.casefold() not in only:
+                continue
             if each.is_dir(follow_symlinks=False):
                 yield from _odd(Path(each.path))
             elif not each.is_file(follow_symlinks=False):
@@ -147,14 +137,12 @@ def history(root: Path, path: str, limit: int = 20) -> list[Commit]:
 
 
 def text_at(root: Path, path: str, commit: str) -> tuple[str, bytes]:
-    """A note's path and bytes at a commit, under whatever name it had then. The commit is given by its id, or the
-    beginning of it: no branch of that name is meant."""
+    """A note's path and bytes at a commit, given by its id or the beginning of it, under the name it had then."""
     wanted, found = commit.strip().lower(), None
     with _opened(root) as (repo, place):
-        with suppress(ValueError, pygit2.InvalidSpecError):
-            named = repo.get(wanted) if _ID.fullmatch(wanted) else None
-            found = named.peel(pygit2.Commit) if named is not None else None
-        if found is None:
+        with suppress(ValueError):  # several commits begin so
+            found = repo.get(wanted) if _ID.fullmatch(wanted) else None
+        if not isinstance(found, pygit2.Commit):
             raise NotFound(f"There is no commit {commit[:64]!r}.", hint="The history of a note lists its commits.")
         for name in chain([path], (each.path for each in _commits_of(repo, place, path))):
             file = _file(found.tree, place.prefix + name)
@@ -194,8 +182,8 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
             old_path=old[cut:] if old else None,
             op="move" if old else "create" if was is None else "delete" if now is None else "update",
             when=datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            who=_printable(commit.author.name),
-            subject=_printable(commit.message.partition("\n")[0]),
+            who=_line(commit.author.name),
+            subject=_line(commit.message.partition("\n")[0]),
             versions=set(_VERSION.findall(commit.message)),
             before=_text(repo, was),
             after=_text(repo, now),
@@ -214,17 +202,20 @@ def _text(repo: pygit2.Repository, file: pygit2.IndexEntry | None) -> bytes | No
     return blob.data if isinstance(blob, pygit2.Blob) and blob.size <= _MOST_BYTES else None
 
 
-def _printable(text: str) -> str:
-    """A field of a commit: anybody may have written it, so what could move a cursor or forge a line is taken out."""
-    return "".join(c for c in text if c.isprintable()).strip()[:300]
+def _line(text: str, most: int = 300) -> str:
+    """One line of printable text: what could hold two lines could forge an entry, or a trailer of somebody else's."""
+    words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 # -- commits of ours
 
 
-def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> None:
+def commit(root: Path, patches: Sequence[Patch], subject: str, trailers: Mapping[str, str], when: int) -> None:
     """Make a commit of these changes, all or none, on the branch that is checked out. Unavailable where it is the
     person's to make: what they staged or edited stays as it is and is in no commit of ours."""
+    said = (f"Simplemem-{key}: {line}\n" for key, value in trailers.items() if (line := _line(value)))
+    message = f"{_line(subject, 110)}\n\n{''.join(said)}"
     with _opened(root) as (repo, place), _index_held(repo, place) as index:
         if repo.state() != RepositoryState.NONE:
             raise Unavailable(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
@@ -235,14 +226,36 @@ def commit(root: Path, patches: Sequence[Patch], message: str, when: int) -> Non
         for patch in patches:
             draft.apply(*patch)
         if changed := draft.changed():
+            tree = pygit2.Index()
+            tree.read_tree(draft.last.tree)
+            for each in (index, tree):
+                for path in (path for path in changed if path in each):  # what goes makes room
+                    each.remove(path)
+                for file in filter(None, changed.values()):
+                    each.add(file)
             # The index first: a crash between the two leaves our change staged, never the undoing of it.
-            _set_files(index, changed)
             index.write()
             ours, theirs = place.git_dir / "index.simplemem", place.git_dir / "index"
             if theirs.exists():
                 shutil.copystat(theirs, ours)  # by its time git tells what was edited in the moment it was staged
             os.replace(ours, theirs)
-            draft.commit(branch, changed, message, when)
+            _commit_tree(repo, branch, draft.last.id, tree.write_tree(repo), message, when)
+
+
+def _commit_tree(
+    repo: pygit2.Repository, branch: str, last: pygit2.Oid, tree: pygit2.Oid, message: str, when: int
+) -> None:
+    """Make the commit, if the branch is still where it was."""
+    name, email = "simplemem", "simplemem@localhost"
+    with suppress(KeyError, ValueError, pygit2.GitError):
+        name, email = repo.default_signature.name, repo.default_signature.email
+    author, committer = (pygit2.Signature(name, email, at, 0) for at in (when, int(time.time())))
+    repo.set_ident(name, email)
+    pygit2.settings.enable_fsync_gitdir(True)
+    try:
+        repo.create_commit(branch, author, committer, message, tree, [last])
+    except pygit2.GitError as error:
+        raise Busy(f"git: {error}.") from error
 
 
 class _Draft:
@@ -250,21 +263,21 @@ class _Draft:
 
     def __init__(self, repo: pygit2.Repository, place: Checkout, index: pygit2.Index) -> None:
         self._repo, self._place, self._index = repo, place, index
-        self._last = repo.head.peel(pygit2.Commit)
+        self.last = repo.head.peel(pygit2.Commit)
         self._files: Files = {}
 
     def changed(self) -> Files:
         """The files that are others than in the last commit, none of them staged by the person."""
+        changed: Files = {}
         for path, file in self._files.items():
-            staged = None
+            staged, committed = None, _file(self.last.tree, path)
             with suppress(KeyError):
                 staged = self._index[path]
-            if staged not in (self._head(path), file):
+            if staged not in (committed, file):
                 raise Unavailable(f"{path!r} is staged by you.")
-        return {path: file for path, file in self._files.items() if file != self._head(path)}
-
-    def _head(self, path: str) -> pygit2.IndexEntry | None:
-        return _file(self._last.tree, path)
+            if file != committed:
+                changed[path] = file
+        return changed
 
     def apply(self, path: str, target: str, before: bytes | None, after: bytes | None) -> None:
         """Take in a change."""
@@ -276,7 +289,7 @@ class _Draft:
             path, before = target, None
         if path in ignored:
             return
-        there = self._files.get(path, self._head(path))
+        there = self._files.get(path, _file(self.last.tree, path))
         old, new = self._stored(path, before), self._stored(target, after)
         if there is None and old is not None and new is not None:
             raise Unavailable(f"{path!r} was written by a person and is not in git yet.")
@@ -290,24 +303,8 @@ class _Draft:
         mode = there.mode if there is not None else FileMode.BLOB
         self._files[target] = None if new is None else pygit2.IndexEntry(target, new, mode)
 
-    def commit(self, branch: str, changed: Files, message: str, when: int) -> None:
-        """Make the commit, if the branch is still where it was."""
-        repo, files = self._repo, pygit2.Index()
-        files.read_tree(self._last.tree)
-        _set_files(files, changed)
-        name, email = "simplemem", "simplemem@localhost"
-        with suppress(KeyError, ValueError, pygit2.GitError):
-            name, email = repo.default_signature.name, repo.default_signature.email
-        author, committer = (pygit2.Signature(name, email, at, 0) for at in (when, int(time.time())))
-        repo.set_ident(name, email)
-        pygit2.settings.enable_fsync_gitdir(True)
-        try:
-            repo.create_commit(branch, author, committer, message, files.write_tree(repo), [self._last.id])
-        except pygit2.GitError as error:
-            raise Busy(f"git: {error}.") from error
-
     def _is_ignored(self, path: str) -> bool:
-        """Whether git is not to have a note, as the person said. What only git's programs could add is left to them."""
+        """Whether git is not to have a note, as the person said."""
         place = self._place
         folders = (folder for folder in (place.top / path).parents if folder.is_relative_to(place.top))
         rules = (folder / name for folder in folders for name in (".gitignore", ".gitattributes"))
@@ -317,13 +314,8 @@ class _Draft:
         if self._repo.path_is_ignored(path) and path not in self._index:
             return True
         filtered = self._repo.get_attr(path, "filter") not in (None, False)
-        if filtered or self._repo.get_attr(path, "working-tree-encoding"):
-            raise Unavailable(
-                f"{path!r} goes through a filter, and simplemem runs none."
-            )  # the plain text must not go in
-        entry = C.git_index_get_bypath(self._index._index, os.fsencode(path), 0)  # noqa: SLF001  (pygit2 shows no flags)
-        if entry and (entry.flags & _SET_ASIDE[0] or entry.flags_extended & _SET_ASIDE[1]):
-            raise Unavailable(f"{path!r} is one that git was told not to look at (skip-worktree or assume-unchanged).")
+        if filtered or self._repo.get_attr(path, "working-tree-encoding"):  # the plain text must not go in
+            raise Unavailable(f"{path!r} goes through a filter, and simplemem runs none.")
         return False
 
     def _stored(self, path: str, text: bytes | None) -> pygit2.Oid | None:
@@ -332,13 +324,6 @@ class _Draft:
             return None
         ends = self._repo.load_filter_list(path) if text and b"\0" not in text else None
         return self._repo.create_blob(text if ends is None else ends.apply_to_buffer(text))
-
-
-def _set_files(index: pygit2.Index, changed: Files) -> None:
-    for path in (path for path in changed if path in index):  # what goes makes room
-        index.remove(path)
-    for file in filter(None, changed.values()):
-        index.add(file)
 
 
 @contextmanager

@@ -1,7 +1,4 @@
-"""Commits of what our tools changed, made behind the answers: a write never waits for one, and never fails by one.
-
-Off unless the person's own settings say otherwise. What cannot be committed when it is done is in the working tree,
-like any edit of the person's, and theirs to commit."""
+"""Commits of what our tools changed, made behind the answers: a write never waits for one, and never fails by one."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -17,11 +13,10 @@ from queue import SimpleQueue
 from simplemem.config import GitSettings
 from simplemem.errors import Unavailable
 from simplemem.note.names import name_of
-from simplemem.vault.vault import Vault, Version
+from simplemem.vault.vault import Vault
 
 _LOG = logging.getLogger(__name__)
 _PATIENCE, _MOMENT = 2.0, 0.05  # seconds: another git at work is over in a moment
-_LONGEST_LINE = 300
 
 
 def is_in_git(root: Path) -> bool:
@@ -72,7 +67,7 @@ class Committing:
                     _LOG.warning("%s", sentence)
 
     def _commit(self, operation: str) -> None:
-        """Commit what an operation did to each note."""
+        """Commit what an operation did to each note, with trailers that say who asked, by which tool, and why."""
         from simplemem import git
 
         patches, versions = [], self._vault.history.log.group(operation)
@@ -83,28 +78,15 @@ class Committing:
             patches.append((version.path, version.new_path or version.path, before, after))
         until = time.monotonic() + _PATIENCE
         while patches:
+            first, more = versions[0], f" and {len(versions) - 1} more" if len(versions) > 1 else ""
+            to = f" to {name_of(first.new_path)}" if first.new_path else ""
+            trailers = {"Actor": first.who, "Tool": first.tool, "Reason": first.reason, "Version": first.group}
+            when = int(datetime.fromisoformat(first.when).timestamp())
             try:
-                when = int(datetime.fromisoformat(versions[0].when).timestamp())
-                return git.commit(self._vault.root, patches, message(versions), when)
+                subject = f"simplemem: {first.op} {name_of(first.path)}{to}{more}"
+                return git.commit(self._vault.root, patches, subject, trailers, when)
             except git.Busy:
                 if time.monotonic() > until:
                     raise
                 time.sleep(_MOMENT)
         return None
-
-
-def message(versions: Sequence[Version]) -> str:
-    """What an operation did, and as trailers who asked, by which tool, and why. It comes from agents and from names of
-    notes: it is cut, and nothing in it can pass for a line of its own."""
-    first, more = versions[0], len(versions) - 1
-    to = f" to {name_of(first.new_path)}" if first.new_path else ""
-    subject = _line(f"simplemem: {first.op} {name_of(first.path)}{to}{f' and {more} more' if more else ''}", 110)
-    asked = {"Actor": first.who, "Tool": first.tool, "Reason": first.reason, "Version": first.group}
-    trailers = [f"Simplemem-{key}: {line}" for key, value in asked.items() if (line := _line(value))]
-    return "\n".join([subject, "", *trailers, ""])
-
-
-def _line(text: str, most: int = _LONGEST_LINE) -> str:
-    """One line of printable text: what could hold two lines could hold a trailer of somebody else's."""
-    words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return words if len(words) <= most else words[: most - 1] + "…"
