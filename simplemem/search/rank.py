@@ -24,14 +24,6 @@ MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
 _BLOCK_WEIGHT = 0.5  # beside 1 of the whole note
 _PHRASES = 0.1  # of a score, when there are words; a plateau from 0.07 to 0.14
 
-SIGNALS = {  # what a score is made of, for `explain`
-    "words": f"BM25 of the whole note, and {_BLOCK_WEIGHT} of its best block",
-    "phrases": "BM25 of neighbouring words of the question",
-    "meaning": "the mean cosine of the best passage and the best block",
-    "covered": "how much of the question the best passage covers, word by word by the nearest",
-    "dated": "whether it is of the days the question names",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Signal:

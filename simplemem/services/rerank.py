@@ -18,11 +18,19 @@ from simplemem.services.keys import Key, KeySource
 
 
 class Reranker:
-    """A service that is ready: Voyage, or any rerank endpoint. With a model that is asked as Cohere is (Jina, vLLM,
+    """Voyage, or any rerank endpoint; it is asked nothing yet. With a model it is asked as Cohere is (Jina, vLLM,
     Infinity, llama.cpp), without one as text-embeddings-inference, which serves one. `remote`: texts leave this
     machine."""
 
-    def __init__(self, provider: str, url: str, model: str, key: KeySource, key_setting: str) -> None:
+    def __init__(
+        self,
+        provider: str,
+        *,
+        url: str = "",
+        model: str = "",
+        key: KeySource = None,
+        key_setting: str = "rerank.api_key",
+    ) -> None:
         is_voyage, self._model = provider == "voyage", model.strip()
         bare = url.strip().rstrip("/") or (VOYAGE if is_voyage else "")
         if not bare:
@@ -49,13 +57,6 @@ class Reranker:
             request = {"model": self._model, "query": query, "documents": list(texts), **more}
         read = partial(scores_of, self.name, count=len(texts))
         return self._client.post(self._path, request, read, deadline=deadline)
-
-
-def reranker_named(
-    provider: str, *, url: str = "", model: str = "", key: KeySource = None, key_setting: str = "rerank.api_key"
-) -> Reranker | None:
-    """The provider of that name; None for "none". Nothing is asked over the network yet."""
-    return Reranker(provider, url, model, key, key_setting) if provider != "none" else None
 
 
 def scores_of(name: str, answer: Any, count: int) -> list[float]:

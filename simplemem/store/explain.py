@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from simplemem.index.door import Narrow, NoteId, Row
 from simplemem.memory import Hit
 from simplemem.note.names import is_copy_reason, name_of
-from simplemem.search.rank import SIGNALS, Ranked
+from simplemem.search.rank import Ranked
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking
 
@@ -30,7 +29,9 @@ class Explained:
         self._core = core
         self._ranking = ranking
         self._limit = limit
+        self._query = ranking.asked.query
         self._conditions = list(_conditions(ranking.question.narrow))
+        self._holding = self._which_hold([found.note for found in ranking.best])
 
     def hits(self, hits: Sequence[Hit]) -> list[Hit]:
         """The hits with the numbers behind each."""
@@ -38,14 +39,14 @@ class Explained:
         told = []
         for hit in hits:
             place, ranked = found[hit.name]
+            words = _words_of(self._holding, ranked.note)
             reranked = self._ranking.reranked.get(ranked.note, {})
-            numbers = {**self._numbers(ranked), **self._words_of(ranked.note), **reranked}
-            told.append(replace(hit, why={"rank": place, **numbers}))
+            told.append(replace(hit, why={"rank": place, **self._numbers(ranked), **words, **reranked}))
         return told
 
     def search(self) -> dict[str, Any]:
         """What is told of the search as a whole."""
-        ranking, query = self._ranking, self._ranking.asked.query
+        ranking, query, index = self._ranking, self._query, self._core.index
         notes_with = {word: count for word, (count, _) in self._holding.items()}
         narrow, filters = Narrow(), []
         notes = left = self._passing(narrow)
@@ -53,15 +54,12 @@ class Explained:
             before, narrow = left, replace(narrow, **changes)
             left = self._passing(narrow)
             filters.append({"filter": label, "value": value, "removed": before - left, "left": left})
-        counting = [signal for signal in ranking.signals if signal.weight]
-        added = " + ".join(f"{round(signal.weight, 4):g} × {signal.name}" for signal in counting)
-        meant = "; ".join(f"{signal.name}: {SIGNALS[signal.name]}" for signal in counting)
-        formula = f"score = {added}, each divided by the best of its kind. {meant[:1].upper()}{meant[1:]}."
+        added = " + ".join(f"{round(each.weight, 4):g} × {each.name}" for each in ranking.signals if each.weight)
+        formula = f"score = {added}, each divided by the best of its kind."
         state = self._core.state(ranking.asked.standing)
-        files = [{"path": path, "why": reason} for path, reason in self._core.not_indexed()[:_MOST_FILES]]
         not_searched = {
-            "hidden": self._core.index.counts()["hidden"],
-            "files": files,
+            "hidden": index.counts()["hidden"],
+            "files": [{"path": path, "why": reason} for path, reason in self._core.not_indexed()[:_MOST_FILES]],
             "without_vectors": state.pending if ranking.question.vector is not None else 0,
             "indexing": state.state == "indexing",
         }
@@ -88,78 +86,59 @@ class Explained:
         """What became of the note called `name`. Raises NotFound, with near names, when there is none."""
         path = self._core.path_meant(name)
         row = next(iter(self._core.index.page(Narrow(only=(path,), hidden=True), "modified", 1).rows), None)
+        numbers: dict[str, Any] = {}
         if row is None:
             reason = next((why for file, why in self._core.not_indexed() if f"{path}/".startswith(f"{file}/")), "")
+            verdict, hint = "not_indexed", "" if reason else "Ask again in a moment."
             because = f"It is not in the index: {reason.rstrip('.')}." if reason else "It is not indexed yet."
-            return _told(path, ("not_indexed", because, "" if reason else "Ask again in a moment."))
-        if row.hidden is not None:
+        elif row.hidden is not None:
+            verdict, because = "hidden", f"It is left out of every search: {row.hidden}."
             hint = "Move or rename it to have it found, or change Obsidian's settings where they exclude it."
             if is_copy_reason(row.hidden):
                 hint = "`simplemem conflicts` shows how it differs from its note, and merges the two."
-            return _told(path, ("hidden", f"It is left out of every search: {row.hidden}.", hint))
-        return self._of_visible(row, hits)
-
-    def _of_visible(self, row: Row, hits: Sequence[Hit]) -> dict[str, Any]:
-        ranking, query, every = self._ranking, self._ranking.asked.query, self._ranking.every
-        only = Narrow(only=(row.path,))
-        stopped_by = [
-            {"filter": label, "value": value}
-            for label, value, changes in self._conditions
-            if not self._passing(replace(only, **changes))
-        ]
-        place = next((k for k, found in enumerate(every, 1) if found.note == row.id), 0)
-        at = next((k for k, hit in enumerate(hits, 1) if hit.name == name_of(row.path)), 0)
-        numbers: dict[str, Any] = {"limit": self._limit}
-        if place:
-            found = every[place - 1]
-            numbers |= {"rank": at or place, "of": len(every), "score": round(found.score, 4), **self._numbers(found)}
-        numbers |= self._words_of(row.id)
-        compared = ranking.question.vector is not None
-        lacks_meaning = compared and not self._core.index.vectors_of(row.id)
-        only_words, hint = " It has no vectors, so only its words count." if lacks_meaning else "", ""
-        if at:
-            verdict, because = "hit", f"It is hit {at} of {len(hits)}.{only_words}"
-        elif stopped_by:
-            said = " and ".join(f"{each['filter']} {each['value']}" for each in stopped_by)
-            verdict, because = "filtered", f"It does not pass the filter {said}.{only_words}"
-            hint, numbers["filters"] = "Ask without this filter, or change the note.", stopped_by
-        elif place:
-            was = "was" if len(hits) == 1 else "were"
-            because = f"It is number {place} of {len(every)}, and {len(hits)} {was} shown."
-            if place <= self._limit and ranking.reranker:
-                because = f"By words and meaning it is number {place} of {len(every)}; the reranker put others first."
-            verdict, because = "below", because + only_words
-            hint = f"A limit of {place} shows it." if self._limit < place <= 200 else ""
-        elif numbers["matched"] or not (query.words or query.asks_nothing()):
-            verdict, because = "below", f"{len(every)} notes or more come before it.{only_words}"
         else:
-            why = [] if ranking.mode == "semantic" else ["it holds none of the question's words"]
-            why += ["it has no vectors" if lacks_meaning else "its meaning is nowhere near"] if compared else []
-            said = ", and ".join(why)
-            verdict, because = "no_match", f"{said[:1].upper()}{said[1:]}."
-        return _told(row.path, (verdict, because, hint), **numbers)
+            place = next((k for k, found in enumerate(self._ranking.every, 1) if found.note == row.id), 0)
+            at = next((k for k, hit in enumerate(hits, 1) if hit.name == name_of(path)), 0)
+            numbers = {"limit": self._limit}
+            if place:
+                found, of = self._ranking.every[place - 1], len(self._ranking.every)
+                numbers |= {"rank": at or place, "of": of, "score": round(found.score, 4), **self._numbers(found)}
+            numbers |= _words_of(self._which_hold([row.id]), row.id)
+            verdict, because, hint = self._verdict(row, place, f"It is hit {at} of {len(hits)}." if at else "", numbers)
+        return {"name": name_of(path), "verdict": verdict, "because": because, "hint": hint, **numbers}
+
+    def _verdict(self, row: Row, place: int, is_hit: str, numbers: dict[str, Any]) -> tuple[str, str, str]:
+        """What became of a note that may be found, why, and what would show it."""
+        compared, only, every = self._ranking.question.vector is not None, Narrow(only=(row.path,)), self._ranking.every
+        lacks_meaning = compared and not self._core.index.vectors_of(row.id)
+        only_words = " It has no vectors, so only its words count." if lacks_meaning else ""
+        stopped_by = [each for each in self._conditions if not self._passing(replace(only, **each[2]))]
+        if is_hit:
+            return "hit", is_hit + only_words, ""
+        if stopped_by:
+            numbers["filters"] = [{"filter": label, "value": value} for label, value, _ in stopped_by]
+            said = " and ".join(f"{label} {value}" for label, value, _ in stopped_by)
+            return "filtered", f"It does not pass the filter {said}.", "Ask without this filter, or change the note."
+        if place and place <= self._limit:
+            return "below", f"By words and meaning it is number {place}; the reranker put others first.", ""
+        if place:
+            hint = f"A limit of {place} shows it." if place <= 200 else ""
+            return "below", f"It is number {place} of {len(every)}.{only_words}", hint
+        if numbers["matched"] or not (self._query.words or self._query.asks_nothing()):
+            return "below", f"{len(every)} notes or more come before it.{only_words}", ""
+        why = [] if self._ranking.mode == "semantic" else ["it holds none of the question's words"]
+        why += ["it has no vectors" if lacks_meaning else "its meaning is nowhere near"] if compared else []
+        return "no_match", f"{', and '.join(why).capitalize()}.", ""
 
     # -- what it is made of
 
     def _passing(self, narrow: Narrow) -> int:
         return self._core.index.page(narrow, "modified", 0).total
 
-    @cached_property
-    def _holding(self) -> dict[str, tuple[int, set[NoteId]]]:
-        """How many notes hold each word of the question, in any of the forms it was asked in, and which of the best
-        do."""
-        return self._which_hold([found.note for found in self._ranking.best])
-
     def _which_hold(self, some: Sequence[NoteId]) -> dict[str, tuple[int, set[NoteId]]]:
-        query = self._ranking.asked.query
-        holding = self._core.index.holding([query.forms_of(word) for word in query.words], some)
-        return dict(zip(query.words, holding, strict=True))
-
-    def _words_of(self, note: NoteId) -> dict[str, list[str]]:
-        """Which words of the question a note holds, and which it lacks."""
-        known = self._holding if any(found.note == note for found in self._ranking.best) else self._which_hold([note])
-        held = [word for word, (_, notes) in known.items() if note in notes]
-        return {"matched": held, "missing": [word for word in known if word not in held]}
+        """How many notes hold each word of the question, in any form it was asked in, and which of `some` do."""
+        holding = self._core.index.holding([self._query.forms_of(word) for word in self._query.words], some)
+        return dict(zip(self._query.words, holding, strict=True))
 
     def _numbers(self, found: Ranked) -> dict[str, Any]:
         """The numbers behind one score: what the note has of each signal, divided by the best of its kind."""
@@ -168,8 +147,10 @@ class Explained:
         return {**always, **{name: round(share, 4) for name, share in shares.items() if share}}
 
 
-def _told(path: str, verdict: tuple[str, str, str], **more: Any) -> dict[str, Any]:
-    return {"name": name_of(path), **dict(zip(("verdict", "because", "hint"), verdict, strict=True)), **more}
+def _words_of(holding: Mapping[str, tuple[int, set[NoteId]]], note: NoteId) -> dict[str, list[str]]:
+    """Which words of the question a note holds, and which it lacks."""
+    held = [word for word, (_, notes) in holding.items() if note in notes]
+    return {"matched": held, "missing": [word for word in holding if word not in held]}
 
 
 def _conditions(narrow: Narrow) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -124,7 +124,7 @@ def ask(core: Core, text: str, filter_: Filter) -> Asked:
 def ranked(core: Core, asked: Asked, limit: int, mode: Mode, *, rerank: bool = True) -> Ranking:
     """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
     reranking = core.reranking() if rerank else None
-    reach = limit if reranking is None else reranking.reach(limit)
+    reach = limit if reranking is None else max(limit, core.settings.rerank.candidates)
     standings = iter([asked.standing])
 
     def once() -> Ranking:

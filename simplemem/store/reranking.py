@@ -11,13 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, islice
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.index.door import NoteId
 from simplemem.note.names import private_by_rule
 from simplemem.search.excerpt import passage_around
 from simplemem.search.rank import Ranked
-from simplemem.services.rerank import Reranker, from_0_to_1, reranker_named
+from simplemem.services.rerank import Reranker, from_0_to_1
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking
 
@@ -31,59 +30,55 @@ class Reranking:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._settings = core.settings.rerank
+        self._settings = chosen = core.settings.rerank
         self._reranker: Reranker | None = None
-        self._failure = ""
+        self.failure = ""  # what is wrong with it, in a sentence
+        model, key, key_setting, voyage = chosen.model, chosen.api_key, "rerank.api_key", core.settings.voyage_ai
+        if chosen.provider == "voyage":  # what a file of the original says of Voyage still holds
+            model = model or voyage.rerank_model
+            if key is None and voyage.api_key is not None:
+                key, key_setting = voyage.api_key, "voyage_ai.api_key"
         try:
-            self._reranker = reranker_of(core.settings)
+            self._reranker = Reranker(chosen.provider, url=chosen.url, model=model, key=key, key_setting=key_setting)
         except SimplememError as error:
-            self._failure = f"The reranker {self._settings.provider} cannot be used ({error.message}); {_ORDER_STANDS}"
+            self.failure = f"The reranker {chosen.provider} cannot be used ({error.message}); {_ORDER_STANDS}"
             _LOG.warning("no reranker: %s. %s", error.message, error.hint)
 
     def close(self) -> None:
         if self._reranker is not None:
             self._reranker.close()
 
-    def name(self) -> tuple[str, str]:
-        """What `stats` says: the reranker, and what is wrong with it. It is not asked anything."""
-        return (self._reranker.name if self._reranker is not None else self._settings.provider), self._failure
-
-    def reach(self, limit: int) -> int:
-        """How many notes a search must rank so that the best `limit` can be found among them."""
-        return max(limit, self._settings.candidates)
+    @property
+    def name(self) -> str:
+        return self._reranker.name if self._reranker is not None else self._settings.provider
 
     def reordered(self, ranking: Ranking, limit: int) -> Ranking:
         """The ranking in the reranker's order, or as it was and a sentence that says why."""
         as_it_was, reranker = replace(ranking, best=ranking.best[:limit]), self._reranker
         if not ranking.asked.query.words or len(ranking.best) < 2:
             return as_it_was
-        texts = self._texts(ranking, remote=reranker.remote) if reranker is not None else {}
-        if reranker is not None and len(texts) < 2:
+        if reranker is None:
+            return replace(as_it_was, degraded=f"{ranking.degraded} {self.failure}".strip())
+        texts, until = self._texts(ranking, remote=reranker.remote), time.monotonic() + self._settings.seconds
+        if len(texts) < 2:
             return as_it_was
-        if reranker is None or (scores := self._scores(reranker, ranking.asked.query.text, texts)) is None:
-            return replace(as_it_was, degraded=f"{ranking.degraded} {self._failure}".strip())
+        try:
+            given = reranker.scores(ranking.asked.query.text, list(texts.values()), until)
+        except SimplememError as error:
+            said = error.message.removeprefix(f"{reranker.name} does not answer: ").removeprefix(f"{reranker.name} ")
+            failure = f"The reranker {reranker.name} does not answer ({said}); {_ORDER_STANDS}"
+            if not self.failure:  # the first of several; each answer tells of its own
+                _LOG.warning("%s %s", failure, error.hint)
+            self.failure = failure
+            return replace(as_it_was, degraded=f"{ranking.degraded} {failure}".strip())
+        self.failure, scores = "", dict(zip(texts, given, strict=True))
         before = {found.note: place for place, found in enumerate(ranking.best, 1)}
         said_of = {note: {"reranker": round(score, 4), "rank_before": before[note]} for note, score in scores.items()}
         about = {"name": reranker.name, "remote": reranker.remote, "candidates": self._settings.candidates}
         return replace(ranking, best=reordered(ranking.best, scores)[:limit], reranked=said_of, reranker=about)
 
-    def _scores(self, reranker: Reranker, query: str, texts: Mapping[NoteId, str]) -> dict[NoteId, float] | None:
-        until = time.monotonic() + self._settings.seconds
-        try:
-            scores = reranker.scores(query, list(texts.values()), until)
-        except SimplememError as error:
-            said = error.message.removeprefix(f"{reranker.name} does not answer: ").removeprefix(f"{reranker.name} ")
-            failure = f"The reranker {reranker.name} does not answer ({said}); {_ORDER_STANDS}"
-            if not self._failure:  # the first of several; each answer tells of its own
-                _LOG.warning("%s %s", failure, error.hint)
-            self._failure = failure
-            return None
-        self._failure = ""
-        return dict(zip(texts, scores, strict=True))
-
     def _texts(self, ranking: Ranking, *, remote: bool) -> dict[NoteId, str]:
-        """By note: title, headings and best passage, if the index read them so. No private note goes to another
-        machine."""
+        """By note: title, headings and best passage, if the index read them so; of none that is private to a remote."""
         texts: dict[NoteId, str] = {}
         for found in ranking.best[: self._settings.candidates]:
             note = ranking.shown[found.note]
@@ -104,8 +99,7 @@ class Reranking:
 
 def reordered(ranked: Sequence[Ranked], scores: Mapping[NoteId, float]) -> list[Ranked]:
     """The notes that have a score in the order of their scores, equal ones as they stood. Every other note keeps its
-    place, and shows no more than the note before it and no less than the scored note after it: the scores of a list
-    fall."""
+    place, and a score between those of its neighbours."""
     shares = dict(zip(scores, from_0_to_1(list(scores.values())), strict=True))
     best = iter(sorted((found for found in ranked if found.note in scores), key=lambda found: -scores[found.note]))
     mixed = [next(best) if found.note in scores else found for found in ranked]
@@ -115,14 +109,3 @@ def reordered(ranked: Sequence[Ranked], scores: Mapping[NoteId, float]) -> list[
         shown.append(shares.get(found.note, max(floor, found.score)))
     falling = accumulate(reversed(shown), min, initial=1.0)
     return [replace(found, score=score) for found, score in zip(mixed, islice(falling, 1, None), strict=True)]
-
-
-def reranker_of(settings: Settings) -> Reranker | None:
-    """The reranker that the settings name."""
-    chosen, voyage = settings.rerank, settings.voyage_ai
-    key, key_setting, model = chosen.api_key, "rerank.api_key", chosen.model
-    if chosen.provider == "voyage":
-        model = model or voyage.rerank_model
-        if key is None and voyage.api_key is not None:
-            key, key_setting = voyage.api_key, "voyage_ai.api_key"
-    return reranker_named(chosen.provider, url=chosen.url, model=model, key=key, key_setting=key_setting)

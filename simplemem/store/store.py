@@ -154,9 +154,9 @@ class EnhancedStore:
         core = self._core
         embedding = core.embedding.facts()
         reranking = core.reranking()
-        reranker, wrong = reranking.name() if reranking is not None else ("none", "")
         unread = core.conventions.unread_filters().items()
         warnings = [f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread]
+        warnings += [reranking.failure] if reranking is not None and reranking.failure else []
         return {
             "vault": str(self.root),
             **core.index.counts(),
@@ -165,13 +165,13 @@ class EnhancedStore:
             "pending_vectors": embedding["waiting"],
             "embedder": embedding["in_use"],
             "embedding": embedding,
-            "reranker": reranker,
+            "reranker": reranking.name if reranking is not None else "none",
             "index_path": str(core.index.path),
             "index_bytes": sum(file.stat().st_size for file in core.index.path.parent.glob(f"{core.index.path.name}*")),
             "sqlite": apsw.sqlite_lib_version(),
             "read_only": self.read_only,
             "git": core.committing.state(),
-            "warnings": [*warnings, *filter(None, [wrong])],
+            "warnings": warnings,
         }
 
     def inspect(self) -> dict[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from rerank_service import WRONG, RerankService
 
 from simplemem.errors import Unavailable
-from simplemem.services.rerank import Reranker, from_0_to_1, reranker_named
+from simplemem.services.rerank import Reranker, from_0_to_1
 
 
 @pytest.fixture
@@ -28,9 +28,7 @@ KEY = "sk-test-0123456789abcdefghij"
 
 
 def reranker(url: str, model: str = "", **more: object) -> Reranker:
-    made = reranker_named("http", url=url, model=model, **more)  # type: ignore[arg-type]
-    assert made is not None
-    return made
+    return Reranker("http", url=url, model=model, **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture(params=["cohere", "tei"])

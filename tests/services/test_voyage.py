@@ -14,7 +14,7 @@ from rerank_service import RerankService
 
 from simplemem.errors import Unavailable
 from simplemem.services.embed import Choice, Embedder, embedder_named
-from simplemem.services.rerank import reranker_named
+from simplemem.services.rerank import Reranker
 
 pytestmark = pytest.mark.skipif(find_spec("voyageai") is None, reason="the package voyageai is not installed")
 KEY = "pa-test-0123456789abcdefghij"
@@ -86,7 +86,7 @@ def test_an_extra_that_is_not_installed_is_named_with_the_command_that_brings_it
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    for make in (lambda: embedder_named("voyage"), lambda: reranker_named("voyage", model="m")):
+    for make in (lambda: embedder_named("voyage"), lambda: Reranker("voyage", model="m")):
         with pytest.raises(Unavailable, match="needs the package voyageai") as caught:
             make()
         assert "simplemem-vault[voyage]" in caught.value.hint
@@ -103,8 +103,8 @@ def test_a_reranker_scores_each_text_and_counts_as_remote_as_a_proxy_may_lie_bet
     texts = ["the tide in the harbour", "a valve froze in cold air", "the cold harbour crane"]
     with RerankService() as service, RerankService() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
-        made = reranker_named("voyage", url=service.voyage, model="rerank-2.5-lite", key=SecretStr(KEY))
-        assert made is not None and made.remote
+        made = Reranker("voyage", url=service.voyage, model="rerank-2.5-lite", key=SecretStr(KEY))
+        assert made.remote
         assert made.scores("cold valve", texts, time.monotonic() + 10) == [0.0, 1.0, 0.5]
         (asked,) = proxy.asked
         assert {"model": "rerank-2.5-lite", "query": "cold valve", "documents": texts}.items() <= asked.json.items()
