@@ -1,12 +1,11 @@
-"""A change of the graph while it is made: the pages that come, and the bullets that come, change and go.
-
-What is looked at is the graph as it was before the change; `text` sees to it that this is what the disk has. What is
-added to a page is put there at the end, all at once, however many relations it gets."""
+"""A change of the graph while it is made: the pages that come, and the bullets that come, change and go. What is looked
+at is the graph as it was before the change; what is added to a page is put at its end all at once."""
 
 from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -35,7 +34,7 @@ class GraphEdit(ChangeSet):
         self._order = graph.last_order
         self._new: dict[str, tuple[str, Entity, int, bool]] = {}  # by name: path, entity, order, whether it is a stub
         self._stems: dict[str, str] = {}  # names that a file is made for, or that a new link waits for, by file name
-        self._lines: dict[tuple[str, str], list[str]] = {}  # that are added, by page and section
+        self._lines: dict[tuple[str, str], list[str]] = defaultdict(list)  # that are added, by page and section
         self._held: dict[str, dict[Key, tuple[str, Bullet]]] = {}
 
     def drafts(self) -> list[Draft]:
@@ -44,11 +43,10 @@ class GraphEdit(ChangeSet):
             bonds = self._lines.pop((path, "relations"), ())
             self.put(path, pages.new_page(path, entity, order, moment, stub=is_stub, bonds=bonds))
         for (path, section), lines in self._lines.items():
-            text = self.text(path)
-            self.put(path, pages.with_lines(text, read_page(path, text), section, lines))
+            if lines:
+                text = self.text(path)
+                self.put(path, pages.with_lines(text, read_page(path, text), section, lines))
         return super().drafts()
-
-    # -- what is added
 
     def create(self, entities: Iterable[Entity]) -> list[Entity]:
         """Make entities; those that are there are left as they are. Returns those that were made."""
@@ -63,12 +61,11 @@ class GraphEdit(ChangeSet):
                 continue
             self._order += 1
             self.put(there.path, pages.made_entity(self.text(there.path), entity.type, self._order))
-            self._add(there.path, "observations", map(pages.observation_line, entity.observations))
+            self._lines[there.path, "observations"] += map(pages.observation_line, entity.observations)
         return list(made.values())
 
     def say(self, additions: Iterable[tuple[str, Sequence[Observation]]], *, missing: str = "refuse") -> Added:
-        """Say more of entities; what is said already is not said again. A name without an entity refuses all of it, or
-        is skipped ("skip"). Returns what was added, for each."""
+        """Say what is new of entities: what was added, for each. A name of none refuses all, or is skipped ("skip")."""
         added: Added = []
         held: dict[str, set[str]] = {}
         for name, said in additions:
@@ -76,15 +73,15 @@ class GraphEdit(ChangeSet):
                 known = held.setdefault(page.path, {each.text for each in page.observations})
                 new = [each for each in said if each.text not in known]
                 known |= {each.text for each in new}
-                self._add(page.path, "observations", map(pages.observation_line, new))
+                self._lines[page.path, "observations"] += map(pages.observation_line, new)
                 added.append((name, [each.text for each in new]))
             elif missing != "skip":
                 raise NoSuchEntity(name)
         return added
 
     def relate(self, relations: Iterable[Relation], *, missing: str = "stub") -> list[Relation]:
-        """Relate names, but for relations that are there. What has no entity is related all the same, if need be with a
-        page that only holds relations ("stub"), or is skipped. Returns those that were made."""
+        """Make relations that are not there: those that were made. What has no entity gets a page that only holds
+        relations ("stub"), or is skipped ("skip")."""
         made: dict[Key, Relation] = {}
         find = self._graph.page_of
         for relation in relations:
@@ -100,7 +97,7 @@ class GraphEdit(ChangeSet):
             else:
                 source = self._make(Entity(relation.source, ""), stub=True)
             link = self._link_to(relation.target, source)
-            self._add(source, "relations", [pages.bond_line(relation.type, link, relation.attributes)])
+            self._lines[source, "relations"].append(pages.bond_line(relation.type, link, relation.attributes))
         return list(made.values())
 
     def take_in(self, entities: Sequence[Entity], relations: Iterable[Relation]) -> tuple[int, int, int]:
@@ -108,12 +105,6 @@ class GraphEdit(ChangeSet):
         new = {each.name for each in self.create(entities)}
         learned = self.say([(each.name, each.observations) for each in entities if each.name not in new])
         return len(new), len(self.relate(relations)), sum(len(texts) for _, texts in learned)
-
-    def _add(self, path: str, section: str, lines: Iterable[str]) -> None:
-        if more := list(lines):
-            self._lines.setdefault((path, section), []).extend(more)
-
-    # -- what changes and goes
 
     def update(self, relation: Relation) -> None:
         """Give a relation other attributes, in place of those it has."""
@@ -124,7 +115,7 @@ class GraphEdit(ChangeSet):
         self.put(path, pages.with_attributes(self.text(path), bullet, relation.attributes))
 
     def delete(self, names: Sequence[str]) -> list[str]:
-        """Put entities into the trash, with all their relations. Returns the names that were no entity's."""
+        """Put entities into the trash with all their relations: the names that were no entity's."""
         every = {name: self._graph.all_named(name) for name in names}
         for found in every.values():
             if found and not any(page.is_own for page in found):
@@ -140,10 +131,10 @@ class GraphEdit(ChangeSet):
         return [name for name in names if all(page.is_stub for page in every[name])]
 
     def unsay(self, deletions: Iterable[tuple[str, Iterable[str]]]) -> tuple[int, list[str]]:
-        """Take out all observations that equal these texts. Returns how many, and the names that were no entity's."""
-        wanted: dict[str, set[str]] = {}
+        """Take out all observations that equal these texts: how many, and the names that were no entity's."""
+        wanted = defaultdict[str, set[str]](set)
         for name, texts in deletions:
-            wanted.setdefault(name, set()).update(texts)
+            wanted[name].update(texts)
         count, absent = 0, []
         for name, some in wanted.items():
             if (page := self._graph.page_of(name)) is None:
@@ -218,20 +209,19 @@ class GraphEdit(ChangeSet):
             target = base_name(new[0])  # no index knows it yet, and nothing else is called so
         else:
             assert page is not None
-            stem = base_name(page.path)
-            spellings = (stem, name_of(page.path), f"{stem}.md", page.path)
-            meant = self.bench.meant([(spelling, source) for spelling in spellings])
-            target = next((each for each, to in zip(spellings, meant, strict=True) if to == page.path), page.path)
+            shorter = (base_name(page.path), name_of(page.path))
+            meant = self.bench.meant([(each, source) for each in shorter])
+            target = next((each for each, to in zip(shorter, meant, strict=True) if to == page.path), page.path)
         if set(target) & set("[]|#"):  # the name of a person's file, which no link can say
             return literal(name)
-        is_short = 0 < len(name) <= 120 and name.isprintable() and name == name.strip()
-        can_be_shown = is_short and "%%" not in name and not set(name) & set("[]|#^")
-        return f"[[{target}|{name}]]" if name != target and can_be_shown else f"[[{target}]]"
+        can_be_shown = 0 < len(name) <= 120 and name.isprintable() and name == name.strip() and "%%" not in name
+        is_shown = name != target and can_be_shown and not set(name) & set("[]|#^")
+        return f"[[{target}|{name}]]" if is_shown else f"[[{target}]]"
 
 
 def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False) -> str:
-    """The path of the note for a new entity: its own name where every system and every link can carry it, else a near
-    one. `is_taken` says of a path whether a link to its name would be doubtful."""
+    """The path of the note for a new entity: its own name where every system and link can carry it, else a near one.
+    `is_taken` says whether a link to the name of a path would be doubtful."""
     path = f"{FOLDER}/{name}.md"
     if _carries(name) and not is_taken(path):
         return path

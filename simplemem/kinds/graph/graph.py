@@ -1,18 +1,17 @@
 """The knowledge graph of one store: read, searched and changed. Entities are notes, every change is one step.
 
-What is read is what the vault holds now, whoever wrote it; what is changed is read again under the vault's lock first.
-A page is known by its path, and what its relations mean by path as well; names are looked up when they are told. So a
-note that is renamed, or a title that a person mends, takes its relations along. A note that an entity leads to is part
-of the graph too, with its own relations; what those lead to is not drawn in."""
+A page is known by its path, and what its relations mean by path as well, so a note that is renamed takes them along. A
+note that an entity leads to is part of the graph too, with its own relations; what those lead to is not drawn in."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from simplemem.kinds.graph.edit import GraphEdit
-from simplemem.kinds.graph.page import ENTITY, GraphPage, Tie, entity_of, graph_of_pages, place
+from simplemem.kinds.graph.page import ENTITY, GraphPage, Tie, entity_of, graph_of_pages
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.kinds.kind import Lookup, Shelf, one_of
 from simplemem.memory import By
@@ -97,12 +96,12 @@ class KnowledgeGraph(Shelf[GraphPage]):
     def take_in(
         self, graph: Graph, progress: Callable[[int, int], None] | None = None, **by: Unpack[By]
     ) -> tuple[int, int, int]:
-        """Take in a whole graph, some hundred notes a step, so that an import which was cut short can be made again.
-        Returns how many entities, relations, and observations of entities that were there are new."""
+        """Take in a whole graph, some hundred notes a step: how many entities, relations, and observations of entities
+        that were there are new."""
         entities = {each.name: each for each in reversed(graph.entities)}
-        leaving: dict[str, list[Relation]] = {}
+        leaving = defaultdict[str, list[Relation]](list)
         for relation in graph.relations:
-            leaving.setdefault(relation.source, []).append(relation)
+            leaving[relation.source].append(relation)
         names = list(dict.fromkeys([*(each.name for each in graph.entities), *leaving]))
         counts = (0, 0, 0)
         for first in range(0, len(names), _BATCH):
@@ -117,7 +116,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
     # -- pages
 
     def all_named(self, name: str) -> list[GraphPage]:
-        return sorted((self.items[path] for path in self._named.get(name, ())), key=place)
+        return sorted((self.items[path] for path in self._named.get(name, ())), key=ENTITY.place)
 
     def named(self, name: str) -> GraphPage | None:
         """The page of an exact name: the entity, else the note, else the stub that has it."""
@@ -145,12 +144,12 @@ class KnowledgeGraph(Shelf[GraphPage]):
 
     def _part(self, pages: Iterable[GraphPage]) -> Graph:
         """Pages as entities, with the relations that have an end among them."""
-        some = sorted((page for page in pages if not page.is_stub), key=place)
+        some = sorted((page for page in pages if not page.is_stub), key=ENTITY.place)
         near = self.items  # of many all are looked through
         if len(some) <= _MANY:
             near = {each.path: each for page in some for each in (page, *self.pointing_at(page.path, page.name))}
         names = {page.name for page in some}
-        every = graph_of_pages(sorted(near.values(), key=place), self.ties, self.items).relations
+        every = graph_of_pages(sorted(near.values(), key=ENTITY.place), self.ties, self.items).relations
         relations = tuple(each for each in every if each.source in names or each.target in names)
         return Graph(tuple(map(entity_of, some)), relations)
 
@@ -187,8 +186,8 @@ class KnowledgeGraph(Shelf[GraphPage]):
         return any(self.items[source].is_own for source in self._into.get(path, ()) if source in self.items)
 
     def settle(self, changed: Collection[str], files: Collection[str]) -> None:
-        """Find out what the relations lead to of pages that changed, or that could mean one of the files. The notes
-        that are drawn in by that are read, those that nothing draws in any more are let go of."""
+        """Find out what the relations lead to of pages that changed, or that could mean one of the files; take in the
+        notes that are drawn in by that, and let go of those that nothing draws in any more."""
         paths = {*changed, *(source for path in files for source in self._linking.get(_key(path), ()))}
         ties = self.resolved(self.items[path] for path in paths if path in self.items)
         touched, wanted = set(paths), set()

@@ -1,10 +1,8 @@
 """A note as a page of the graph: the entity it is, its observations and relations, and how they are changed. Pure.
 
-Under `## Observations` every bullet is an observation, under `## Relations` a bullet is a relation: words, then a link.
-Above the first heading below its title an entity may have both, and another note relations; there a relation ends with
-its link. Code and comments over several lines (`%% … %%`, `<!-- … -->`) say nothing. A change touches the lines it is
-about and no other byte (DESIGN §1.2). What a line cannot carry as it is stands as a JSON literal, all in ASCII; a
-comment behind a bullet, `%% confidence=0.8 %%`, holds attributes."""
+Bullets under `## Observations` and `## Relations` count, and above the first heading below the title; there a relation
+ends with its link. What code and comments of several lines hide says nothing. A change touches its lines and no other
+byte (DESIGN §1.2). What a line cannot carry is a JSON literal in ASCII; `%% key=value %%` at its end are attributes."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ _HIDDEN: Final = re.compile(
     re.MULTILINE,
 )
 _DECODER: Final = json.JSONDecoder()
-# What would begin a block of its own inside a list item: a heading, a fence, HTML, a quote, a list, a table, a rule.
+# What would begin a block of its own inside a list item.
 _BLOCK: Final = re.compile(
     r"#{1,6}(?:\s|$)|```|~~~|[<>|]|[-+*](?:\s|$)|\d{1,9}[.)](?:\s|$)|[-_*](?:[ ]?[-_*]){2,}$|\$\$"
 )
@@ -62,8 +60,7 @@ class Bullet(NamedTuple):
 
 
 class GraphPage(NamedTuple):
-    """One note, read as a page. `order` is None where no order is told. `sections` are where the two lists begin and
-    end; nothing is read or added behind `opened`, where code or a comment begins that nobody closed."""
+    """One note, read as a page."""
 
     path: str
     sha256: str
@@ -71,14 +68,14 @@ class GraphPage(NamedTuple):
     type: str
     is_own: bool  # an entity
     is_stub: bool  # that only holds relations
-    order: int | None
+    order: int | None  # in which entities were made
     created: str
     modified: str
     bullets: tuple[Bullet, ...]
     observations: tuple[Observation, ...]
     bonds: tuple[Bond, ...]
-    sections: Mapping[str, tuple[int, int]]
-    opened: int
+    sections: Mapping[str, tuple[int, int]]  # where the two lists begin and end
+    opened: int  # where code or a comment begins that nobody closed: behind it nothing is read or added
     searched: str  # name, type and observations in lower case
 
 
@@ -113,13 +110,12 @@ def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
     )
 
 
-def place(page: GraphPage) -> tuple[bool, bool, int, str, str]:
-    """Where a page stands among the others: in the order in which they were made, those that tell none behind."""
-    return (not page.is_own, page.order is None, page.order or 0, page.created, page.path)
-
-
+# Pages stand in the order in which they were made, those that tell none behind.
 ENTITY: Final[Kind[GraphPage]] = Kind(
-    FOLDER, "entity", lambda read: read_page(read.path, read.text, read.sha256), place
+    FOLDER,
+    "entity",
+    read=lambda read: read_page(read.path, read.text, read.sha256),
+    place=lambda page: (not page.is_own, page.order is None, page.order or 0, page.created, page.path),
 )
 
 
@@ -146,7 +142,7 @@ class Tie(NamedTuple):
 
 
 def entity_of(page: GraphPage) -> Entity:
-    """A page as it is told."""
+    """The entity that a page is."""
     facts = (page.path, page.sha256, page.created, page.modified, not page.is_own)
     return Entity(page.name, page.type, page.observations, *facts)
 
@@ -171,7 +167,9 @@ def graph_of_pages(
 def _read_lists(text: str, at: int, *, everything: bool) -> tuple[list[Bullet], dict[str, tuple[int, int]], int]:
     """The bullets that say something, where the two sections begin and end, and where something unclosed begins.
     Without `everything` a bullet outside of the sections only counts as a relation."""
-    masked, opened = _masked(text, at)
+    hidden = _HIDDEN.finditer(text, at)
+    opened = next((each.start() for each in hidden if (each.lastindex or 0) > 1), len(text))
+    masked = text[:at] + _HIDDEN.sub(lambda each: "\0" * len(each[0]), text[at:])
     items: list[tuple[int, str, list[str]]] = []  # where each begins, the section it is in, its lines
     ends: list[int] = []
     sections: dict[str, tuple[int, int]] = {}
@@ -210,23 +208,12 @@ def _read_lists(text: str, at: int, *, everything: bool) -> tuple[list[Bullet], 
     return bullets, sections, opened
 
 
-def _masked(text: str, at: int) -> tuple[str, int]:
-    """The text with NULs in the place of what says nothing, and where something begins that nobody closed."""
-    opened = len(text)
-
-    def hide(found: re.Match[str]) -> str:
-        nonlocal opened
-        opened = at + found.start() if (found.lastindex or 0) > 1 else opened
-        return "\0" * len(found[0])
-
-    return text[:at] + _HIDDEN.sub(hide, text[at:]), opened
-
-
 def _said(content: str, section: str) -> Observation | Bond | None:
     """What a bullet says, None for one under Relations that is none."""
     said, attributes = split_attributes(content)
-    bond = _bond(said, attributes, section) if section != "observations" else None
-    return bond if bond is not None or section == "relations" else Observation(unspelled(said), attributes)
+    if section != "observations" and (bond := _bond(said, attributes, section)) is not None:
+        return bond
+    return None if section == "relations" else Observation(unspelled(said), attributes)
 
 
 def _bond(said: str, attributes: Mapping[str, Any], section: str) -> Bond | None:
@@ -275,7 +262,8 @@ def observation_line(said: Observation) -> str:
 
 def bond_line(kind: str, target: str, attributes: Mapping[str, Any]) -> str:
     """A relation as a bullet; `target` is a link or a literal."""
-    return f"- {spell_type(kind)} {target}{spell_attributes(attributes)}"
+    plain = is_plain(kind) and "[[" not in kind and '"' not in kind and not kind.startswith("[")
+    return f"- {kind if plain else literal(kind)} {target}{spell_attributes(attributes)}"
 
 
 def with_lines(text: str, page: GraphPage, section: str, lines: Sequence[str]) -> str:
@@ -349,23 +337,15 @@ def literal_in(line: str) -> tuple[str | None, int]:
         return None, 0
 
 
-def spell_type(text: str) -> str:
-    """The type of a relation as it stands before a link."""
-    plain = is_plain(text) and "[[" not in text and '"' not in text and not text.startswith("[")
-    return text if plain else literal(text)
-
-
 def spell_attributes(attributes: Mapping[str, Any]) -> str:
-    """The comment that holds attributes, with the space before it; nothing for none."""
-    said = " ".join(f"{key}={_spelled(value)}" for key, value in attributes.items())
-    return f" %% {said} %%" if said else ""
-
-
-def _spelled(value: Any) -> str:
-    """A number or a word as it is, everything else as JSON without a space or a mark that ends the comment."""
-    if isinstance(value, str) and _WORD.fullmatch(value) and value.isprintable() and _read_value(value) == value:
-        return value
-    return json.dumps(value, separators=(",", ":")).replace(" ", "\\u0020").replace("%", "\\u0025")
+    """The comment that holds attributes, with the space before it: words and numbers as they are, all else as JSON."""
+    said = ""
+    for key, value in attributes.items():
+        spelled = json.dumps(value, separators=(",", ":")).replace(" ", "\\u0020").replace("%", "\\u0025")
+        if isinstance(value, str) and _WORD.fullmatch(value) and value.isprintable() and _read_value(value) == value:
+            spelled = value
+        said += f"{key}={spelled} "
+    return f" %% {said}%%" if said else ""
 
 
 def _read_value(value: str) -> Any:
@@ -376,8 +356,7 @@ def _read_value(value: str) -> Any:
 
 
 def split_attributes(line: str) -> tuple[str, dict[str, Any]]:
-    """A line without the attributes at its end, and those: all that stands between the last two marks. One is read
-    after the other, since a pattern for all of them would try every way to divide them."""
+    """A line without the attributes between the last two marks of its end, and those."""
     at, end = line.rfind("%%", 0, -2) if line.endswith("%%") else -1, len(line) - 2
     if at < 0 or (at and not line[at - 1].isspace()):
         return line, {}

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from simplemem.errors import SimplememError
 from simplemem.kinds.graph.edit import file_for
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.page import GraphPage, graph_of_pages, place, read_page
+from simplemem.kinds.graph.page import ENTITY, GraphPage, graph_of_pages, read_page
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.note.names import base_name, name_of
 from simplemem.store import EnhancedStore
@@ -95,4 +95,4 @@ def graph_at(store: EnhancedStore, when: datetime) -> Graph:
     drawn = {tie.path for ties in graph.resolved(shown.values(), files).values() for tie in ties if tie.path}
     linked = (pages.get(path) or graph.page_at(path) for path in drawn - shown.keys())
     shown |= {page.path: page for page in linked if page is not None}
-    return graph_of_pages(sorted(shown.values(), key=place), graph.resolved(shown.values(), files), shown)
+    return graph_of_pages(sorted(shown.values(), key=ENTITY.place), graph.resolved(shown.values(), files), shown)
