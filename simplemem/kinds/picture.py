@@ -1,8 +1,6 @@
-"""The graph to look at: entities, notes and links as one HTML page, for Graphviz, or as data.
-
-The page fetches nothing and runs nothing that a note says: what comes from notes stands in a block of data, in ASCII
-without `<`, and is shown as text only. The policy in the head lets nothing run but the page's own script, by its hash.
-"""
+"""The graph to look at: entities, notes and links as one HTML page, for Graphviz, or as data. The page fetches nothing and
+runs nothing that a note says: what comes from notes stands in a block of data, in ASCII without `<`, and its policy lets
+nothing run but the page's own script, by its hash."""
 
 from __future__ import annotations
 
@@ -29,8 +27,8 @@ _PAGE: Final = 1000
 _UNSAYABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 Drawing = dict[str, Any]
-"""All that a picture shows, as D3 and NetworkX read it: `nodes` with an `id` of their own, and `links` between those. A
-node is an entity, a note, or a name that nobody has written yet (`missing`)."""
+"""What a picture shows, as D3 and NetworkX read it: `nodes` with an `id`, and `links` between those. A node is an entity,
+a note, or a name that nobody has written yet (`missing`)."""
 
 
 def withheld_in(drawing: Drawing) -> int:
@@ -46,41 +44,43 @@ def drawing_of(
     links: Iterable[tuple[str, str]] = (),
     told: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Drawing:
-    """A drawing of a graph, and of notes and links between paths beside it. What is `told` of a path besides stands in
-    its node; of one that is `private` the observations and what is said of its relations are left out."""
+    """A drawing of a graph, and of notes and links between paths beside it. What is `told` of a path stands in its node;
+    of one that is `private` the observations and what is said of its relations are left out."""
     nodes: dict[str, dict[str, Any]] = {}
     by_name: dict[str, str] = {}
     by_path: dict[str, str] = {}
+    edges: list[dict[str, Any]] = []
 
-    def add(name: str, label: str, type_: str, kind: str, path: str = "", said: Sequence[str] = ()) -> str:
-        ids = (name, *([path] if path else []))
-        id_ = next((each for each in ids if each not in nodes), f"{name} ({len(nodes)})")
-        more = (told or {}).get(path, {})
-        more = {"path": path, "observations": [] if "private" in more else list(said), **more}
-        facts = {"id": id_, "label": label, "type": type_, "kind": kind}
-        nodes[id_] = facts | {key: value for key, value in more.items() if value}
+    def add(name: str, label: str, kind: str, type_: str = "", path: str = "", said: Sequence[str] = ()) -> str:
+        id_ = next((each for each in (name, path) if each not in nodes), f"{name} ({len(nodes)})")
+        more = {"path": path, "observations": said, **(told or {}).get(path, {})}
+        if "private" in more:
+            del more["observations"]
+        nodes[id_] = {"id": id_, "label": label, "type": type_, "kind": kind} | {k: v for k, v in more.items() if v}
         by_path.setdefault(path, id_)
         return id_
-
-    for entity in graph.entities:
-        kind = "note" if entity.is_note else "entity"
-        id_ = add(entity.name, entity.name, entity.type, kind, entity.path, entity.texts)
-        by_name.setdefault(entity.name, id_)
-    for note in notes:
-        if note.path not in by_path:
-            id_ = add(note.name, note.title, note.type if note.type != "memory" else "note", "note", note.path)
-            if note.type == "entity":  # a page that only holds relations
-                by_name.setdefault(note.title, id_)
-    edges: list[dict[str, Any]] = []
 
     def join(source: str, target: str, kind: str, **more: Any) -> None:
         edges.append({"source": source, "target": target, "key": len(edges), "type": kind, **more})
 
+    for entity in graph.entities:
+        kind = "note" if entity.is_note else "entity"
+        id_ = add(entity.name, entity.name, kind, entity.type, entity.path, entity.texts)
+        by_name.setdefault(entity.name, id_)
+    for note in notes:
+        if note.path not in by_path:
+            id_ = add(note.name, note.title, "note", note.type if note.type != "memory" else "note", note.path)
+            if note.type == "entity":  # a page that only holds relations
+                by_name.setdefault(note.title, id_)
     for relation in graph.relations:
-        ends = relation.source, relation.target
-        source, target = (by_name[n] if n in by_name else by_name.setdefault(n, add(n, n, "", "missing")) for n in ends)
-        said = relation.attributes if "private" not in nodes[source] else {}
-        join(source, target, relation.type, link=False, **({"attributes": dict(said)} if said else {}))
+        for end in (relation.source, relation.target):
+            if end not in by_name:
+                by_name[end] = add(end, end, "missing")
+        source = by_name[relation.source]
+        more = (
+            {"attributes": dict(relation.attributes)} if relation.attributes and "private" not in nodes[source] else {}
+        )
+        join(source, by_name[relation.target], relation.type, link=False, **more)
     joined = {(edge["source"], edge["target"]) for edge in edges}
     for source, target in dict.fromkeys((by_path.get(one, ""), by_path.get(other, "")) for one, other in links):
         if source and target and source != target and (source, target) not in joined:  # a relation says more
@@ -131,7 +131,7 @@ def drawing_of_store(
 
 
 def node_link(drawing: Drawing) -> str:
-    """JSON of nodes and links. All in ASCII: half a character in a name is no UTF-8."""
+    """JSON of nodes and links, all in ASCII: half a character in a name is no UTF-8."""
     return json.dumps(drawing, indent=1) + "\n"
 
 
@@ -139,27 +139,25 @@ def cytoscape(drawing: Drawing) -> str:
     """The same as Cytoscape and Cytoscape.js read it."""
     nodes = [{"data": {"name": node["label"], **node}} for node in drawing["nodes"]]
     edges = [{"data": {"id": f"e{edge['key']}", "interaction": edge["type"], **edge}} for edge in drawing["links"]]
-    return json.dumps({"data": drawing["graph"], "elements": {"nodes": nodes, "edges": edges}}, indent=1) + "\n"
+    return node_link({"data": drawing["graph"], "elements": {"nodes": nodes, "edges": edges}})
 
 
 def dot(drawing: Drawing) -> str:
     """The language of Graphviz. `sfdp -Tsvg` draws large graphs."""
-    title = _quoted(drawing["graph"]["name"])
-    lines = [f"digraph {title} {{", '  node [shape="box", style="rounded", fontname="sans-serif"];']
-    places = {node["id"]: at for at, node in enumerate(drawing["nodes"])}
-    for at, node in enumerate(drawing["nodes"]):
-        dashed = ', style="rounded,dashed"' if node["kind"] == "missing" else ""
+
+    def quoted(text: str) -> str:
+        return json.dumps(_UNSAYABLE.sub("\ufffd", text.expandtabs(1)), ensure_ascii=False)
+
+    lines = [f"digraph {quoted(drawing['graph']['name'])} {{", '  node [shape="box", fontname="sans-serif"];']
+    places = {node["id"]: f"n{at}" for at, node in enumerate(drawing["nodes"])}
+    for node in drawing["nodes"]:
+        dashed = ', style="dashed"' if node["kind"] == "missing" else ""
         tooltip = f"{node['type']}: {node['path']}" if "path" in node else node["type"]
-        lines.append(f"  n{at} [label={_quoted(node['label'])}, tooltip={_quoted(tooltip)}{dashed}];")
+        lines.append(f"  {places[node['id']]} [label={quoted(node['label'])}, tooltip={quoted(tooltip)}{dashed}];")
     for edge in drawing["links"]:
-        shown = 'style="dotted"' if edge["link"] else f"label={_quoted(edge['type'])}"
-        lines.append(f"  n{places[edge['source']]} -> n{places[edge['target']]} [{shown}];")
+        shown = 'style="dotted"' if edge["link"] else f"label={quoted(edge['type'])}"
+        lines.append(f"  {places[edge['source']]} -> {places[edge['target']]} [{shown}];")
     return "\n".join([*lines, "}", ""])
-
-
-def _quoted(text: str) -> str:
-    """A text as Graphviz quotes it, and as a label means it."""
-    return json.dumps(_UNSAYABLE.sub("\ufffd", text.expandtabs(1)), ensure_ascii=False)
 
 
 def html(drawing: Drawing) -> str:
@@ -177,9 +175,8 @@ def html(drawing: Drawing) -> str:
         "left": f"Private notes shown without their text: {private}" if private else "",
         "data": said.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
     }
-    # The template is taken apart once: nothing that is put in is looked through for places again.
-    head, *rest = page.split("{{")
-    return head + "".join(parts[name] + after for name, _, after in (each.partition("}}") for each in rest))
+    # In one pass: nothing that is put in is looked through for places again.
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], page)
 
 
 PICTURES: Final[dict[str, Callable[[Drawing], str]]] = {"html": html, "dot": dot, "json": node_link}
