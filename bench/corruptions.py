@@ -31,7 +31,7 @@ import apsw
 
 from simplemem.config import load_settings
 from simplemem.errors import SimplememError
-from simplemem.index import file as index_file
+from simplemem.index import database as index_file
 from simplemem.index.audit import dump
 from simplemem.store import EnhancedStore
 

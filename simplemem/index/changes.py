@@ -1,11 +1,6 @@
-"""The log of changes as a table, which is how the past is asked: history, blame, undo, and what stood there when.
-
-The file is the truth (`vault/history.py`). The table is grown from it line by line, after each of our writes and before
-each question, from the byte up to which it was read. Read at once or bit by bit, it is the same.
-
-Where notes are hidden from whoever asks, so are their changes and the hashes of their texts. A note that was moved to a
-hidden place took its past there; one that another program took away may have, so its past is not told while it is gone.
-"""
+"""The log of changes as a table, by which the past is asked. The file is the truth (`vault/history.py`); the table grows
+from it before each question. Changes of hidden notes are hidden. A note that was moved to a hidden place took its past
+there; one that another program took away may have, so its past is not told while it is gone."""
 
 from __future__ import annotations
 
@@ -13,8 +8,8 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
-from itertools import islice, takewhile
+from functools import cache, partial
+from itertools import islice
 from typing import Any, Literal, TypeVar
 
 import apsw
@@ -40,9 +35,6 @@ _LINEAGE = """op <> 'recovered' AND lineage =
 _WRITTEN = "after IS NOT NULL AND after IS NOT before AND op NOT IN ('undo', 'restore', 'recovered')"
 
 Row = tuple[Any, ...]
-
-
-# -- who makes a change
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +65,6 @@ def is_called(who: str, wanted: str) -> bool:
     return wanted in ("", who) or (wanted == name and any(map(str.isdigit, number)))
 
 
-def local(when: str) -> str | None:
-    """A time of the log as notes say theirs."""
-    try:
-        return datetime.fromisoformat(when).astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-# -- the table
-
-
 class ChangeTable:
     """The changes of one vault, as far as they may be seen by whoever opened it. Any thread may ask."""
 
@@ -93,8 +74,7 @@ class ChangeTable:
         self._healing = healing
 
     def of(self, path: str, limit: int | None = None, *, recovered: bool = False) -> list[Version]:
-        """The changes of one note, newest first, followed back through its moves. Texts that were found are no changes,
-        and given only if they are `recovered` ones that are asked for."""
+        """The changes of one note, newest first, followed back through its moves; with texts that were `recovered`."""
 
         def back(db: apsw.Connection) -> Iterator[Row]:
             name, before = path, _ALL
@@ -113,13 +93,13 @@ class ChangeTable:
     def recent(self, limit: int | None = None, *, after: int = 0, upto: int = _ALL, by: str = "") -> list[Version]:
         """The changes of the whole vault, newest first: after a number and up to another, of somebody."""
 
-        def found(db: apsw.Connection) -> list[Version]:
+        def rows(db: apsw.Connection) -> Iterator[Row]:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
             names = json.dumps([who for (who,) in everybody if is_called(who, by)])
             narrowed = "+version > ? AND +version <= ? AND (? OR who IN (SELECT value FROM json_each(?)))"
-            return list(islice(self._seen(db, _where(db, narrowed, after, upto, not by, names)), limit))
+            return _where(db, narrowed, after, upto, not by, names)
 
-        return self._ask(found)
+        return self._ask(lambda db: list(islice(self._seen(db, rows(db)), limit)))
 
     def gone(self) -> list[str]:
         """The paths of notes that were deleted, the last one first."""
@@ -133,15 +113,9 @@ class ChangeTable:
 
     def step(self, group: str) -> list[Version]:
         """The changes of one operation, in the order they were made."""
-        number = number_of(group)
-
-        def found(db: apsw.Connection) -> list[Version]:
-            # They stand together, and the first of them bears the name of all.
-            first = db.execute("SELECT max(seq) FROM changes WHERE version = ?1 AND step = ?1", (number,)).get
-            rows = _where(db, "seq >= ?", _ALL if first is None else first, order="ASC")
-            return list(self._seen(db, takewhile(lambda row: row[1] == number, rows)))
-
-        return self._ask(found)
+        # They stand together, and the first of them bears the name of all.
+        since = "seq >= (SELECT max(seq) FROM changes WHERE version = ?1 AND step = ?1)"
+        return self._those(f"step = ?1 AND {since}", number_of(group))[::-1]
 
     def lineage(self, path: str) -> list[Version]:
         """The changes of the note that was last known by this path, newest first, whatever its path is now."""
@@ -153,8 +127,7 @@ class ChangeTable:
 
     def last_before(self, when: str) -> int:
         """The number of the last change before a moment."""
-        sql = "SELECT version, at FROM changes ORDER BY seq DESC"
-        return self._ask(lambda db: last_before(db.execute(sql), when))
+        return self._ask(lambda db: last_before(db.execute("SELECT version, at FROM changes ORDER BY seq DESC"), when))
 
     def may_tell(self, sha256: str) -> bool:
         """Whether a change that may be seen found or left this text."""
@@ -181,19 +154,15 @@ class ChangeTable:
 
     def _seen(self, db: apsw.Connection, rows: Iterable[Row]) -> Iterator[Version]:
         """These changes, but for those of hidden notes."""
-        access = self._vault.access
-        told: dict[int, bool] = {}
+        access, told = self._vault.access, cache(partial(self._is_told, db))
         for row in rows:
-            version, lineage = _version(row), row[13]
+            version = _version(row)
             if access.hidden:
                 if version.op == "recovered" and version.path.rpartition("/")[2].startswith("."):
                     continue  # in a file of ours whose name does not tell of which note it is
-                if access.hides(version.path) or access.hides(version.new_path or version.path):
+                if any(map(access.hides, {version.path, version.new_path or version.path})) or not told(row[13]):
                     continue
-                if lineage not in told:
-                    told[lineage] = self._is_told(db, lineage)
-            if told.get(lineage, True):
-                yield version
+            yield version
 
     def _is_told(self, db: apsw.Connection, lineage: int) -> bool:
         """Whether a note may have a past: it lies where it may be seen, or we deleted it where it could be."""
@@ -220,8 +189,8 @@ def _version(row: Row) -> Version:
 
 
 def written_by(wanted: str) -> tuple[str, dict[str, str]]:
-    """The WHERE, for `notes n`, of the notes whose last author is the one asked for, with its values: `human`, `agent`,
-    `unknown`, or how a name begins. An undo and a move write nothing: the text keeps its author."""
+    """The WHERE, for `notes n`, of the notes whose last author is `human`, `agent` or begins so, with its values. An undo
+    and a move write nothing: the text keeps its author."""
     key = wanted.casefold()
     if key == "unknown" or not key:
         return "0", {}
@@ -244,8 +213,7 @@ def follow(database: Database, log: Log) -> None:
 
 
 def grow(db: apsw.Connection, log: Log) -> None:
-    """Take in what the log has that was not read yet. Another log than the one that was read is read from its
-    beginning."""
+    """Take in what the log has that was not read yet; another log is read from its beginning."""
     offset, lines, anew = _unread(db, log)
     if anew:
         for table in ("changes", "lineages"):
@@ -259,7 +227,7 @@ def grow(db: apsw.Connection, log: Log) -> None:
 
 
 def _unread(db: apsw.Connection, log: Log) -> tuple[int, bytes, bool]:
-    """Up to which byte the log was read, the lines since, and whether it is another log, of which nothing was read."""
+    """Up to which byte the log was read, the lines since, and whether it is another log, not read at all."""
     said = db.execute("SELECT value FROM meta WHERE key = 'log'").get
     offset, size, digest = (said or f"0 0 {_digest(b'')}").split()
     lines = log.whole_lines(int(offset) - int(size))
@@ -274,7 +242,7 @@ def _digest(tail: bytes) -> str:
 
 def _put(db: apsw.Connection, version: Version) -> None:
     """Add a change, with the note it is of: the one that has its place, or had it when we deleted it. A creation begins
-    another. Where another note takes a place, the one that had it has gone, and not by us unless we deleted it."""
+    another. A note whose place is taken has gone, and not by us unless we deleted it."""
     origin, give_way = author_of(version), "UPDATE lineages SET holds = 0 WHERE path = ? AND holds"
     path, new = well_formed(version.path), version.new_path and well_formed(version.new_path)
     row = db.execute("SELECT id, there FROM lineages WHERE path = ? AND holds", (path,)).fetchone()

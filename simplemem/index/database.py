@@ -1,12 +1,13 @@
-"""The sidecar's file in use: shared by threads and processes, rebuilt beside itself and swapped in. It may be deleted,
-damaged or replaced at any moment: `Replaced` or `Damaged` is raised once, and the next use works on a fresh file.
-"""
+"""The sidecar's file: shared by threads and processes, rebuilt beside itself and swapped in, never written through a link.
+It may be deleted, damaged or replaced at any moment: `Replaced` or `Damaged` is raised once, and the next use works on
+a fresh file."""
 
 from __future__ import annotations
 
-import errno
+import ctypes
 import os
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
@@ -15,47 +16,109 @@ from typing import Any, Literal
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import file
-from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import scored
+from simplemem.vault.lock import is_alive
 
+SCHEMA_VERSION = 12
+APPLICATION_ID = 0x736D656D  # "smem"
+BUSY_MS = 15_000
 WAL_LIMIT = 8 * 1024 * 1024
 WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024  # pages that are written again and again are folded in once
 _FOLD_MS = 200  # a question is over by then; who reads for longer is not waited for under the vault's lock
+_TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
+_SCHEMA = Path(__file__).with_name("schema.sql")
+_LOGS = ("-wal", "-shm")
 
 Lock = Callable[[], AbstractContextManager[None]]
 Found = Literal["nothing", "ours", "damaged", "newer", "foreign"]
 """What lies where the index should be: "damaged" is ours to make anew, "newer" and "foreign" are left alone."""
 
 
+class Damaged(Exception):
+    """The file is not a usable index. `Database.discard` and a rebuild are the way out."""
+
+
+class Replaced(Exception):
+    """Another file took the place of the index in the middle of something that stands on the old one. Begin again."""
+
+
+# -- the file
+
+
+def is_beside_notes(path: Path) -> bool:
+    """Whether a path is in our own folder of a vault."""
+    return path.parent.name == ".simplemem"
+
+
+def create(path: Path) -> None:
+    """An empty index."""
+    with closing(connect(path)) as db:
+        db.execute("PRAGMA journal_mode = WAL").fetchall()
+        with db:
+            db.execute(_SCHEMA.read_text(encoding="utf-8")).fetchall()
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}").fetchall()
+
+
+def beside(path: Path) -> Path:
+    """A free name next to `path`. What lies under such a name and is of a process that is no more is cleared away."""
+    for left in path.parent.glob(f"{path.name}.new-*"):
+        owner = left.name.removeprefix(f"{path.name}.new-").partition("-")[0]
+        if not (owner.isdecimal() and is_alive(int(owner))):
+            left.unlink(missing_ok=True)
+    return path.with_name(f"{path.name}.new-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+
+
+def remove_logs(path: Path) -> None:
+    for end in _LOGS:
+        Path(f"{path}{end}").unlink(missing_ok=True)
+
+
+def connect(path: Path) -> apsw.Connection:
+    """A connection as all of ours are. Its log is folded in under the vault's lock, never by itself."""
+    ours = [path.parent] if is_beside_notes(path) else []
+    for each in (*ours, *(Path(f"{path}{end}") for end in ("", *_LOGS, "-journal"))):
+        if each.is_symlink():  # SQLite would write through it, anywhere
+            hint = "Remove the link. Another place for the index is chosen with --db."
+            raise Unavailable(f"{each} is a link, and simplemem writes nothing through a link", hint=hint)
+    connection = apsw.Connection(str(path))
+    connection.set_busy_timeout(BUSY_MS)
+    for setting in ("synchronous = NORMAL", "wal_autocheckpoint = 0", "temp_store = MEMORY", "cache_size = -16000"):
+        connection.execute(f"PRAGMA {setting}").fetchall()
+    # A process that still holds a replaced index would otherwise on closing remove, by name, the log of the new one.
+    on = ctypes.c_int(1)
+    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(on))
+    return connection
+
+
 def what_lies_at(path: Path) -> Found:
-    """Whose file lies there. Only where nobody else puts files is one without our mark taken for a damaged one of
-    ours."""
+    """Whose file lies there. Only where nobody else puts files is one without our mark a damaged one of ours."""
     if not path.exists() or path.stat().st_size == 0:
         return "nothing"
-    if_strange: Found = (
-        "damaged" if file.is_beside_notes(path) or file.bears_mark(path, file.APPLICATION_ID) else "foreign"
-    )
+    head = b""
+    with suppress(OSError), path.open("rb") as file:
+        head = file.read(72)
+    is_marked = head[:16] == b"SQLite format 3\0" and head[68:72] == APPLICATION_ID.to_bytes(4, "big")
+    if_strange: Found = "damaged" if is_marked or is_beside_notes(path) else "foreign"
     try:
-        with errors_as_ours(), closing(file.connect(path)) as db:
+        with errors_as_ours(), closing(connect(path)) as db:
             mark, version = (db.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
             tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
     except Damaged:
         return if_strange
     if (mark, version, tables) == (0, 0, set()):
         return "nothing"
-    if mark != file.APPLICATION_ID:
+    if mark != APPLICATION_ID:
         return if_strange
-    if version > file.SCHEMA_VERSION:
+    if version > SCHEMA_VERSION:
         return "newer"
-    return "ours" if version == file.SCHEMA_VERSION and tables >= file.TABLES else "damaged"
+    return "ours" if version == SCHEMA_VERSION and tables >= _TABLES else "damaged"
 
 
 def open_database(path: Path, lock: Lock) -> Database:
     """The index at `path`. One that is damaged or older is replaced; beside a newer one ours takes another name."""
     with suppress(OSError, Unavailable):  # to be met, and said, when it is opened
         if what_lies_at(path) == "newer":
-            path = path.with_name(f"{path.stem}-v{file.SCHEMA_VERSION}{path.suffix}")
+            path = path.with_name(f"{path.stem}-v{SCHEMA_VERSION}{path.suffix}")
     for _ in range(3):
         try:
             return Database(path, lock)
@@ -63,7 +126,7 @@ def open_database(path: Path, lock: Lock) -> Database:
             with lock():
                 if what_lies_at(path) == "damaged":  # nobody else has just made it anew
                     path.unlink(missing_ok=True)
-                    file.remove_logs(path)
+                    remove_logs(path)
     raise _cannot_be_made(path, "it was damaged again and again")
 
 
@@ -96,11 +159,11 @@ class Database:
         """Make the file if there is none, and refuse one that is not ours. Cold starts of many servers meet here."""
         try:
             # Beside the notes, only the folder itself is made: where a vault was, none is made in its place.
-            self.path.parent.mkdir(parents=not file.is_beside_notes(self.path), exist_ok=True)
+            self.path.parent.mkdir(parents=not is_beside_notes(self.path), exist_ok=True)
             if not self._is_made():
                 with self._lock(), errors_as_ours():
                     if not self._is_made():
-                        file.create(self.path)
+                        create(self.path)
         except OSError as error:
             raise _cannot_be_made(self.path, error.strerror or str(error)) from error
         self._identity = self._identity_on_disk()
@@ -112,7 +175,7 @@ class Database:
             hint = "Choose another place with --db; simplemem never touches a file that is not its own."
             raise Unavailable(f"{self.path} belongs to another program", hint=hint)
         if found not in ("ours", "nothing"):
-            raise Damaged(f"it is no index of version {file.SCHEMA_VERSION}")
+            raise Damaged(f"it is no index of version {SCHEMA_VERSION}")
         return found == "ours"
 
     def _identity_on_disk(self) -> tuple[int, int] | None:
@@ -137,7 +200,7 @@ class Database:
         if held is not None and held[0] == self.generation:
             return held[1]
         with errors_as_ours():
-            connection = file.connect(self.path)
+            connection = connect(self.path)
         connection.register_fts5_function("scored", scored)
         with self._guard:
             for ident, (thread, old) in list(self._open.items()):
@@ -155,9 +218,8 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        """One transaction: all of it or nothing. Re-entrant in a thread; the outermost commits. Who writes much, as a
-        first scan does, lets one who waits go first: SQLite's own waiting only looks now and then, and would miss the
-        moment."""
+        """One transaction: all of it or nothing. Re-entrant in a thread; the outermost commits. Who writes much lets one
+        who waits go first: SQLite's own waiting only looks now and then, and would miss the moment."""
         connection = self.connection()
         if connection.in_transaction:
             yield connection
@@ -172,7 +234,7 @@ class Database:
 
     @contextmanager
     def writing_on(self, generation: int) -> Iterator[apsw.Connection]:
-        """A transaction on the very file that was read before: what its ids mean, another may give to other notes."""
+        """A transaction on the very file that was read before: in another, its ids may mean other notes."""
         with self.writing() as connection:
             if self.generation != generation:
                 raise Replaced
@@ -223,13 +285,12 @@ class Database:
             try:
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             finally:
-                connection.set_busy_timeout(file.BUSY_MS)
+                connection.set_busy_timeout(BUSY_MS)
 
     def check(self) -> list[str]:
         """What is wrong with the file, as SQLite and its tables of words see it. It only reads; nobody has to wait."""
         try:
-            # Since SQLite 3.44 it asks FTS5 too, whose own command would hold up every writer. The quick check costs hardly
-            # less, and does not see an index of a table that says something else than the table.
+            # The quick check costs hardly less, and does not see an index that says something else than its table.
             return [str(row[0]) for row in self.rows("PRAGMA integrity_check(5)") if row[0] != "ok"]
         except (apsw.Error, Damaged) as error:
             return [str(error)]
@@ -239,9 +300,9 @@ class Database:
         seen = self._identity
         with self._lock():
             if self._identity_on_disk() == seen or what_lies_at(self.path) not in ("ours", "foreign"):
-                fresh = file.beside(self.path)
+                fresh = beside(self.path)
                 with errors_as_ours():
-                    file.create(fresh)
+                    create(fresh)
                 self._swap_in(fresh)
         self.connection()
 
@@ -257,7 +318,11 @@ class Database:
         if held is not None:
             held[1].close()
             self._local.held = None
-        file.put_in_place(fresh, self.path)
+        with closing(connect(fresh)) as db:  # leaving WAL folds its log in: all of it is in one file
+            db.execute("PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL").fetchall()
+        remove_logs(self.path)
+        os.replace(fresh, self.path)
+        remove_logs(fresh)
 
     def close(self) -> None:
         """Close every connection. Call when no other thread is using the database."""
@@ -291,23 +356,11 @@ def errors_as_ours() -> Iterator[None]:
             why = "the disk is full" if isinstance(error, apsw.FullError) else f"the disk does not take it ({said})"
             hint = "Free some space; notes are safe without it."
             raise Unavailable(f"{why}; the index could not be written", hint=hint) from error
-        if isinstance(error, apsw.CantOpenError) and _lacks_descriptors():
-            raise Unavailable("the index cannot be opened: too many files are open", hint="Try again.") from error
+        if isinstance(error, apsw.CantOpenError):
+            hint = "Are too many files open? Is its folder readable?"
+            raise Unavailable(f"the index cannot be opened ({said})", hint=hint) from error
         # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
         lacks_tables = isinstance(error, apsw.SQLError) and ("no such" in said or "fts5 file format" in said)
-        if lacks_tables or isinstance(error, (apsw.IOError, apsw.CantOpenError, apsw.CorruptError, apsw.NotADBError)):
+        if lacks_tables or isinstance(error, (apsw.IOError, apsw.CorruptError, apsw.NotADBError)):
             raise Damaged(said) from error
         raise
-
-
-def _lacks_descriptors() -> bool:
-    """Whether as many files as SQLite needs could not be opened now."""
-    held: list[int] = []
-    try:
-        held.extend(os.dup(2) for _ in range(5))
-    except OSError as error:
-        return error.errno in (errno.EMFILE, errno.ENFILE)
-    finally:
-        for fd in held:
-            os.close(fd)
-    return False

@@ -15,10 +15,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import audit, door, file, filters, legs, links, notes, vectors
-from simplemem.index.database import Database, open_database, state_of
+from simplemem.index import audit, door, filters, legs, links, notes, vectors
+from simplemem.index.database import Damaged, Database, Replaced, beside, open_database, state_of
 from simplemem.index.door import Matches, Narrow, NoteId, Question, Standing
-from simplemem.index.file import Damaged, Replaced
 from simplemem.index.legs import Counts
 from simplemem.index.notes import vector_space, waiting
 from simplemem.index.vectors import VectorsInMemory
@@ -75,7 +74,7 @@ class Sidecar:
 
     def build_beside(self) -> Database:
         """A fresh, empty index, private to this process until `Database.replace_with` swaps it in."""
-        return Database(file.beside(self.path), self._lock)
+        return Database(beside(self.path), self._lock)
 
     def close(self) -> None:
         self.database.close()

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from simplemem.errors import SimplememError
-from simplemem.index.file import Damaged
+from simplemem.index.database import Damaged
 from simplemem.index.reconcile import Stopped
 from simplemem.note.names import name_of
 from simplemem.vault.lock import Leadership

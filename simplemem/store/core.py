@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, TypeVar
 from simplemem.config import Settings, load_settings
 from simplemem.errors import Ambiguous, Invalid, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
-from simplemem.index.database import Database
+from simplemem.index.database import Damaged, Database
 from simplemem.index.door import Row, Standing, Stat
-from simplemem.index.file import Damaged
 from simplemem.index.notes import is_note, stat_of
 from simplemem.index.reconcile import Progress, SyncReport, collector_at_rest
 from simplemem.index.sidecar import Sidecar

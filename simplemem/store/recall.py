@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.index.changes import local
 from simplemem.index.door import SORTS, Narrow, NoteId, Question, Shown, Standing
+from simplemem.index.text import instant
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
@@ -102,7 +102,7 @@ def search(
     if authors or asked.narrow.author or ANYONE in (asked.query.author, filter.author if filter else ""):
         for k, hit in enumerate(hits):
             by = core.changes.last_author(hit.sha256)
-            hits[k] = replace(hit, authors=(by.name or by.kind,), written=local(by.when))
+            hits[k] = replace(hit, authors=(by.name or by.kind,), written=instant(by.when))
     told = of_note = None
     if explain or why:
         from simplemem.store.explain import Explained

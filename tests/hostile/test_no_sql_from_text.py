@@ -31,8 +31,7 @@ _SQL = re.compile(
 OURS = {
     "index/audit.py": "count leg name note own rest shift",
     "index/changes.py": "condition order table",
-    "index/database.py": "name",
-    "index/file.py": "setting",
+    "index/database.py": "name setting",
     "index/filters.py": "k name part table where",
     "index/links.py": "where",
     "index/legs.py": "among_ids narrowed note place row score source table",

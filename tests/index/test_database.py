@@ -17,8 +17,7 @@ import pytest
 from bench.corruptions import KINDS, one_round
 from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index.database import Database, open_database
-from simplemem.index.file import APPLICATION_ID, SCHEMA_VERSION
+from simplemem.index.database import APPLICATION_ID, SCHEMA_VERSION, Database, open_database
 from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
@@ -130,7 +129,7 @@ def test_folding_the_log_in_waits_for_no_reader_and_is_done_when_that_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who waited here would keep every writer of the vault waiting with it."""
-    monkeypatch.setattr("simplemem.index.file.BUSY_MS", 3_600_000)
+    monkeypatch.setattr("simplemem.index.database.BUSY_MS", 3_600_000)
     database = open_database(tmp_path / "index.db", nullcontext)
     log = tmp_path / "index.db-wal"
     with raw(tmp_path / "index.db") as reader:
