@@ -158,7 +158,7 @@ def export(
     $ simplemem knowledge export > knowledge.md
     $ simplemem knowledge export html --output knowledge.html
     """
-    from simplemem.kinds.learned.export import export_text
+    from simplemem.kinds.learned.analysis import export_text
     from simplemem.store import write_file
 
     with _opened(vault) as (store, knowledge):

@@ -18,7 +18,7 @@ TOOLSETS: dict[str, tuple[str, str]] = {
     "memento": ("memento", "TOOLS"),
     "strict-graph": ("self_improving", "GRAPH"),
     "knowledge": ("self_improving", "KNOWLEDGE"),
-    "insight": ("insight", "TOOLS"),
+    "insight": ("self_improving", "INSIGHT"),
     "cache": ("self_improving", "CACHE"),
 }
 """Name -> the module that holds it, and what it is called there."""

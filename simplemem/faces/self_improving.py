@@ -1,24 +1,26 @@
-"""The face of self-improving-memory (capabilities.md SI-1 to SI-23), without its analyses, which are in `insight`:
-eight tools of the graph with its seventeen types and limits, keeping and finding what was learned, and the cache of
-vectors.
+"""The face of self-improving-memory (capabilities.md SI-1 to SI-23): eight tools of the graph with its seventeen types and
+limits, keeping and finding what was learned, what all of that shows together, and a cache of vectors that is none.
 
-What is too long is refused and never cut, and angle brackets stay: taking them out destroys code (SI-35). Failures
-begin with "Error: ", as clients of that server expect, and how long answers take is measured for `get_stats`."""
+What is too long is refused and never cut, and angle brackets stay: taking them out destroys code (SI-35). The analyses
+ask no model: everything is counted or compared, and each answer says by what."""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, Field
 
 from simplemem.faces import graph_tools as verbs
+from simplemem.faces import render
 from simplemem.faces.arguments import Several, Share, Words, about, also, at_most, one_of
 from simplemem.faces.face import Call, Caller, Data, Manner, Reply, Tool, tool
 from simplemem.faces.graph_tools import RelationOut, Rules, graph_tools
-from simplemem.faces.render import pretty
 from simplemem.kinds.graph.page import ENTITY
+from simplemem.kinds.learned.analysis import Analysis, analysis_of, export_text
 from simplemem.kinds.learned.entry import TYPES
 from simplemem.kinds.learned.knowledge import Knowledge, hits_of_kind
 
@@ -49,8 +51,8 @@ class _Learning(Manner):
 MANNER: Final = _Learning()
 
 
-def as_json(data: Any) -> Reply[Any]:
-    return Reply(pretty(data), data)
+def _as_json(data: Any) -> Reply[Any]:
+    return Reply(render.pretty(data), data)
 
 
 # --- the graph, with its types and limits
@@ -94,12 +96,12 @@ def search_nodes(
     hits, method, _ = hits_of_kind(store, ENTITY, entities, query, limit)
     relations = graph.open([entity.name for entity, _ in hits]).relations
     shown = [entity.as_dict() | {"score": hit.score} for entity, hit in hits]
-    return as_json({"entities": shown, "relations": [each.as_dict() for each in relations], "method": method})
+    return _as_json({"entities": shown, "relations": [each.as_dict() for each in relations], "method": method})
 
 
 _EXAMPLES: Final = "uses, depends on, fixes, implements, supersedes, …"
 _RULES: Final = Rules(
-    lambda _verb, data: as_json(data),
+    lambda _verb, data: _as_json(data),
     MANNER,
     hints={
         "create_entities": {"entities": Several[TypedEntityIn]},
@@ -159,7 +161,7 @@ def search_knowledge(
         entry | {"score": hit.score, "snippet": hit.snippet, "method": method}
         for entry, (_, hit) in zip(entries, hits, strict=True)
     ]
-    return Reply(pretty(results), {"results": results, "method": method, "degraded": degraded})
+    return Reply(render.pretty(results), {"results": results, "method": method, "degraded": degraded})
 
 
 @tool("Link knowledge", writes=True, manner=MANNER)
@@ -180,33 +182,191 @@ def link_knowledge(
 KNOWLEDGE: tuple[Tool, ...] = (save_knowledge, search_knowledge, link_knowledge)
 
 
-# --- its cache of vectors: there is none, the vectors lie in the index
+# --- what all entries show together; `notes` looks at ordinary notes in the same way
+
+_MOST = 30
+_MOST_CHARACTERS = 20_000  # of an export that is shown
+_BY_RULES = "rules (slot, polarity, near duplicates)"
+Notes = Annotated[str, about('ordinary notes instead of the entries: a folder, "type:NAME" or "*"')]
+Least = Annotated[int, Field(ge=2)]
+Stats = TypedDict("Stats", {"total": int, "by_type": Data, "by_confidence": Data, "latency": Data, "method": str})
+Contradictions = TypedDict("Contradictions", {"contradictions": list[Data], "method": str})
+Resolution = TypedDict("Resolution", {"applied": bool, "version": str, "resolved": list[Data], "method": str})
+SupersededEntries = TypedDict("SupersededEntries", {"superseded": list[Data], "method": str})
+Patterns = TypedDict("Patterns", {"recurring": list[Data], "types": Data, "tags": Data, "lately": Data, "trend": str})
+Insights = TypedDict("Insights", {"insights": list[Data], "method": str})
+Antipatterns = TypedDict("Antipatterns", {"antipatterns": list[Data], "method": str})
+Suggestions = TypedDict("Suggestions", {"suggestions": list[Data], "method": str})
+Clusters = TypedDict("Clusters", {"clusters": list[Data], "method": str})
+Export = TypedDict("Export", {"path": str, "format": str, "entries": int, "bytes": int})
 
 
-_NO_CACHE = "There is no cache: vectors lie in the index and are made once for each text."
+def _answer(analysis: Analysis, key: str, found: Sequence[Data], how: str, head: str = "", **more: Any) -> Reply[Any]:
+    """An answer that quotes notes between marks, and says how it was found."""
+    head = head or f"{key.capitalize()}: {len(found)}, of {len(analysis.entries)} {analysis.what}."
+    if len(found) > _MOST:
+        head += f" The first {_MOST} are shown; the structured content has all."
+    method = f"{how}; no language model was asked"
+    shown = render.pretty({key: found[:_MOST], **more})
+    return Reply(render.answer(head, shown, f"Method: {method}."), {key: found, **more, "method": method})
 
+
+@tool("Statistics", manner=MANNER)
+def get_stats(store: EnhancedStore, knowledge: Knowledge, graph: KnowledgeGraph) -> Reply[Stats]:
+    """Totals by type and confidence, what is verified, what is read most, and how long answers took."""
+    whole, latency = graph.read(), dict[str, Data]()
+    for name, took in sorted(knowledge.took.items()):
+        times = [round(each, 2) for each in sorted(took)]
+        latency[name] = {"count": len(times), "median_ms": times[len(times) // 2]}
+        latency[name] |= {"p95_ms": times[len(times) * 95 // 100], "max_ms": times[-1]}
+    more: Data = {"entities": sum(not each.is_note for each in whole.entities), "relations": len(whole.relations)}
+    more |= {"notes": store.state().notes, "latency": latency}
+    more["method"] = "counted; latency is of the last 1,000 answers of each tool since this server started"
+    return _as_json(analysis_of(store).stats() | more)
+
+
+@tool("Detect contradictions", manner=MANNER)
+def detect_contradictions(
+    store: EnhancedStore,
+    similarityThreshold: Share = 0.85,
+    minConfidenceDelta: Share = 0.1,
+    sameTypeOnly: bool = False,
+    notes: Notes = "",
+) -> Reply[Contradictions]:
+    """Entries that cannot all be right: two values for one thing, a claim and its denial, unlike duplicates."""
+    analysis = analysis_of(store, notes)
+    found = analysis.contradictions(similarityThreshold, minConfidenceDelta, same_type_only=sameTypeOnly)
+    how = f"{_BY_RULES}; similarity by {analysis.method}"
+    return _answer(analysis, "contradictions", [each.data for each in found], how)
+
+
+@tool("Resolve contradictions", writes=True, destructive=True, manner=MANNER)
+def auto_resolve_contradictions(
+    store: EnhancedStore,
+    knowledge: Knowledge,
+    caller: Caller,
+    similarityThreshold: Share = 0.85,
+    apply: Annotated[bool, about("false only shows what would be done")] = False,
+) -> Reply[Resolution]:
+    """Show which entry of each contradiction would supersede the other; apply=true writes it as one step."""
+    analysis = analysis_of(store)
+    decided = [each for each in analysis.contradictions(similarityThreshold) if each.verdict]
+    version = knowledge.supersede(decided, **caller) if decided and apply else ""
+    pairs = [each.data | {"loser": each.verdict[1].id} for each in decided if each.verdict]
+    head = f"{len(pairs)} would be resolved. Nothing was written: apply=true does it, as one step that can be undone."
+    if apply:
+        head = f"Resolved {len(pairs)}." + (f" One step: undo {version} takes all of it back." if version else "")
+    how = f"{_BY_RULES}; the winner is edited by a person, else verified, else newer, else surer"
+    return _answer(analysis, "resolved", pairs, how, head, applied=apply and bool(decided), version=version)
+
+
+@tool("What was superseded", manner=MANNER)
+def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[SupersededEntries]:
+    """Entries that no longer hold, with what took their place, when and why."""
+    analysis = analysis_of(store, notes)
+    return _answer(analysis, "superseded", analysis.superseded(), "read from the notes' headers")
+
+
+@tool("Analyze patterns", manner=MANNER)
+def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[Patterns]:
+    """What recurs, counts by type and tag, the last 7, 30 and 90 days, and confidence by type."""
+    analysis = analysis_of(store, notes)
+    found = analysis.patterns(date.today())  # noqa: DTZ011  (local, as notes are)
+    how = "counted; recurring are those whose first 50 characters are the same"
+    return _answer(analysis, "recurring", found.pop("recurring"), how, **found)
+
+
+@tool("Generate insights", manner=MANNER)
+def generate_insights(
+    store: EnhancedStore, similarityThreshold: Share = 0.75, minClusterSize: Least = 2, notes: Notes = ""
+) -> Reply[Insights]:
+    """Themes, errors that come again, weak spots: counted, with the entries behind each."""
+    analysis = analysis_of(store, notes)
+    found = analysis.insights(similarityThreshold, minClusterSize)
+    return _answer(analysis, "insights", found, f"counts, and clusters by {analysis.method}")
+
+
+@tool("Detect antipatterns", manner=MANNER)
+def detect_antipatterns(store: EnhancedStore, notes: Notes = "") -> Reply[Antipatterns]:
+    """Duplicates, low confidence, missing tags, errors without a solution."""
+    analysis = analysis_of(store, notes)
+    return _answer(analysis, "antipatterns", analysis.antipatterns(), "counted")
+
+
+@tool("Suggest tags", manner=MANNER)
+def suggest_tags(store: EnhancedStore, similarityThreshold: Share = 0.75, notes: Notes = "") -> Reply[Suggestions]:
+    """Tags for what belongs together. Writes nothing."""
+    analysis = analysis_of(store, notes)
+    how = f"words and tags of clusters of three and more, by {analysis.method}"
+    return _answer(analysis, "suggestions", analysis.suggested_tags(similarityThreshold), how)
+
+
+@tool("Cluster knowledge", manner=MANNER)
+def cluster_knowledge(
+    store: EnhancedStore,
+    similarityThreshold: Share = 0.75,
+    minClusterSize: Least = 2,
+    maxClusters: Annotated[int, at_most(100), Field(ge=1)] = 10,
+    notes: Notes = "",
+) -> Reply[Clusters]:
+    """Groups of entries about one thing, around the most read ones."""
+    analysis = analysis_of(store, notes)
+    found = analysis.clusters(similarityThreshold, minClusterSize)[:maxClusters]
+    return _answer(analysis, "clusters", found, f"grown around the most read entries, by {analysis.method}")
+
+
+@tool("Export as Markdown", manner=MANNER)
+def export_markdown(store: EnhancedStore, knowledge: Knowledge) -> Reply[Export]:
+    """Write all entries to one Markdown file, grouped by type."""
+    return _exported(store, knowledge, "md")
+
+
+@tool("Export the graph", manner=MANNER)
+def export_graph(
+    store: EnhancedStore,
+    knowledge: Knowledge,
+    form: Annotated[Literal["html", "json", "dot", "d3", "cytoscape"], also("format")] = "html",
+) -> Reply[Export]:
+    """Write entries and entities with their relations to a file: a page to look at, or data."""
+    return _exported(store, knowledge, form)
+
+
+def _exported(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[Any]:
+    """An export as a file in `.simplemem/exports/`, where neither a search nor Obsidian takes it for a note; data of a
+    size that a model can take stands in the answer too."""
+    store.bench.must_be_writable()
+    text, count = export_text(store, form), len(knowledge.entries())
+    data, ending = text.encode("utf-8", "backslashreplace"), {"d3": "d3.json", "cytoscape": "cytoscape.json"}
+    name = f"knowledge-{ending[form]}" if form in ending else f"knowledge.{form}"
+    path = store.bench.side(f"exports/{name}").replace(data)
+    shown = text if form != "html" and len(text) <= _MOST_CHARACTERS else ""
+    facts = {"path": str(path), "format": form, "entries": count, "bytes": len(data)}
+    return Reply(render.answer(f"Exported {count} entries to {path}", shown), facts)
+
+
+INSIGHT: tuple[Tool, ...] = (
+    *(get_stats, export_markdown, export_graph),
+    *(detect_contradictions, auto_resolve_contradictions, get_superseded_history),
+    *(analyze_patterns, generate_insights, detect_antipatterns, suggest_tags, cluster_knowledge),
+)
+
+
+# --- its cache of vectors: there is none
 
 CacheStats = TypedDict("CacheStats", {"in_use": bool, "size": int, "bytes": int, "max_bytes": int, "index": Data})
 Cleared = TypedDict("Cleared", {"cleared": int, "says": str})
 Persisted = TypedDict("Persisted", {"persisted": int, "says": str})
+_NO_CACHE = "There is no cache: vectors lie in the index and are made once for each text."
 
 
 @tool("Cache statistics", manner=MANNER)
 def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
     """What is remembered of vectors that were made, and how large that is."""
     facts, embedding = store.stats(), store.bench.embedding()
-    size = facts["vectors"]
-    return as_json(
-        {
-            "in_use": size > 0,
-            "says": _NO_CACHE,
-            "size": size,
-            "by_embedder": {embedding["in_use"]: size} if size else {},
-            "bytes": facts["index_bytes"],
-            "max_bytes": 0,
-            "index": {"embedder": embedding["in_use"], "waiting": embedding["waiting"]},
-        }
-    )
+    size, embedder = facts["vectors"], embedding["in_use"]
+    shown = {"in_use": size > 0, "says": _NO_CACHE, "size": size, "by_embedder": {embedder: size} if size else {}}
+    shown |= {"bytes": facts["index_bytes"], "max_bytes": 0}
+    return _as_json(shown | {"index": {"embedder": embedder, "waiting": embedding["waiting"]}})
 
 
 @tool("Clear the cache", writes=True, destructive=True, manner=MANNER)

@@ -1,22 +1,22 @@
-"""What entries show when they are counted and compared: contradictions, themes, habits. Each finding names its entries,
-and no sentence says more than a count does. Compared are the vectors of the index; no model is asked.
+"""What entries show when they are counted and compared: contradictions, themes, habits; and all of them, exported. Each
+finding names its entries and says no more than a count does. Compared are the vectors of the index; no model is asked.
 
-Contradictions are told by three rules, each pair labelled with its own (capabilities.md §3.5): *slot*, one subject with
-two values; *polarity*, the same words once affirmed and once denied; *duplicate?*, alike but of different confidence.
+Contradictions are labelled with their rule (capabilities.md §3.5): *slot*, one subject with two values; *polarity*, the
+same words once affirmed and once denied; *duplicate?*, alike but of different confidence.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from simplemem.kinds.learned.entry import KnowledgeEntry, plain, read_entry
+from simplemem.kinds.learned.entry import TYPES, KnowledgeEntry, plain, read_entry
 from simplemem.kinds.learned.knowledge import NEVER, Related, knowledge_of
 from simplemem.memory import Filter
 from simplemem.note.passages import Sentence, disagree, sentences
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 _BLOCK: Final = 256  # entries that are compared with all others at once
 _MOST_ALIKE: Final = 40  # sentences of one form: more are a form that is filled in again and again
-_RULES: Final = ("slot", "polarity", "duplicate?")
+_PRIORITIES: Final = ("critical", "high", "medium", "low")
 _EMPHASIS: Final = frozenset("always should must shall please prefer we you i".split())
 # Forms that leave little doubt: `use V for A`, `A is set to V`, `the B of A is V`.
 _CLAIM: Final = re.compile(
@@ -100,46 +100,49 @@ class Analysis:
     ) -> list[Contradiction]:
         """Every pair of entries that hold and disagree, told once by the strongest rule, and who would win. Two of
         which one leads to the other take no part: somebody has looked at those."""
-        linked = {frozenset((path, other.path)) for path, ties in self._related.items() for _, other in ties}
-        told = [*self._disagreeing()]
+        told = sorted(self._disagreeing(), key=lambda each: each[0] == "polarity")
         for ends in self.near(threshold):
-            one, other = (self.standing[end] for end in ends)
-            sure = [each.confidence for each in (one, other) if each.confidence is not None]
-            if len(sure) == 2 and abs(sure[0] - sure[1]) >= least_delta - 1e-9:
-                said, instead = (f"{each.headline} (confidence {each.confidence:g})" for each in (one, other))
+            sure = [(self.standing[end].headline, self.standing[end].confidence) for end in ends]
+            (said, high), (instead, low) = sure
+            if high is not None and low is not None and abs(high - low) >= least_delta - 1e-9:
+                said, instead = f"{said} (confidence {high:g})", f"{instead} (confidence {low:g})"
                 told.append(("duplicate?", ends, said, instead, ""))
-        found: dict[tuple[int, int], Contradiction] = {}
-        lost = set[str]()  # what lost takes no part any more
-        for rule, ends, said, instead, about in sorted(told, key=lambda each: _RULES.index(each[0])):
-            one, other = (self.standing[end] for end in ends)
-            is_open = one.type == other.type or not same_type_only
-            if ends not in found and is_open and frozenset((one.path, other.path)) not in linked:
-                verdict = self._verdict(one, other) if lost.isdisjoint((one.path, other.path)) else None
-                if verdict:
-                    lost.add(verdict[1].path)
-                data = {
-                    "rule": rule,
-                    "one": brief(one) | {"said": said, "confidence": one.confidence},
-                    "other": brief(other) | {"said": instead, "confidence": other.confidence},
-                    "about": about,
-                    "similarity": max(0.0, round(float(self._vectors[ends[0]] @ self._vectors[ends[1]]), 4)),
-                }
-                outcome = {"winner": verdict[0].id, "why": verdict[2]} if verdict else {}
-                found[ends] = Contradiction(data | outcome, verdict)
-        return list(found.values())
+        seen = {frozenset((path, other.path)) for path, ties in self._related.items() for _, other in ties}
+        found, lost = list[Contradiction](), set[str]()  # what lost takes no part any more
+        for rule, (a, b), said, instead, about in told:
+            one, other = self.standing[a], self.standing[b]
+            paths = frozenset((one.path, other.path))
+            if paths in seen or (same_type_only and one.type != other.type):
+                continue
+            seen.add(paths)
+            verdict = None if lost & paths else self._verdict(one, other)
+            data = {
+                "rule": rule,
+                "one": brief(one) | {"said": said, "confidence": one.confidence},
+                "other": brief(other) | {"said": instead, "confidence": other.confidence},
+                "about": about,
+                "similarity": max(0.0, round(float(self._vectors[a] @ self._vectors[b]), 4)),
+            }
+            if verdict:
+                lost.add(verdict[1].path)
+                data |= {"winner": verdict[0].id, "why": verdict[2]}
+            found.append(Contradiction(data, verdict))
+        return found
 
     def _verdict(self, one: KnowledgeEntry, other: KnowledgeEntry) -> tuple[KnowledgeEntry, KnowledgeEntry, str] | None:
-        """Who wins against whom and why, in this order: edited by a person, verified, newer, surer."""
-        tests: tuple[tuple[str, Callable[[KnowledgeEntry], Any]], ...] = (
-            ("a person edited it", lambda entry: self.store.bench.is_by_hand(entry.path, entry.sha256)),
-            ("it is verified", lambda entry: entry.verified),
-            ("it is newer", lambda entry: entry.modified[:19].replace(" ", "T")),
-            ("it has the higher confidence", lambda entry: entry.confidence or 0.0),
+        """Who wins against whom and why: edited by a person, verified, newer, surer; None when nothing decides."""
+        whys = ("a person edited it", "it is verified", "it is newer", "it has the higher confidence")
+        a, b = (
+            (
+                self.store.bench.is_by_hand(entry.path, entry.sha256),
+                entry.verified,
+                entry.modified[:19].replace(" ", "T"),
+                entry.confidence or 0.0,
+            )
+            for entry in (one, other)
         )
-        for why, test in tests:
-            if (a := test(one)) != (b := test(other)):
-                return (one, other, why) if a > b else (other, one, why)
-        return None
+        why = next((why for why, this, that in zip(whys, a, b, strict=True) if this != that), "")
+        return None if not why else (one, other, why) if a > b else (other, one, why)
 
     def _disagreeing(self) -> Iterator[tuple[str, tuple[int, int], str, str, str]]:
         """Pairs of sentences and what they are about: those that give a subject two values, and those of one frame."""
@@ -234,7 +237,7 @@ class Analysis:
         days = [entry.created[:10] for entry in self.entries]
         made = {span: sum(day > (today - timedelta(span)).isoformat() for day in days) for span in (7, 30, 60, 90)}
         lately, before = made[30], made.pop(60) - made[30]
-        types, sure = Counter(entry.type for entry in self.entries), defaultdict[str, list[float]](list)
+        sure = defaultdict[str, list[float]](list)
         for entry in self.entries:
             sure[entry.type] += [entry.confidence] if entry.confidence is not None else []
         return {
@@ -242,7 +245,7 @@ class Analysis:
                 {"type": some[0].type, "says": some[0].headline, "count": len(some), "entries": list(map(brief, some))}
                 for some in sorted(_alike(self.entries, 50), key=lambda some: (-len(some), some[0].name))
             ],
-            "types": dict(types.most_common()),
+            "types": dict(Counter(entry.type for entry in self.entries).most_common()),
             "tags": dict(Counter(tag for entry in self.entries for tag in entry.tags).most_common()),
             "lately": {str(days): count for days, count in made.items()},
             "before": before,
@@ -258,16 +261,15 @@ class Analysis:
             if sum(entry.type == "error" for entry in members) >= 3:
                 kind, priority = "recurring error", "critical"
             says = f"{len(members)} entries are about one thing: {', '.join(words)}".rstrip(": ")
-            found.append(_finding(kind, priority, says, members) | {"words": words})
-        return sorted(found, key=_urgency)
+            found.append(_finding(kind, priority, says, members, words))
+        return sorted(found, key=lambda each: _PRIORITIES.index(each["priority"]))
 
     def antipatterns(self) -> list[Data]:
         """Habits that make what is kept worth less, the most pressing first."""
         found = [each for each in self._habits() if each["kind"] != "never read"]
-        again = (
-            ("duplicates", "high", f"{len(some)} entries begin alike", some) for some in _alike(self.standing, 100)
-        )
-        return sorted([*found, *(_finding(*each) for each in again)], key=_urgency)
+        groups = _alike(self.standing, 100)
+        found += [_finding("duplicates", "high", f"{len(some)} entries begin alike", some) for some in groups]
+        return sorted(found, key=lambda each: _PRIORITIES.index(each["priority"]))
 
     def _habits(self) -> Iterator[Data]:
         """What is so of more of the entries than it should be."""
@@ -284,8 +286,8 @@ class Analysis:
             ("untagged", "low", standing, 0.3, [e for e in standing if not e.tags]),
         ):
             if len(some) > most * len(of):
-                says, share = f"{kind}: {len(some)} of {len(of)}", {"share": round(len(some) / len(of), 3)}
-                yield _finding(kind, priority, says, some[:20]) | {"numbers": share}
+                share = round(len(some) / len(of), 3)
+                yield _finding(kind, priority, f"{kind}: {len(some)} of {len(of)}", some[:20], share=share)
 
 
 def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
@@ -309,13 +311,11 @@ def brief(entry: KnowledgeEntry) -> Data:
     return {"id": entry.id, "name": entry.name, "type": entry.type, "says": entry.headline}
 
 
-def _finding(kind: str, priority: str, says: str, some: Iterable[KnowledgeEntry]) -> Data:
+def _finding(
+    kind: str, priority: str, says: str, some: Iterable[KnowledgeEntry], words: Sequence[str] = (), **numbers: float
+) -> Data:
     shown = {"kind": kind, "priority": priority, "says": says, "entries": list(map(brief, some))}
-    return shown | {"words": [], "numbers": {}}
-
-
-def _urgency(finding: Data) -> int:
-    return ("critical", "high", "medium", "low").index(finding["priority"])
+    return shown | {"words": list(words), "numbers": numbers}
 
 
 def _slot(sentence: Sentence) -> tuple[tuple[str, ...], frozenset[str]]:
@@ -334,3 +334,44 @@ def _alike(entries: Iterable[KnowledgeEntry], characters: int) -> list[list[Know
     for entry in entries:
         groups[entry.type, " ".join(plain(entry.content).casefold().split())[:characters]].append(entry)
     return [some for (_, said), some in groups.items() if said and len(some) > 1]
+
+
+# -- for elsewhere
+
+
+def export_text(store: EnhancedStore, form: str) -> str:
+    """All entries of a store: `md`, by type and the surest first; or with the graph of entities a picture or data (`d3`
+    and `cytoscape` are JSON in the shape that those read)."""
+    from simplemem.kinds.graph.graph import graph_of
+    from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
+    from simplemem.kinds.picture import PICTURES, cytoscape, drawing_of, node_link
+
+    knowledge = knowledge_of(store)
+    entries = knowledge.entries()
+    related = knowledge.leading_to(entries)
+    if form != "md":
+        name, whole = {entry.path: entry.name.rsplit("/", 1)[-1] for entry in entries}, graph_of(store).read()
+        nodes = [
+            Entity(name[e.path], e.type, (Observation(e.text),), e.path, e.sha256, e.created, e.modified)
+            for e in entries
+        ]
+        nodes += [entity for entity in whole.entities if entity.path not in name]
+        ties = [Relation(name[path], kind, name[to.path]) for path, found in related.items() for kind, to in found]
+        graph, told = (
+            Graph((*nodes,), (*ties, *whole.relations)),
+            {entry.path: {"text": entry.text} for entry in entries},
+        )
+        drawing = drawing_of(store.root.name, graph, told=told)
+        return {**PICTURES, "d3": node_link, "cytoscape": cytoscape}[form](drawing)
+    lines = ["# Knowledge\n"]
+    for kind in dict.fromkeys((*TYPES, *(entry.type for entry in entries))):
+        some = sorted((e for e in entries if e.type == kind), key=lambda e: (e.is_superseded, -(e.confidence or 0.0)))
+        lines += [f"## {kind.capitalize()} ({len(some)})\n"] if some else []
+        for entry in some:
+            sure = "unknown" if entry.confidence is None else f"{entry.confidence:g}"
+            facts = [f"confidence {sure}", *["verified"] * entry.verified, *["superseded"] * entry.is_superseded]
+            facts += [f"#{tag}" for tag in entry.tags]
+            lines += [f"### {entry.headline}\n", f"*{' · '.join(facts)}* · [[{entry.name}]] · `{entry.id}`\n"]
+            lines += [f"{entry.content}\n", *[f"**Context:** {entry.context}\n"] * bool(entry.context)]
+            lines += ["".join(f"- {words} [[{other.name}]]\n" for words, other in related[entry.path])]
+    return "\n".join(filter(None, lines))

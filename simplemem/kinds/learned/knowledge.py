@@ -1,7 +1,5 @@
-"""The knowledge of one store: saved, found, linked and laid aside. Every change is one step of the history, which one
-undo takes back. What is read is what the vault holds now, whoever wrote it.
-
-How often an entry was read, and when last, stands in `.simplemem/state/access.jsonl`, never in a note."""
+"""The knowledge of one store: saved, found, linked and superseded, each change one step of the history. How often an
+entry was read, and when last, stands in `.simplemem/state/access.jsonl`, never in a note."""
 
 from __future__ import annotations
 
@@ -11,6 +9,7 @@ import uuid
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, TooLong
@@ -35,8 +34,6 @@ Found = tuple[list[tuple[T, Hit]], str, str]
 """What a search found, best first; how, and what was missing."""
 Related = dict[str, list[tuple[str, KnowledgeEntry]]]
 """For entries by their paths, their relations: the words, and the entry they lead to."""
-
-
 Reads = dict[str, tuple[int, str]]
 """By the ids of entries, how often each was read, and when last (UTC)."""
 NEVER: Final = (0, "")
@@ -56,7 +53,7 @@ class Knowledge:
     # -- reading
 
     def entries(self) -> list[KnowledgeEntry]:
-        """Every entry, in the order in which they were made."""
+        """Every entry, the oldest first."""
         with self.shelf.reading():
             return list(self.shelf.in_order())
 
@@ -111,10 +108,10 @@ class Knowledge:
         """The entries that answer a question, superseded ones behind all others. Each hit counts as a read."""
         store = self._held()
         assert store is not None
-        some = [each for each in self.entries() if kind in ("", each.type)]
-        some = [each for each in some if (each.confidence or 0.0) >= least_confidence]
-        standing = {each.path: each for each in some if not each.is_superseded}
-        superseded = {each.path: each for each in some if each.is_superseded}
+        standing, superseded = dict[str, KnowledgeEntry](), dict[str, KnowledgeEntry]()
+        for each in self.entries():
+            if kind in ("", each.type) and (each.confidence or 0.0) >= least_confidence:
+                (superseded if each.is_superseded else standing)[each.path] = each
         told = {"knowledge_type": kind} if kind else {}
         hits, method, degraded = hits_of_kind(store, LEARNED, standing, query, limit, told)
         if superseded and len(hits) < limit:
@@ -135,14 +132,23 @@ class Knowledge:
         tags: Sequence[str] = (),
         **by: Unpack[By],
     ) -> tuple[KnowledgeEntry, list[KnowledgeEntry], list[str]]:
-        """Keep something that was learned, as a note of its own. Angle brackets stay (SI-35: taking them out destroys
-        code); what is too long is refused and never cut. Returns the entry, those that said the very same before, and
-        what is to be said of it."""
+        """Keep something that was learned, as a note of its own. What is too long is refused and never cut. Returns the
+        entry, those that said the very same before, and warnings."""
         said, where = _clean(content, "content"), _clean(context, "context")
         if not said:
             raise Invalid("the content is empty")
-        legal, warnings = _legal_tags(tags)
-        properties: dict[str, Any] = {"tags": legal, "id": str(uuid.uuid4()), "knowledge_type": kind}
+        legal, warnings = list[str](), list[str]()
+        for tag in tags:
+            try:
+                legal += tags_for_new_note([tag])[0]
+            except Invalid as refused:
+                legal.append(str(refused.details.get("proposed", "tag")))
+                warnings.append(f"the tag {tag!r} is kept as {legal[-1]!r}: a tag has letters, digits, _, - and / only")
+        properties: dict[str, Any] = {
+            "tags": list(dict.fromkeys(legal)),
+            "id": str(uuid.uuid4()),
+            "knowledge_type": kind,
+        }
         properties |= {"confidence": int(confidence) if confidence in (0, 1) else confidence, "verified": verified}
         text = LEARNED.render(properties, entries.body_of(said, where), now())
         slug, new = f"{FOLDER}/{kind}/{entries.slug_of(said)}", entries.read_entry(f"{FOLDER}/{kind}/x.md", text)
@@ -177,16 +183,15 @@ class Knowledge:
         return self.shelf.items[one.path], other, is_new
 
     def supersede(self, found: Iterable[Contradiction], **by: Unpack[By]) -> str:
-        """Lay the losers aside: each says by what it is superseded, when and why, and is trusted less; each winner says
-        what it supersedes. One step; its version."""
+        """Lay the losers aside as one step, and return its version: each says by what it is superseded, when and why,
+        and is trusted less; each winner says what it supersedes."""
         moment, decided = now(), [(*each.verdict, each.data["rule"]) for each in found if each.verdict]
 
         def draft(step: ChangeSet) -> str:
-            """The name of an entry that is another than was judged; nothing is written then."""
             for entry in (entry for pair in decided for entry in pair[:2]):
                 there = self.shelf.items.get(entry.path)
                 if there is None or there.sha256 != entry.sha256:
-                    return entry.name
+                    return entry.name  # and nothing is written
             for winner, loser, why, rule in decided:
                 step.put(winner.path, entries.with_tie(step.text(winner.path), "supersedes", loser.name))
                 properties: dict[str, Any] = {
@@ -224,19 +229,16 @@ def hits_of_kind(
     """Which of the `items` (notes of a kind, by path) answer a question: first those whose headers say what is `told`,
     then all in the folder, then those elsewhere; each searched further until there are enough."""
     hits: dict[str, tuple[T, Hit]] = {}
-    folder = f"{kind.folder}/"
-    filters = [Filter(prefix=folder, properties=told), Filter(prefix=folder)] if told else [Filter(prefix=folder)]
-    for narrowed in (*filters, Filter(type=kind.type)):
-        size = limit
-        while True:
+    folder, enough = Filter(prefix=f"{kind.folder}/"), min(limit, len(items))
+    for narrowed in (*([replace(folder, properties=told)] if told else []), folder, Filter(type=kind.type)):
+        size, is_more = limit, True
+        while is_more:
             found = store.search(query, filter=narrowed, limit=size)
             there = {path_of(hit.name): hit for hit in found.hits}
             hits |= {path: (items[path], hit) for path, hit in there.items() if path in items and path not in hits}
-            is_enough = len(hits) >= min(limit, len(items))
-            if is_enough or len(found.hits) < size:
-                break
+            is_more = len(hits) < enough and len(found.hits) >= size
             size *= 4
-        if is_enough:
+        if len(hits) >= enough:
             break
     embedder = store.bench.embedder
     method = f"words and meaning ({embedder})" if found.mode != "text" and embedder else "words"
@@ -274,18 +276,6 @@ def _clean(text: str, what: str) -> str:
             hint="Nothing was saved or cut. Keep the point, or make several entries and link them.",
         )
     return clean
-
-
-def _legal_tags(tags: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Tags as Obsidian takes them, and what is to be said of those that were spelled otherwise."""
-    legal, warnings = list[str](), list[str]()
-    for tag in tags:
-        try:
-            legal += tags_for_new_note([tag])[0]
-        except Invalid as refused:
-            legal.append(str(refused.details.get("proposed", "tag")))
-            warnings.append(f"the tag {tag!r} is kept as {legal[-1]!r}: a tag has letters, digits, _, - and / only")
-    return list(dict.fromkeys(legal)), warnings
 
 
 def _count_line(counts: Reads, line: Mapping[str, Any]) -> None:
