@@ -18,7 +18,7 @@ from typing import Any
 from simplemem import errors
 from simplemem.faces.face import Tool
 from simplemem.faces.profiles import PROFILES, choose
-from simplemem.server.prompts import PROMPTS
+from simplemem.server.calls import PROMPTS
 
 PAGE = Path(__file__).resolve().parent / "tools.md"
 WIDTH = 120

@@ -1,73 +1,113 @@
-"""From a request for a tool to its answer: whatever happens, the model gets something it can act on."""
+"""A face as a server of the SDK: its tools, the prompts that a person picks, completion, and what surrounds every
+request. Whatever happens, the model gets something it can act on."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import mcp_types as types
+from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolRequestParams, CallToolResult, TextContent
 from pydantic import ValidationError
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.faces.face import Call, Tool
-from simplemem.faces.render import error_data, line
-from simplemem.server.door import Door
+from simplemem.faces.face import Call, Face, Tool, words_for_models
+from simplemem.faces.render import answer, error_data, index_line, line, tags_line
+from simplemem.server.resources import Resources
+from simplemem.version import __version__
+
+if TYPE_CHECKING:
+    from simplemem.server.serve import Door
+    from simplemem.store import EnhancedStore
 
 log = logging.getLogger("simplemem.server")
 
 Context = ServerRequestContext[Any, Any]
 
+_AFTER_THE_LIST = 0.05
+"""Seconds between the answer to `tools/list` and the heavy work: the client has its list first."""
+_MOST_COMPLETIONS = 100
 
-def tool_calls(
-    tools: tuple[Tool, ...], door: Door, changed: Callable[[], Awaitable[None]] | None = None
-) -> Callable[[Context, CallToolRequestParams], Awaitable[CallToolResult]]:
-    """What answers `tools/call`. `changed` is called after each change that succeeded, before its answer."""
+
+def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
+    """A server of the SDK for a face on a store, for any transport."""
+    resources = Resources(door, is_graph=face.known_as is not None)
     by_name = {tool.name: tool for tool in tools}
 
-    async def call(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        tool = by_name.get(params.name)
-        if tool is None:
+    async def list_tools(_ctx: Context, _params: Any) -> types.ListToolsResult:
+        asyncio.get_running_loop().call_later(_AFTER_THE_LIST, door.tend)
+        return types.ListToolsResult(tools=[types.Tool.model_validate(tool.listing()) for tool in tools])
+
+    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if (tool := by_name.get(params.name)) is None:
             if words := tools[0].manner.unknown(params.name):
                 return _result(words, None, is_error=True)
-            raise MCPError(INVALID_PARAMS, f"There is no tool {line(params.name, 60)!r}.")
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {line(params.name, 60)!r}.")
         client = ctx.session.client_params
         who = line(f"{client.client_info.name} {client.client_info.version}", 100) if client else ""
-        lane = door.write if tool.writes else door.read
-        result = await lane(partial(perform, tool, door, params.arguments, who))
-        if changed is not None and tool.writes and not result.is_error:
-            await changed()
+        result = await door.run(partial(perform, tool, door, params.arguments, who), writes=tool.writes)
+        if tool.writes and not result.is_error:
+            await resources.changed_here()
         if result.structured_content:
             ctx.lifespan_context["data"], result.structured_content = result.structured_content, {}
         return result
 
-    return call
+    more: dict[str, Any] = {}
+    if face.known_as is None:
+        for_a_while = CacheHint(ttl_ms=300_000, scope="private")
+        more = {
+            "title": "simplemem",
+            "description": "Memories as Markdown notes, searched by words, meaning and links.",
+            "instructions": face.instructions,
+            "cache_hints": dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), for_a_while),
+            "on_list_prompts": _list_prompts,
+            "on_get_prompt": partial(_get_prompt, door),
+            "on_completion": partial(_complete, door),
+        }
+    name, version = face.known_as or ("simplemem", __version__)
+    server: Server[Any] = Server(
+        name,
+        version=version,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=resources.shown,
+        on_list_resource_templates=resources.templates,
+        on_read_resource=resources.read,
+        on_subscribe_resource=resources.subscribe,
+        on_unsubscribe_resource=resources.unsubscribe,
+        on_subscriptions_listen=resources.listen,
+        **more,
+    )
+    server.middleware.append(_around)
+    return server
 
 
-async def around(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """What surrounds every request. Known errors outside the tools come with a hint, unexpected ones without their
-    message. The data of an answer goes past the SDK, which would copy and check it twice: of a whole graph a third of
-    the call."""
+async def _around(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Known errors outside the tools come with a hint, unexpected ones without their message. The data of an answer goes
+    past the SDK, which would copy and check it twice: of a whole graph a third of the call."""
     ctx = replace(ctx, lifespan_context={})
     try:
         answer = await call_next(ctx)
     except SimplememError as error:
-        raise MCPError(INVALID_PARAMS, line(error.message, 400), data=error_data(error)) from None
+        raise MCPError(types.INVALID_PARAMS, line(error.message, 400), data=error_data(error)) from None
     except (MCPError, ValidationError):
         raise
     except Exception as error:
         log.exception("%s failed", line(ctx.method, 60))
-        raise MCPError(INTERNAL_ERROR, f"This failed inside simplemem ({type(error).__name__}).") from None
+        raise MCPError(types.INTERNAL_ERROR, f"This failed inside simplemem ({type(error).__name__}).") from None
     if isinstance(answer, dict) and "structuredContent" in answer:
         answer["structuredContent"] = ctx.lifespan_context.get("data", {})
     return answer
 
 
-def perform(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str) -> CallToolResult:
+def perform(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str) -> types.CallToolResult:
     """Run a tool in this thread. Failures are answers; none of them is silent and none tells a secret."""
     try:
         arguments, notes = tool.manner.read(tool, sent)
@@ -85,5 +125,85 @@ def perform(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str) ->
     return _result(*tool.manner.failed(failure), is_error=True)
 
 
-def _result(text: str, data: dict[str, Any] | None, *, is_error: bool) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=data, is_error=is_error)
+def _result(text: str, data: dict[str, Any] | None, *, is_error: bool) -> types.CallToolResult:
+    content: list[Any] = [types.TextContent(type="text", text=text)]
+    return types.CallToolResult(content=content, structured_content=data, is_error=is_error)
+
+
+# --- prompts
+
+
+def recall(store: EnhancedStore, topic: str) -> str:
+    """What do my memories say about a topic?"""
+    pack = store.context(topic, budget_tokens=2000)
+    head = words_for_models("recall").format(topic=line(topic, 300)).strip()
+    head += "" if pack.text else "\n\nA first search found nothing."
+    return answer(head, pack.text, index_line(pack.index, pack.degraded))
+
+
+def remember(_store: EnhancedStore, what: str = "") -> str:
+    """Write something down as a memory, or what matters of this conversation."""
+    subject = f"Remember this: {what.strip()}" if what.strip() else "Remember what matters of our conversation."
+    return words_for_models("remember").format(subject=subject).strip()
+
+
+def review(store: EnhancedStore, since: str = "last week", tag: str = "") -> str:
+    """Look through what changed of late and what is still open."""
+    from simplemem.memory import Filter
+
+    page = store.list(filter=Filter.of(since=since, tags=tag or None), sort="modified", limit=40)
+    tagged = f" with the tag {line(tag, 60)}" if tag else ""
+    head = words_for_models("review").format(since=line(since, 60), tagged=tagged).strip()
+    lines = []
+    for each in page.items:
+        about = f"{line(each.description or each.title, 120)} {tags_line(each.tags)}".rstrip()
+        lines.append(f"- {each.modified[:10]} **{line(each.name)}** {about}")
+    more = f"({page.total} in all; list_memories shows the rest.)" if page.total > len(lines) else ""
+    head += "" if lines else "\n\nThere is none."
+    return answer(head, "\n".join(lines), more, index_line(page.index))
+
+
+def _prompt(write: Callable[..., str], **arguments: str) -> types.Prompt:
+    shown = [types.PromptArgument(name=n, description=about, required=n == "topic") for n, about in arguments.items()]
+    name = write.__name__
+    return types.Prompt(name=name, title=name.capitalize(), description=write.__doc__, arguments=shown)
+
+
+_WRITERS: Mapping[str, Callable[..., str]] = {"recall": recall, "remember": remember, "review": review}
+_SINCE = '"last week" (the default), "yesterday", 2026-01-24'
+PROMPTS = {
+    "recall": _prompt(recall, topic="What it is about"),
+    "remember": _prompt(remember, what="What to remember; empty for this conversation"),
+    "review": _prompt(review, since=_SINCE, tag="Only memories with this tag"),
+}
+
+
+async def _list_prompts(_ctx: Context, _params: Any) -> types.ListPromptsResult:
+    return types.ListPromptsResult(prompts=list(PROMPTS.values()))
+
+
+async def _get_prompt(door: Door, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    if (prompt := PROMPTS.get(params.name)) is None:
+        raise MCPError(types.INVALID_PARAMS, f"There is no prompt {line(params.name, 60)!r}.")
+    sent = params.arguments or {}
+    given = {each.name: sent[each.name] for each in prompt.arguments or [] if sent.get(each.name, "").strip()}
+    if missing := [each.name for each in prompt.arguments or [] if each.required and each.name not in given]:
+        raise MCPError(types.INVALID_PARAMS, f"The prompt {params.name} needs {missing[0]!r}.")
+    text = await door.run(lambda: _WRITERS[params.name](door.store(), **given))
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+    return types.GetPromptResult(description=prompt.description, messages=[message])
+
+
+async def _complete(door: Door, _ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+    """Names and tags while they are typed."""
+    argument = params.argument
+    found: list[str] = []
+    if argument.name in ("topic", "name"):
+        found = await door.run(lambda: door.store().names(argument.value, limit=_MOST_COMPLETIONS + 1))
+    elif argument.name == "tag":
+        counts = await door.run(lambda: door.store().tags())
+        start = argument.value.lstrip("#").casefold()
+        found = [tag for tag in sorted(counts, key=lambda tag: (-counts[tag], tag)) if tag.casefold().startswith(start)]
+    shown = found[:_MOST_COMPLETIONS]
+    completion = types.Completion(values=shown, total=len(found), has_more=len(found) > len(shown))
+    return types.CompleteResult(completion=completion)

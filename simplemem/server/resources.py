@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import mcp_types as types
@@ -14,33 +14,34 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from simplemem.faces.render import index_line, line
+from simplemem.faces.render import index_line, line, pretty
 from simplemem.note.names import compare_key
-from simplemem.server.calls import Context
-from simplemem.server.door import Door
 
 if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.store import EnhancedStore
+    from simplemem.server.serve import Door
+
+    Context = ServerRequestContext[Any, Any]
 
 SCHEME = "memory://"
 CHANGES = SCHEME + "changes"
-GRAPH: Final = SCHEME + "knowledge-graph"
-_MARKDOWN, _JSON = "text/markdown", "application/json"
+_GRAPH = SCHEME + "knowledge-graph"
 _MOST, _LATEST = 100, 50
 _THE_LIST = ""
 """Stands for the list itself, which shows titles and sizes, newest first: every change changes it."""
+_MARKDOWN, _JSON = "text/markdown", "application/json"
 
 
-def _resource(uri: str, name: str, title: str, about: str, size: int | None = None) -> types.Resource:
-    kind = _JSON if uri == GRAPH else _MARKDOWN
-    return types.Resource(uri=uri, name=name, title=title, description=about or None, mime_type=kind, size=size)
+def _resource(uri: str, name: str, title: str, about: str, kind: str = _MARKDOWN, **more: Any) -> types.Resource:
+    return types.Resource(uri=uri, name=name, title=title, description=about or None, mime_type=kind, **more)
 
 
 _HEAR = "The memories that changed last. Subscribe to hear of every change."
 _FEED = _resource(CHANGES, "changes", "Latest changes", _HEAR)
 _ALL = "All entities and relations of the knowledge graph"
-_THE_GRAPH = _resource(GRAPH, "knowledge-graph", "Knowledge Graph", _ALL)
+_THE_GRAPH = _resource(_GRAPH, "knowledge-graph", "Knowledge Graph", _ALL, _JSON)
 _ABOUT = "A note of the vault by its name, whole, with its properties."
 _NOTE = types.ResourceTemplate(
     name="memory", title="A memory", uri_template=SCHEME + "{+name}", description=_ABOUT, mime_type=_MARKDOWN
@@ -85,29 +86,35 @@ class Resources:
         if self._is_graph:
             return types.ListResourcesResult(resources=[_THE_GRAPH])
         cursor = params.cursor if params else None
-        page = await self._door.read(lambda: self._door.store().list(sort="modified", limit=_MOST, cursor=cursor))
+        page = await self._door.run(lambda: self._door.store().list(sort="modified", limit=_MOST, cursor=cursor))
         resources = [] if cursor else [_FEED]
         for item in page.items:
             about = line(item.description)
-            resources.append(_resource(uri_of(item.name), item.name, line(item.title), about, item.size))
+            resources.append(_resource(uri_of(item.name), item.name, line(item.title), about, size=item.size))
         return types.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
 
     async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        text = await self._door.run(lambda: self._text(params.uri))
         kind = _JSON if self._is_graph else _MARKDOWN
-        text = await self._door.read(lambda: self._text(params.uri))
-        return types.ReadResourceResult(
-            contents=[types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)]
-        )
+        part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
+        return types.ReadResourceResult(contents=[part])
 
     def _text(self, uri: str) -> str:
-        if not self._is_graph:
-            store = self._door.store()
-            return _latest_changes(store) if uri == CHANGES else store.read(name_in(uri)).text
-        if uri != GRAPH:
-            raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {uri} not found")
-        from simplemem.faces.render import pretty
-
-        return pretty(self._graph().read().as_dict())
+        """The graph; the feed: the memories that changed last, newest first; or a memory."""
+        if self._is_graph:
+            if uri != _GRAPH:
+                raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {uri} not found")
+            return pretty(self._graph().read().as_dict())
+        store = self._door.store()
+        if uri != CHANGES:
+            return store.read(name_in(uri)).text
+        page = store.list(sort="modified", limit=_LATEST)
+        lines = [
+            f"- {line(each.modified, 19)} [{line(each.name)}]({uri_of(each.name)}) {each.sha256[:12]}"
+            for each in page.items
+        ]
+        said = ["# Latest changes", "\n".join(lines) or "There is no memory yet.", index_line(page.index)]
+        return "\n\n".join(filter(None, said)) + "\n"
 
     def _graph(self) -> KnowledgeGraph:
         from simplemem.kinds.graph.graph import graph_of
@@ -134,7 +141,7 @@ class Resources:
         return await self._listen(ctx, params)
 
     def _can_change(self, uri: str) -> bool:
-        return uri == GRAPH if self._is_graph else bool(name_in(uri))  # an error if it can be no memory's
+        return uri == _GRAPH if self._is_graph else bool(name_in(uri))  # an error if it can be no memory's
 
     async def _hear_of(self, uris: list[str]) -> None:
         """Hear of changes from now on, from threads of the store's."""
@@ -146,28 +153,27 @@ class Resources:
                 loop.call_soon_threadsafe(self.note, names)
 
         if not self._is_hearing:
-            await self._door.read(lambda: self._door.store().on_change(hear))
+            await self._door.run(lambda: self._door.store().on_change(hear))
             self._is_hearing = True
 
     def note(self, names: frozenset[str]) -> None:
         """These memories changed. In the event loop."""
-        keys = {compare_key(name) for name in names}
-        always = {GRAPH} if self._is_graph else {CHANGES, _THE_LIST}
+        always = {_GRAPH} if self._is_graph else {CHANGES, _THE_LIST}
         self._untold |= self._wanted & always
-        self._untold |= {
-            uri for uri in self._wanted - always if not self._is_graph and compare_key(name_in(uri)) in keys
-        }
+        if not self._is_graph:
+            keys = {compare_key(name) for name in names}
+            self._untold |= {uri for uri in self._wanted - always if compare_key(name_in(uri)) in keys}
         if self._untold and (self._telling is None or self._telling.done()):
             self._telling = asyncio.ensure_future(self._tell())
 
     async def _tell(self) -> None:
         while self._untold:
             uri = self._untold.pop()
+            before = self._told
             if self._is_graph:  # of the changes made here a call has told already
-                before, self._told = self._told, await self._door.read(lambda: self._graph().changed_by_others())
-                if self._told == before:
-                    continue
-            await self._publish(uri)
+                self._told = await self._door.run(lambda: self._graph().changed_by_others())
+            if not self._is_graph or self._told != before:
+                await self._publish(uri)
 
     async def _publish(self, uri: str) -> None:
         await self._bus.publish(ResourceUpdated(uri) if uri != _THE_LIST else ResourcesListChanged())
@@ -177,15 +183,4 @@ class Resources:
     async def changed_here(self) -> None:
         """A call of a tool has changed something."""
         if self._is_graph:
-            await self._publish(GRAPH)
-
-
-def _latest_changes(store: EnhancedStore) -> str:
-    """The feed: the memories that changed last, whoever changed them, newest first."""
-    page = store.list(sort="modified", limit=_LATEST)
-    lines = [
-        f"- {line(each.modified, 19)} [{line(each.name)}]({uri_of(each.name)}) {each.sha256[:12]}"
-        for each in page.items
-    ]
-    said = ["# Latest changes", "\n".join(lines) or "There is no memory yet.", index_line(page.index)]
-    return "\n\n".join(filter(None, said)) + "\n"
+            await self._publish(_GRAPH)

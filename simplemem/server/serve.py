@@ -15,13 +15,13 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplemem.errors import SimplememError
-from simplemem.server.door import Door, within
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -31,9 +31,65 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("simplemem.server")
 
+T = TypeVar("T")
+_READERS = 4
 _SWEEPING = 1.0  # seconds that a client waits for that at most
-_AFTER_THE_LIST = 0.05
-"""Seconds between the answer to `tools/list` and the heavy work: the client has its list first."""
+
+
+class Door:
+    """The one store of this process: opened by whoever needs it first, indexed in the background, closed at the end.
+    Reads run beside each other, writes one after another: one that was cancelled before its turn never happens, one
+    begun is finished."""
+
+    def __init__(self, opening: Callable[[], EnhancedStore]) -> None:
+        self._opening = opening
+        self._opening_now = threading.Lock()
+        self._store: EnhancedStore | None = None
+        self._tending = threading.Lock()
+        self._readers = ThreadPoolExecutor(_READERS, "read")
+        self._writer = ThreadPoolExecutor(1, "write")
+
+    def store(self) -> EnhancedStore:
+        """The store, opened now if nobody has yet. Call it in a thread: it may wait for other processes."""
+        with self._opening_now:
+            if self._store is None:
+                self._store = self._opening()
+                self._store.bench.expect_more()
+            return self._store
+
+    def tend(self) -> None:
+        """Update the index and keep it so, in the background. Once is enough; never waits."""
+
+        def work() -> None:
+            try:
+                self.store().start()
+            except Exception:
+                log.exception("the vault cannot be opened")
+                self._tending.release()  # a call of a tool tries again, and gets the whole error
+
+        if self._tending.acquire(blocking=False):
+            threading.Thread(target=work, name="tend", daemon=True).start()
+
+    async def run(self, work: Callable[[], T], *, writes: bool = False) -> T:
+        """Do something in a thread, when its turn comes if it writes. Whoever is cancelled does not wait for it."""
+        lane = self._writer if writes else self._readers
+        done = await asyncio.get_running_loop().run_in_executor(lane, work)
+        self.tend()
+        return done
+
+    def close(self, *, writing: float, closing: float) -> None:
+        """Begin nothing more; let a write that has begun finish, within `writing` seconds, and the store close."""
+        self._readers.shutdown(wait=False, cancel_futures=True)
+        if within(writing, partial(self._writer.shutdown, cancel_futures=True)) and self._store is not None:
+            within(closing, self._store.close)
+
+
+def within(seconds: float, work: Callable[[], object]) -> bool:
+    """Whether the work is done within so many seconds; beyond them nobody waits for it."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return not thread.is_alive()
 
 
 def take_standard_streams() -> tuple[int, int]:
@@ -135,6 +191,8 @@ def serve_stdio(
     last_words = log_to_stderr(log_level)
     door = Door(opening)
     sweep(door, root)
+    from simplemem.server.calls import assemble
+
     server = assemble(face, tools, door)
     gc.collect(0)
     gc.freeze()
@@ -148,55 +206,6 @@ def serve_stdio(
     door.close(writing=3.9, closing=0.7)
     last_words()
     os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
-
-
-def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
-    """A server of the SDK for a face on a store, for any transport."""
-    from mcp.server.caching import CacheHint
-    from mcp.server.lowlevel import Server
-    from mcp_types import ListToolsResult
-    from mcp_types import Tool as ShownTool
-
-    from simplemem.server.calls import around, tool_calls
-    from simplemem.server.resources import Resources
-    from simplemem.version import __version__
-
-    async def list_tools(_ctx: Any, _params: Any) -> ListToolsResult:
-        asyncio.get_running_loop().call_later(_AFTER_THE_LIST, door.tend)
-        return ListToolsResult(tools=[ShownTool.model_validate(tool.listing()) for tool in tools])
-
-    resources = Resources(door, is_graph=face.known_as is not None)
-    more: dict[str, Any] = {}
-    if face.known_as is None:
-        from simplemem.server.prompts import Prompts
-
-        prompts = Prompts(door)
-        for_a_while = CacheHint(ttl_ms=300_000, scope="private")
-        more = {
-            "title": "simplemem",
-            "description": "Memories as Markdown notes, searched by words, meaning and links.",
-            "instructions": face.instructions,
-            "cache_hints": dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), for_a_while),
-            "on_list_prompts": prompts.shown,
-            "on_get_prompt": prompts.get,
-            "on_completion": prompts.complete,
-        }
-    name, version = face.known_as or ("simplemem", __version__)
-    server: Server[Any] = Server(
-        name,
-        version=version,
-        on_list_tools=list_tools,
-        on_call_tool=tool_calls(tools, door, resources.changed_here),
-        on_list_resources=resources.shown,
-        on_list_resource_templates=resources.templates,
-        on_read_resource=resources.read,
-        on_subscribe_resource=resources.subscribe,
-        on_unsubscribe_resource=resources.unsubscribe,
-        on_subscriptions_listen=resources.listen,
-        **more,
-    )
-    server.middleware.append(around)
-    return server
 
 
 async def converse(server: Server[Any], face: Face, wire: tuple[int, int]) -> None:

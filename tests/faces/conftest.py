@@ -14,7 +14,7 @@ import pytest
 from simplemem.config import Settings
 from simplemem.faces.profiles import PROFILES, choose
 from simplemem.server.calls import perform
-from simplemem.server.door import Door
+from simplemem.server.serve import Door
 from simplemem.store import EnhancedStore
 
 

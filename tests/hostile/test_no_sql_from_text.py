@@ -21,7 +21,7 @@ from simplemem.errors import SimplememError
 from simplemem.faces.profiles import PROFILES, choose
 from simplemem.memory import Filter
 from simplemem.server.calls import perform
-from simplemem.server.door import Door
+from simplemem.server.serve import Door
 from simplemem.store import EnhancedStore
 
 ROOT = Path(simplemem.__file__).parent

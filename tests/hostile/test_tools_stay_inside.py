@@ -24,7 +24,7 @@ from simplemem.faces.face import Face, Tool
 from simplemem.faces.profiles import PROFILES, choose
 from simplemem.note.names import check_name, name_of
 from simplemem.server.calls import perform
-from simplemem.server.door import Door
+from simplemem.server.serve import Door
 from simplemem.store import EnhancedStore
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and a pipe")

@@ -17,8 +17,8 @@ import anyio
 
 from simplemem.config import load_settings
 from simplemem.faces.profiles import PROFILES, choose
-from simplemem.server.door import Door
-from simplemem.server.serve import assemble, converse
+from simplemem.server.calls import assemble
+from simplemem.server.serve import Door, converse
 from simplemem.store import open_store
 
 PATIENCE = 30.0

@@ -13,8 +13,8 @@ import pytest
 from mcp import Client
 
 from simplemem.faces.profiles import PROFILES, choose
-from simplemem.server.door import Door
-from simplemem.server.serve import assemble
+from simplemem.server.calls import assemble
+from simplemem.server.serve import Door
 from simplemem.store import open_store
 
 PATIENCE = 20.0

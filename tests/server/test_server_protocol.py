@@ -16,8 +16,8 @@ from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from sdk_client import LEGACY, MODERN, both, connected, run, text_of, until
 
-from simplemem.server.door import Door
 from simplemem.server.resources import CHANGES, Resources, name_in, uri_of
+from simplemem.server.serve import Door
 from simplemem.store import EnhancedStore
 
 
