@@ -30,14 +30,17 @@ from simplemem.store.conflicts import conflict_copies
 from simplemem.store.core import Core
 from simplemem.store.undo import carry_out
 from simplemem.vault.links import Aim, lead_links, name_key, resolve
-from simplemem.vault.place import file_system, is_shared, leaves_out_sidecar, synced_by
 from simplemem.vault.vault import Change, Wish
+from simplemem.vault.watch import SHARED, file_system
 
 _SHOWN = 20  # rows in which two indexes differ
 _PLACE = re.compile(r" \(line (\d+), column (\d+)\)$")
 _SERVED = "served and searched, but not changed by any tool"
 _ANEW = "`simplemem index --rebuild` makes it anew"
 _ELSEWHERE = "Put it on this computer alone: `--db` when serving, or $SIMPLEMEM_DB for every command."
+_SYNCED = re.compile(
+    r"/(Dropbox|OneDrive|iCloud ?Drive|Mobile Documents|Google ?Drive|My Drive|CloudStorage|Nextcloud)([ (-][^/]*)?(/|$)"
+)
 # Names that many folders have: the one that is elsewhere is not the one that was meant.
 _COMMON_NAMES = frozenset({"readme", "index", "untitled", "home", "notes", "note", "todo", "inbox", "log", "template"})
 _WHY = {"name": "the only file of that name is", "alias": "it is another name of", "title": "it is the title of"}
@@ -110,18 +113,20 @@ def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
 def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
     """A vault that something else carries to other computers. The notes are safe there, the index is not."""
     root, index = core.vault.root, Path(core.index.path)
-    service, inside = synced_by(root), index.resolve().is_relative_to(root.resolve())
-    if service and inside and not (service == "Syncthing" and leaves_out_sidecar(root)):
+    by_name, inside = _SYNCED.search(root.as_posix()), index.resolve().is_relative_to(root.resolve())
+    has_mark = any((above / ".stfolder").exists() for above in (root, *root.parents))
+    service = "Syncthing" if has_mark else by_name[1] if by_name is not None else ""
+    if service and inside:
         message = f"the vault is in a folder of {service}, and its index with it, which other computers may overwrite"
         yield Finding("place", "warning", "", message, _ELSEWHERE)
     elif service:
         message = f"the vault is in a folder of {service}: the lock that keeps writers apart holds on one computer only"
         yield Finding("place", "note", "", message, "Notes changed on two computers at once come as conflict copies.")
     of_vault, of_index = file_system(str(root)), file_system(str(index.parent))
-    if is_shared(of_vault):
+    if of_vault in SHARED:
         message = f"the vault is on a {of_vault} disk: what other computers change is looked for, and not announced"
         yield Finding("place", "note", "", message, "The lock that keeps writers apart may not hold between computers.")
-    if is_shared(of_index):
+    if of_index in SHARED:
         message = f"the index is on a {of_index} disk, where SQLite cannot keep several computers apart"
         yield Finding("place", "warning", "", message, _ELSEWHERE)
 

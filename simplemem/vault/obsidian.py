@@ -27,7 +27,8 @@ _MAX_FILTERS = 200
 _MAX_PATTERN = 500  # characters; a filter is a line somebody typed
 _MAX_REPEATS = 10_000  # all `{m,n}` of a pattern together: as the engine writes them out, more would fill the memory
 _MATCH_SECONDS = 0.1  # a path takes a pattern some microseconds
-_COUNTS = re.compile(r"\{(\d{0,9}),?(\d{0,9})\}")
+_COUNT = re.compile(r"(\d{1,9}),?\}")  # of `{n}`, `{m,n}` and `{m,}`
+_REFUSED: dict[str, str] = {}  # `/regex/` filters that are not applied, and why
 
 # obsidian.md §5: what other tools put beside notes. Lower case exactly: a person's folder is rather `Build`.
 _MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
@@ -45,16 +46,15 @@ class Conventions:
 
     def hidden_reason(self, path: str) -> str | None:
         """Why a note is left out of recall, or None when it takes part. As a link it resolves either way."""
-        if self.ignore_filters or self.templates_folder or self.daily_template:
-            key = compare_key(path)
-            for entry in self.ignore_filters:  # a `/regex/` found anywhere in the path; else, how the path begins
-                begins = compare_key(entry.lstrip("/")) or "/"
-                if _pattern_of(entry[1:-1]).occurs_in(path) if _is_regex(entry) else key.startswith(begins):
-                    return f"excluded in Obsidian's settings ({entry})"
-            if self.templates_folder and key.startswith(compare_key(self.templates_folder) + "/"):
-                return f"a template (in {self.templates_folder})"
-            if self.daily_template and key == compare_key(self.daily_template + ".md"):
-                return "the template of daily notes"
+        key = compare_key(path) if self.ignore_filters or self.templates_folder or self.daily_template else ""
+        for entry in self.ignore_filters:  # a `/regex/` found anywhere in the path; else, how the path begins
+            begins = compare_key(entry.lstrip("/")) or "/"
+            if _is_found(entry, path) if _is_regex(entry) else key.startswith(begins):
+                return f"excluded in Obsidian's settings ({entry})"
+        if self.templates_folder and key.startswith(compare_key(self.templates_folder) + "/"):
+            return f"a template (in {self.templates_folder})"
+        if self.daily_template and key == compare_key(self.daily_template + ".md"):
+            return "the template of daily notes"
         folders, _, name = path.rpartition("/")
         if name.startswith("~$"):  # `~$note.docx` is an office program's
             return "a lock file of an open document"
@@ -64,8 +64,8 @@ class Conventions:
 
     def unread_filters(self) -> dict[str, str]:
         """The `/regex/` filters that are not applied, each with the reason; for people to see."""
-        patterns = {entry: _pattern_of(entry[1:-1]) for entry in filter(_is_regex, self.ignore_filters)}
-        return {entry: pattern.refused for entry, pattern in patterns.items() if pattern.refused}
+        filters = [entry for entry in self.ignore_filters if _is_regex(entry) and not _is_found(entry, "")]
+        return {entry: _REFUSED[entry] for entry in filters if entry in _REFUSED}
 
 
 def read_conventions(root: Path) -> Conventions:
@@ -106,34 +106,22 @@ def _folder(value: object) -> str:
     return "" if ".." in parts or any(":" in part for part in parts) else "/".join(parts)
 
 
-class _Pattern:
-    """A `/regex/` filter. It comes out of a file in the vault, so it may be hostile or merely unlucky: one that takes
-    too long on any path is switched off for as long as this process runs. `refused` says why."""
+def _is_found(entry: str, path: str) -> bool:
+    """Whether a `/regex/` filter is found anywhere in a path. It comes out of a file in the vault, so it may be hostile
+    or merely unlucky: one that takes too long on any path is switched off for as long as this process runs."""
+    import regex  # takes 20 ms, and few vaults have such filters
 
-    def __init__(self, source: str) -> None:
-        import regex  # takes 20 ms, and few vaults have such filters
-
-        self.refused = ""
-        counts = [max(1, *(int(n or 0) for n in pair)) for pair in _COUNTS.findall(source)]
-        if len(source) > _MAX_PATTERN or math.prod(counts) > _MAX_REPEATS:
-            self.refused = "The pattern is too large."
-            return
-        try:
-            self._compiled = regex.compile(unicodedata.normalize("NFC", source), regex.IGNORECASE)
-        except (regex.error, RecursionError) as error:
-            self.refused = f"The pattern cannot be read: {error}."
-
-    def occurs_in(self, path: str) -> bool:
-        """Whether it is found anywhere in a path, in either case of letters."""
-        try:
-            where = unicodedata.normalize("NFC", path)
-            return not self.refused and self._compiled.search(where, timeout=_MATCH_SECONDS) is not None
-        except (TimeoutError, MemoryError):
-            self.refused = "The pattern takes too long, and was switched off."
-            return False
-
-
-_pattern_of = lru_cache(maxsize=_MAX_FILTERS)(_Pattern)
+    pattern, where = (unicodedata.normalize("NFC", text) for text in (entry[1:-1], path))
+    if len(pattern) > _MAX_PATTERN or math.prod(max(1, int(n)) for n in _COUNT.findall(pattern)) > _MAX_REPEATS:
+        _REFUSED[entry] = "The pattern is too large."
+    try:
+        flags = regex.IGNORECASE
+        return entry not in _REFUSED and bool(regex.search(pattern, where, flags, timeout=_MATCH_SECONDS))
+    except (regex.error, RecursionError) as error:
+        _REFUSED[entry] = f"The pattern cannot be read: {error}."
+    except (TimeoutError, MemoryError):
+        _REFUSED[entry] = "The pattern takes too long, and was switched off."
+    return False
 
 
 def _is_regex(entry: str) -> bool:

@@ -1,9 +1,8 @@
 """Paths of the vault that may have changed: told by the operating system, or found by looking about.
 
-Everything told is a hint: the vault path of a file or a folder where something may be different now, "" for the whole
-vault. A folder stands for all that is below it. What really changed is for the reader to find out, by stat and hash:
-editors save in many ways, and the kind and the order of events say little (limits.md F). This never reads a note.
-"""
+Everything told is a hint: the vault path of a file or a folder (for all that is below it) where something may be
+different now. Editors save in many ways, so the kind and order of events say little (limits.md F): what really changed
+is for the reader to find out, by stat and hash. This never reads a note."""
 
 from __future__ import annotations
 
@@ -22,7 +21,6 @@ from pathlib import Path
 
 from simplemem.vault.obsidian import CONVENTION_FILES
 from simplemem.vault.paths import is_unicode
-from simplemem.vault.place import file_system, is_silent
 
 EVERYTHING = ""  # the path of the vault itself: anything may have changed, look at all of it
 _QUIET_MS = 20  # quiet time that ends a batch: this is the latency (limits.md F)
@@ -31,12 +29,20 @@ _PULSE = 1.0  # seconds after which it is looked whether the root is still the s
 _MANY = 1_000  # paths; beyond that a look through the whole vault is no dearer
 _UNTOLD_SECONDS = 30.0  # how long after an event all is looked at, where nobody tells of events that were lost
 _OBSIDIAN = ".obsidian"
-_TOO_MANY = "too many files or watchers are open (fs.inotify.max_user_instances, ulimit -n)"
-_REASONS: dict[int | None, str] = {
-    errno.ENOSPC: "this system's limit of watched folders is reached (fs.inotify.max_user_watches raises it)",
-    errno.EMFILE: _TOO_MANY,
-    errno.ENFILE: _TOO_MANY,
-}
+_LIMIT = "this system's limit of watched folders is reached (fs.inotify.max_user_watches raises it)"
+# Other computers may write to these at the same time; inotify sees only what this machine does (durability.md F40).
+SHARED = frozenset("9p afs ceph cifs davfs drvfs glusterfs lustre nfs nfs4 smb3 smbfs vboxsf virtiofs".split())
+SHARED |= {"fuse.sshfs", "fuse.rclone", "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs2", "fuse.vmhgfs-fuse"}
+
+
+def file_system(path: str) -> str:
+    """The kind of disk a path is on, by Linux's list of mounts; "" where that does not tell."""
+    with suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as mounts:
+        device = os.stat(path).st_dev
+        for line in mounts:
+            if line.split(" ", 3)[2] == f"{os.major(device)}:{os.minor(device)}":
+                return line.partition(" - ")[2].partition(" ")[0]
+    return ""
 
 
 class Watch:
@@ -50,7 +56,7 @@ class Watch:
         self, root: Path, *, poll: bool = False, poll_seconds: float = 2.0, warn: Callable[[str], None]
     ) -> None:
         self.polling, self.poll_seconds = poll, poll_seconds
-        self._root, self._warn, self._polled = root, warn, time.monotonic()
+        self._root, self._warn = root, warn
         self._bell, self._rope = socket.socketpair()
         self._bell.setblocking(False)
         self._rung = threading.Event()
@@ -73,7 +79,16 @@ class Watch:
 
     def paths(self, seconds: float) -> set[str]:
         """What was told by now; else wait so long for something, and then until it is quiet, but not for ever."""
-        changed = self._wait(min(seconds, _PULSE) if not self._rung.is_set() else 0.0)
+        changed, seconds = set[str](), 0.0 if self._rung.is_set() else min(seconds, _PULSE)
+        if self._listener is not None:
+            try:
+                changed = self._listener.changed(seconds)
+            except (OSError, RuntimeError):  # more folders than the system allows: opening it anew says so
+                changed = {EVERYTHING}
+        else:
+            due = self._polled + self.poll_seconds - time.monotonic() if self._identity is not None else float("inf")
+            if not self._rung.wait(max(min(seconds, due), 0.0)) and due <= seconds:
+                changed = {EVERYTHING}
         self._rung.clear()
         with suppress(OSError):
             self._bell.recv(1 << 12)
@@ -81,16 +96,6 @@ class Watch:
             self._open()
             return {EVERYTHING}
         return changed
-
-    def _wait(self, seconds: float) -> set[str]:
-        if self._listener is not None:
-            try:
-                return self._listener.changed(seconds)
-            except (OSError, RuntimeError):  # more folders than the system allows: opening it anew says so
-                return {EVERYTHING}
-        due = self._polled + self.poll_seconds - time.monotonic() if self._identity is not None else float("inf")
-        is_rung = self._rung.wait(max(min(seconds, due), 0.0))
-        return {EVERYTHING} if due <= seconds and not is_rung else set()
 
     def _open(self) -> None:
         """Begin with the folder that is at the root now, or note that there is none."""
@@ -100,15 +105,18 @@ class Watch:
         self._identity, base, reason = _identity(self._root), os.path.realpath(self._root), ""
         if self._identity is None or self.polling:
             return
-        if is_silent(kind := file_system(base)):
+        kind = file_system(base)
+        if kind in SHARED or kind == "fuse" or kind.startswith("fuse."):
             reason = f"a {kind} disk doesn't announce what others change on it"
         else:
             try:
-                self._listener = listen(base, self._bell, self._rung)
+                is_linux = sys.platform == "linux"
+                self._listener = Inotify(base, self._bell) if is_linux else Watchfiles(base, self._rung)
             except FileNotFoundError:
                 self._identity = None  # it went away just now
             except (ImportError, OSError, RuntimeError) as failure:
-                reason = _REASONS.get(getattr(failure, "errno", None), str(failure) or type(failure).__name__)
+                is_limit = getattr(failure, "errno", None) == errno.ENOSPC
+                reason = _LIMIT if is_limit else str(failure) or type(failure).__name__
         if reason:
             self.polling = True
             self._warn(f"{self._root} can't be watched: {reason}. It is looked through now and then instead.")
@@ -140,13 +148,12 @@ class Watchfiles:
         return paths
 
 
-_MODIFIED = 0x2 | 0x8  # written to, closed after writing
-_ATTRIB = 0x4  # times and rights
+_MODIFIED, _ATTRIB = 0x2 | 0x8, 0x4  # written to, closed after writing; times and rights
 _CAME, _WENT = 0x80 | 0x100, 0x40 | 0x200  # moved to or created, moved from or deleted
-_SELF_WENT, _UNMOUNTED = 0x400 | 0x800, 0x2000  # deleted or moved
+_SELF_WENT = 0x400 | 0x800 | 0x2000  # deleted, moved, unmounted
 _OVERFLOW, _IGNORED, _IS_FOLDER = 0x4000, 0x8000, 0x40000000
-_WANTED = _MODIFIED | _ATTRIB | _CAME | _WENT | _SELF_WENT
 _HOW = 0x1000000 | 0x2000000 | 0x4000000  # folders only, follow no link, nothing about what has no name any more
+_WANTED = _MODIFIED | _ATTRIB | _CAME | _WENT | _SELF_WENT | _HOW
 _HEAD = struct.Struct("iIII")  # watch, what happened, a number that ties two ends of a move, length of the name
 
 
@@ -173,8 +180,7 @@ class Inotify:
         os.close(self._fd)
 
     def changed(self, seconds: float) -> set[str]:
-        """Paths where something happened. EVERYTHING: something was lost, or the vault went; a new listener is
-        needed."""
+        """Paths where something happened. EVERYTHING: something was lost, or the vault went; open a new one."""
         paths: set[str] = set()
         ends, wait, quiet = float("inf"), int(seconds * 1000), _QUIET_MS if seconds > 0 else 0
         while time.monotonic() < ends and any(fd == self._fd for fd, _ in self._poll.poll(wait)):
@@ -188,18 +194,16 @@ class Inotify:
 
     def _event(self, watch: int, what: int, name: str) -> set[str]:
         folder = self._folders.get(watch)
-        if what & _OVERFLOW or (what & (_SELF_WENT | _UNMOUNTED) and folder == EVERYTHING):
+        if what & _OVERFLOW or (what & _SELF_WENT and folder == EVERYTHING):
             return {EVERYTHING}
         if what & _IGNORED:
             self._folders.pop(watch, None)
-        if folder is None or what & (_IGNORED | _SELF_WENT | _UNMOUNTED):  # of any other its parent tells
+        if folder is None or what & (_IGNORED | _SELF_WENT):  # of any other its parent tells
             return set()
-        path = f"{folder}/{name}" if folder else name
-        if what & _IS_FOLDER and what & _ATTRIB:  # times and rights of a folder
-            return set()
-        if what & _IS_FOLDER and what & _CAME and _may_hold_notes(path):
-            self._listen_below(path)  # one that moved is listened to already, and gets its new name here
-        return _concerned(path)
+        concerned = _concerned(f"{folder}/{name}" if folder else name)
+        if what & _IS_FOLDER and what & _CAME and concerned:
+            self._listen_below(f"{folder}/{name}" if folder else name)  # one that moved gets its new name here
+        return concerned if not (what & _IS_FOLDER and what & _ATTRIB) else set()
 
     def _listen_below(self, top: str) -> None:
         """Listen to a folder first and look into it then, so that nothing comes into it unheard."""
@@ -208,7 +212,7 @@ class Inotify:
             folder = waiting.pop()
             path = f"{self._base}/{folder}"
             try:
-                watch = _checked(self._libc.inotify_add_watch(self._fd, os.fsencode(path), _WANTED | _HOW))
+                watch = _checked(self._libc.inotify_add_watch(self._fd, os.fsencode(path), _WANTED))
                 self._folders[watch] = folder
                 with os.scandir(path) as entries:
                     below = [f"{folder}/{at.name}".lstrip("/") for at in entries if at.is_dir(follow_symlinks=False)]
@@ -216,12 +220,7 @@ class Inotify:
                 if folder == EVERYTHING:
                     raise
             else:
-                waiting += filter(_may_hold_notes, below if folder != _OBSIDIAN else ())
-
-
-def listen(base: str, bell: socket.socket, rung: threading.Event) -> Inotify | Watchfiles:
-    """Begin to listen to a folder and all below it. OSError or RuntimeError: the system refuses."""
-    return Inotify(base, bell) if sys.platform == "linux" else Watchfiles(base, rung)
+                waiting += filter(_concerned, below if folder != _OBSIDIAN else ())
 
 
 def _concerned(path: str) -> set[str]:
@@ -233,10 +232,6 @@ def _concerned(path: str) -> set[str]:
     while not is_unicode(path):  # no note has such a name: its folder is looked at
         path = path.rpartition("/")[0]
     return {path}
-
-
-def _may_hold_notes(path: str) -> bool:
-    return not path.rpartition("/")[2].startswith(".") or path == _OBSIDIAN
 
 
 def _checked(answer: int) -> int:

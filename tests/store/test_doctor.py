@@ -161,8 +161,6 @@ def test_an_index_in_a_synced_folder_is_warned_of(tmp_path: Path) -> None:
     assert finding.level == "note" and "the lock" in finding.message
     (tmp_path / "shared/.stfolder").mkdir(parents=True)
     assert [(each.level, "Syncthing" in each.message) for each in place("shared/notes")] == [("warning", True)]
-    (tmp_path / "shared/.stignore").write_text("(?d).DS_Store\n.simplemem\n")
-    assert [each.level for each in place("shared/notes")] == ["note"]
 
 
 @pytest.mark.parametrize(("kind", "levels"), [("nfs4", ["note", "warning"]), ("ext4", [])])

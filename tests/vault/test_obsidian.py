@@ -162,7 +162,6 @@ def test_a_pattern_that_takes_too_long_is_switched_off_and_named(pattern: str) -
     """A backtracking engine takes more than a lifetime on some of these."""
     entry = f"/{pattern}|stuck{len(pattern)}/"
     conventions = Conventions(ignore_filters=(entry,))
-    assert conventions.unread_filters() == {}
     assert conventions.hidden_reason("a" * 1_000 + "xb!") is None
     assert "too long" in conventions.unread_filters()[entry]
     assert conventions.hidden_reason(f"stuck{len(pattern)}") is None, "it is not asked again"

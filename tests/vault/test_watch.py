@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from waiting import eventually
@@ -245,7 +246,7 @@ def test_where_nothing_is_told_of_everything_may_have_changed_now_and_then(vault
 def test_watchfiles_tells_the_same_where_the_system_is_not_linux(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """F72. As it does not say when the system threw events away, everything is looked at a while after it told of
     some."""
-    monkeypatch.setattr(watch, "listen", lambda base, _bell, rung: watch.Watchfiles(base, rung))
+    monkeypatch.setattr(watch, "sys", SimpleNamespace(platform="darwin"))
     with closing(Heard(vault)) as heard:
         (vault / "note.md").write_text("two\n")
         (vault / ".git" / "index").write_text("x")
@@ -259,6 +260,18 @@ def test_watchfiles_tells_the_same_where_the_system_is_not_linux(vault: Path, mo
         monkeypatch.setattr(watch, "_UNTOLD_SECONDS", 0.5)
         assert eventually(lambda: heard.is_told_alone(vault, "anew.md"))
         heard.wait_for(EVERYTHING)
+
+
+@ON_LINUX
+def test_a_disk_that_others_write_to_is_recognised_and_looked_through(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert watch.file_system("/proc/self") == "proc" and watch.file_system("/nowhere") == ""
+    for kind in ("nfs4", "fuse", "fuse.of-somebody"):
+        monkeypatch.setattr(watch, "file_system", lambda _, kind=kind: kind)
+        with closing(Heard(vault)) as heard:
+            heard.wait_for(EVERYTHING)
+        assert heard.watch.polling and f"a {kind} disk" in heard.warnings[0]
 
 
 @ON_LINUX
