@@ -1,8 +1,6 @@
 """Conflict copies: which there are, what a merge would make of one, and the merge as one step that can be taken back.
 
-A copy is merged with its note by the text that both likely began as, where the history or git knows one; without it,
-what only one of them has is kept. The merge writes the note and puts the copy into the trash, in one change.
-"""
+Nothing that only one of the two says is lost, unless the text that both began as shows that the other removed it."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from simplemem.errors import Conflict, NotFound, SimplememError, Unreadable
 from simplemem.memory import By, ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.diff import LONG_DIFF, unified_diff
 from simplemem.note.merge import merge
-from simplemem.note.names import are_akin, clean_reference, conflict_name, name_of
+from simplemem.note.names import are_akin, base_name, clean_reference, conflict_name, name_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
@@ -38,15 +36,14 @@ def conflict_copies(core: Core) -> tuple[ConflictCopy, ...]:
 
 
 def conflict_merges(core: Core, name: str | None = None) -> tuple[ConflictMerge, ...]:
-    """What a merge would make of the copy that has this name, or all those of the note that has it; without one, of all
-    there are. One that cannot be read says so. Writes nothing."""
+    """What a merge would make of the copy of this name, or of all copies of the note of this name; without one, of all
+    there are. Writes nothing."""
     copies = found = conflict_copies(core)
     if name is not None:
         wanted = clean_reference(name).removesuffix(".md")
-        names = {
-            copy: (copy.name, copy.name.rsplit("/", 1)[-1], copy.of, copy.of.rsplit("/", 1)[-1]) for copy in copies
-        }
-        found = tuple(copy for copy in copies if wanted in names[copy])
+        found = tuple(
+            each for each in copies if wanted in (each.name, each.of, base_name(each.path), base_name(each.original))
+        )
         if not found:
             message = f"there is no conflict copy called {name!r}, and none of a note of that name"
             candidates = [copy.name for copy in copies][:10]
@@ -63,19 +60,16 @@ def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
     if problem := read_note(note.data).problem or read_note(other.data).problem:
         differs = unified_diff(note.data, other.data, (copy.original, copy.path), LONG_DIFF)
         return ConflictMerge(copy, None, "", False, 0, differs, *hashes, problem)
-    mine, yours = _decoded(note.data), _decoded(other.data)
     base, where = _likely_base(core, copy, note, other)
-    merged = merge(base, mine, yours, (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1]))
+    sides = (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1])
+    merged = merge(base, _decoded(note.data), _decoded(other.data), sides)
     diff = unified_diff(note.data, merged.text.encode(), (copy.original, "both together"), LONG_DIFF)
     return ConflictMerge(copy, merged.text, where, merged.clean, merged.conflicts, diff, *hashes)
 
 
 def _likely_base(core: Core, copy: ConflictCopy, note: File, other: File) -> tuple[str | None, str]:
-    """The text that a note and a copy of it likely began as, and which it is: the version, of our history or of git's,
-    from which the least had to change to come to both; of equals the oldest. None where none comes near.
-
-    The copy usually comes from another device and has no history here. If it is an earlier version itself, nothing in
-    it is new."""
+    """The text that a note and a copy of it likely began as, and which version of our history or git's it is: that from
+    which the least had to change to come to both, of equals the oldest. None where none comes near."""
     named, states = dict[str, str](), [note.sha256]  # the newest first
     for version in core.changes.of(copy.original, _MOST_VERSIONS):
         for sha, said in (version.after, f"version {version.id}"), (version.before, f"the version before {version.id}"):
@@ -85,14 +79,14 @@ def _likely_base(core: Core, copy: ConflictCopy, note: File, other: File) -> tup
     oldest, at = {sha: place for place, sha in enumerate(states)}, 0
     while at < len(states):  # what the note was made of; what was taken back is passed over
         if states[at] == other.sha256:
-            return _decoded(other.data), named.get(other.sha256, "")
+            return _decoded(other.data), named.get(other.sha256, "")  # nothing in the copy is new
         at = oldest[states[at]] + 1
     texts = [(core.vault.history.content(sha), where) for sha, where in named.items()]
     texts += [(each.after, f"commit {each.commit[:10]}") for each in commits_of(core, copy.original, _MOST_VERSIONS)]
-    likely = []
+    sides, likely = (_decoded(note.data), _decoded(other.data)), []
     for age, (data, where) in enumerate(texts):
         if data is not None and data not in (note.data, other.data):
-            text, sides = _decoded(data), (_decoded(note.data), _decoded(other.data))
+            text = _decoded(data)
             if all(are_akin(text, side, _AKIN) for side in sides):
                 likely.append((sum(_distance(text, side) for side in sides), -age, text, where))
     return min(likely)[2:] if likely else (None, "")
@@ -104,13 +98,12 @@ def _decoded(data: bytes) -> str:
 
 def _distance(one: str, other: str) -> int:
     ours, theirs = Counter(one.split("\n")), Counter(other.split("\n"))
-    return sum((len(line) + 1) * count for line, count in ((ours - theirs) + (theirs - ours)).items())
+    return sum((len(line) + 1) * count for line, count in ((ours | theirs) - (ours & theirs)).items())
 
 
 def merge_conflict(core: Core, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]) -> ConflictMerged:
-    """Write what `conflict_merges` has shown, and put the copy into the trash, as one change: a Conflict when either
-    has changed since. `keep` may be "note" or "copy" to have only the one, or "marked" to have both where they
-    differ."""
+    """Write what `conflict_merges` has shown, or `keep` one of the two, or both "marked" where they differ; and put the
+    copy into the trash, as one change: a Conflict when either has changed since."""
     core.must_be_writable()
     copy, told, data = merge.copy, list[str](), None
     if keep == "copy":

@@ -1,9 +1,7 @@
 """What was: the changes of memories, their texts at a moment, what lies between two texts, and who wrote which line.
 
-The log knows what each change of ours found and left. An edit made outside simplemem is seen only by the next change of
-ours, or by what is there now: when it was made is not known, and that is said. A moment is a place in the order of the
-log, which a clock that was set back does not alter. Git is asked too; a repository that cannot answer costs only that.
-"""
+An edit made outside simplemem is seen by the next change of ours alone: when it was made is not known, which is said.
+A moment is a place in the order of the log, so a clock that was set back alters nothing."""
 
 from __future__ import annotations
 
@@ -44,8 +42,8 @@ _COARSE_NS = 20_000_000  # the clock of a file system may lag behind ours
 
 
 class Moment(NamedTuple):
-    """A place in the order of all changes: `number` is the last that had happened, `when` (UTC) is compared with files.
-    Given by a version it is right after that one's operation, or with `before` right before it."""
+    """A place in the order of all changes: right after the operation of a version, or with `before` right before it.
+    `number` is the last change that had happened, `when` (UTC) is compared with files."""
 
     number: int
     when: str
@@ -54,8 +52,8 @@ class Moment(NamedTuple):
 
 
 class NoteThen(NamedTuple):
-    """One path at a moment. `sha256` is None when no note was there; `data` is None then, and when the text is lost.
-    `doubt` says in a sentence what is not certain about it, and is empty when the log tells."""
+    """One path at a moment, and what is not certain about it. Without `sha256` no note was there; without `data` none,
+    or its text is lost."""
 
     path: str
     sha256: str | None
@@ -120,10 +118,8 @@ def _sides(core: Core, version: Version) -> tuple[bytes | None, bytes | None]:
     return before, after
 
 
-def _shown(before: bytes | None, after: bytes | None) -> str | None:
-    if before is None or after is None:
-        return None
-    return unified_diff(before, after, ("before", "after"), LONG_DIFF)
+def _shown(before: bytes | None, after: bytes | None, titles: tuple[str, str] = ("before", "after")) -> str | None:
+    return None if before is None or after is None else unified_diff(before, after, titles, LONG_DIFF)
 
 
 def path_with_a_past(core: Core, name: str) -> str:
@@ -157,8 +153,8 @@ def last_change(core: Core, path: str) -> Version:
 
 
 def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
-    """The moment a version or a date means: right after that version, or as `before v12` right before it; at the end of
-    a day. With `start` it is the beginning of what is meant: before the version, in the morning of the day."""
+    """The moment right after a version, or as `before v12` right before it, or at the end of a day; with `start` the
+    beginning of what is meant: before the version, in the morning of the day."""
     before = _BEFORE.match(wanted)
     named = wanted[before.end() :] if before else wanted
     if before or _VERSION.fullmatch(named.strip()):
@@ -189,9 +185,8 @@ def moment_at(core: Core, when: datetime) -> Moment:
 
 
 def note_at(core: Core, path: str, at: str, *, start: bool = False, name: str = "") -> NoteThen:
-    """One note at a version, date or commit, followed back through its moves; `name` is what somebody called it. A
-    version says it for the paths it names, perhaps of an earlier note of that name; of what it took away what it found,
-    as nothing else can be meant."""
+    """One note at a version, date or commit, followed back through its moves; `name` is what somebody called it. Of a
+    note that a version took away, it is what the version found."""
     if means_commit(core, at):
         then, data = text_at_commit(core, path, at)
         return NoteThen(then, sha256(data), data)
@@ -224,8 +219,7 @@ def notes_then(core: Core, when: Moment | datetime) -> Iterator[tuple[NoteThen, 
 
 
 def _then(core: Core, path: str, left: Version | None, found: Version | None, moment: Moment) -> tuple[NoteThen, bool]:
-    """What stood at a path, by the last change of ours before the moment and the first after it; and whether it is
-    another now."""
+    """What stood at a path, by the last change before the moment and the first after it; whether it is another now."""
     now, rested = file_now(core, path), False
     after = next((after for at, _, after in left.effects if at == path), None) if left is not None else None
     if found is not None:
@@ -249,12 +243,10 @@ def _then(core: Core, path: str, left: Version | None, found: Version | None, mo
 def file_now(core: Core, path: str) -> File | None:
     """What lies at a path; None for nothing, or what may not be seen. What cannot be read has no text and no hash."""
     entry = core.entry(path)
-    if entry is None:
-        return None
     try:
-        return core.vault.read(path)
+        return None if entry is None else core.vault.read(path)
     except SimplememError:
-        return File(path, b"", "", entry)
+        return entry and File(path, b"", "", entry)
 
 
 def text_of(core: Core, sha256: str, *paths: str) -> bytes | None:
@@ -337,8 +329,7 @@ def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:
 
 
 def diff(core: Core, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
-    """What a version changed; what lies between two versions; or what changed in a memory `since` a date or version,
-    its last change if that is not said."""
+    """What a version changed, what lies between two, or what changed in a memory `since` then, else by its last change."""
     if other is not None:
         one, two = core.changes.find(what), core.changes.find(other)
         names = (name_of(one.new_path or one.path), name_of(two.new_path or two.path))
@@ -362,12 +353,10 @@ def diff(core: Core, what: str, other: str | None = None, *, since: str | None =
 def _difference(
     names: tuple[str, str], labels: tuple[str, str], before: bytes | None, after: bytes | None, doubt: str = ""
 ) -> Difference:
-    if before is None or after is None:
-        return Difference(*names, *labels, "", doubt or GONE)
-    titles = (f"{names[0]} ({labels[0]})", f"{names[1]} ({labels[1]})")
-    shown = unified_diff(before, after, titles, LONG_DIFF)
-    too_large = not shown and before != after
-    return Difference(*names, *labels, shown, doubt or ("the texts are too large to be compared" if too_large else ""))
+    shown = _shown(before, after, (f"{names[0]} ({labels[0]})", f"{names[1]} ({labels[1]})"))
+    if not shown and before != after:
+        doubt = doubt or (GONE if shown is None else "the texts are too large to be compared")
+    return Difference(*names, *labels, shown or "", doubt)
 
 
 # -- blame

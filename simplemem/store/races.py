@@ -1,9 +1,7 @@
-"""A lost race: a change was made of a text that is not there any more. What was, what is, and how both come together.
+"""A lost race: a change was made of a text that is not there any more, and the failure offers a merge where there is one.
 
-The failure offers a merge where there is one, and the same call accepts it: with `if_sha256` naming the text that the
-change was made of and the one that is there now, `BASE+CURRENT`. So what is written is the merge that was shown, or
-nothing: after a third change CURRENT is not what is there, and the answer is a new offer.
-"""
+The same call accepts it, with `if_sha256` naming both texts as `BASE+CURRENT`: what is written is the merge that was
+shown, or nothing, as after a third change CURRENT is not what is there."""
 
 from __future__ import annotations
 
@@ -54,17 +52,15 @@ def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | Non
 
 
 def _refuse_repeated(core: Core, file: File, seen: bytes, text: str) -> None:
-    """Conflict, and nothing offered, when this very change was made of what was `seen` then, and others followed: its
-    answer may have been lost, and what is offered for a repetition would add the same once more."""
+    """Conflict, and nothing offered, when this very change was made already of what was `seen`, and others followed."""
     for version in core.changes.of(file.path, _RECENT):
         if version.op not in ("update", "move"):
             break  # taken back, or another note since
         if version.before == sha256(seen) and version.before != version.after:
             made = core.vault.history.content(version.after or "")
             if made is not None and _is_but_for_its_time(text, made):
-                message = (
-                    f"this very change of {name_of(file.path)} was made already, as {version.id}, and others since"
-                )
+                what = f"this very change of {name_of(file.path)}"
+                message = f"{what} was made already, as {version.id}, and others since"
                 diff, hint = unified_diff(made, file.data, WHAT_YOU_HAD), "Read it: there may be nothing left to do."
                 raise Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint)
 
@@ -75,11 +71,11 @@ def _text_of(core: Core, digits: str) -> bytes | None:
 
 
 def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged] | None:
-    """What the change makes of the text it was made for, and that merged with what is there now. None where it cannot
-    be told: a text that is not UTF-8, an edit that does not fit."""
+    """What the change makes of its base, and that merged with what is there now; None for no UTF-8, or an edit that
+    does not fit."""
+    if base is None:
+        return None
     try:
-        if base is None:
-            return None
         base.decode("utf-8"), now.decode("utf-8")
         ours = making.make(read_note(base))
     except (UnicodeDecodeError, SimplememError):
@@ -92,8 +88,7 @@ def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged
 
 
 def _lost(core: Core, file: File, base: bytes | None, both: tuple[str, Merged] | None) -> Conflict:
-    """The failure that says what is there now and what the change would make of it. The texts it names are kept in the
-    history, unless they hold what may not be written."""
+    """The failure that says what is there now and what the change would make of it. The texts it names are kept."""
     message = f"{name_of(file.path)} has changed since it was read"
     details: dict[str, Any] = {"current_sha256": file.sha256, "diff": unified_diff(base, file.data, WHAT_YOU_HAD)}
     if base is None or both is None:

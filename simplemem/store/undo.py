@@ -1,15 +1,13 @@
-"""Taking back and bringing back: one change, all that somebody changed since a moment, or an earlier text in its place.
+"""Undo of one change, or of all that somebody changed since a moment; and an earlier text put back in its place.
 
-Everything somebody changed is taken back path by path: what stood there before the first of these changes, if nobody
-else has changed it since. What somebody else has changed since is left as it is and named, and with it the whole of
-every operation it was part of, so that no move loses a note and no link its end. Nothing is merged."""
+Nothing is merged: what somebody else has changed since is left as it is, and with it every operation it was part of."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Unpack
+from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
 from simplemem.index.changes import is_called
@@ -17,33 +15,24 @@ from simplemem.memory import By, LeftAsIs, Restored, Undone, UndoneMany, UndoneN
 from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
+from simplemem.store import history
 from simplemem.store.core import Core, change_by
-from simplemem.store.history import (
-    GONE,
-    file_now,
-    last_change,
-    means_commit,
-    moment_of,
-    note_at,
-    nothing_there,
-    path_with_a_past,
-    text_of,
-)
 from simplemem.store.write import judge
 from simplemem.vault.history import Version
 from simplemem.vault.vault import Change, Wish, Written
 
+_Step = tuple[Version, str | None, str | None]
+"""A change of a path, with what it found and left there."""
+
 
 def carry_out(core: Core, wishes: Sequence[Wish], change: Change) -> tuple[list[Written], list[str]]:
-    """Change some notes as one, and index what is there then: what was written, and what went wrong with the index. The
-    vault is locked already."""
+    """Change some notes as one under the vault's lock, and index them: what was written, and what went wrong after."""
     written = core.vault.carry_out(wishes, change)
-    return written, _look_again(core, (path for wish in wishes for path in (wish.path, wish.target)))
+    return written, _index(core, {path for wish in wishes for path in (wish.path, wish.target)})
 
 
-def _look_again(core: Core, paths: Iterable[str]) -> list[str]:
-    changed = set(paths)
-    warnings = core.indexed(changed, lambda: core.look_at(changed))
+def _index(core: Core, paths: set[str]) -> list[str]:
+    warnings = core.indexed(paths, lambda: core.look_at(paths))
     core.fill_soon()
     return warnings
 
@@ -54,10 +43,13 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
     try:
         version = core.changes.find(version_or_name)
     except NotFound:
-        if means_commit(core, version_or_name) and core.entry(path_of(clean_reference(version_or_name))) is None:
+        if (
+            history.means_commit(core, version_or_name)
+            and core.entry(path_of(clean_reference(version_or_name))) is None
+        ):
             hint = "Restore a note as it was at a commit, or revert the commit in git."
             raise Invalid(f"{version_or_name} is a commit of git, and no change to take back", hint=hint) from None
-        version = last_change(core, path_with_a_past(core, version_or_name))
+        version = history.last_change(core, history.path_with_a_past(core, version_or_name))
     with core.vault.lock():
         steps = core.changes.step(version.group)
         try:
@@ -65,7 +57,7 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
         except Conflict as error:
             error.hint = f"Undo what came since first, or restore the note as it was before {version.id}."
             raise
-        _look_again(core, (*(path for step in steps for path, _, _ in step.effects), *(each.path for each in written)))
+        _index(core, {path for step in steps for path, _, _ in step.effects} | {each.path for each in written})
     # Of one operation the first change is what was asked for; links written again because of it came after.
     asked, more = steps[0], len(steps) - 1
     main = next((w for w in written if w.path in (asked.path, asked.new_path)), written[0])
@@ -79,19 +71,19 @@ def restore(core: Core, name: str, *, at: str | None = None, new_name: str | Non
     """Bring a memory's text of a version or date back, also of one that was deleted, which needs no `at`. With
     `new_name` it is brought back beside what has its name now."""
     core.must_be_writable()
-    path = path_with_a_past(core, name)
+    path = history.path_with_a_past(core, name)
     with core.vault.lock():
         doubt, since = "", at
         if since is None:
             if core.entry(path) is not None:
                 hint = "Say which: a version of its history, or a date."
                 raise Invalid(f"{name_of(path)} is there, and was not told what to become", hint=hint)
-            last = last_change(core, path)
+            last = history.last_change(core, path)
             since = f"before {last.id}" if last.after is None else last.id
             doubt = "" if last.after is None else "it was deleted outside simplemem, perhaps after other changes there"
-        then = note_at(core, path, since, name=name)
+        then = history.note_at(core, path, since, name=name)
         if then.data is None or then.sha256 is None:
-            raise nothing_there(name_of(path), since, then)
+            raise history.nothing_there(name_of(path), since, then)
         target = path if new_name is None else path_of(check_name(new_name))
         now = core.vault.read(target) if core.entry(target) is not None else None
         other = _taken_since(core, path, since, now.sha256) if now is not None and target == path else None
@@ -113,12 +105,12 @@ def restore(core: Core, name: str, *, at: str | None = None, new_name: str | Non
 def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:
     """The change since a moment with which this name went to another memory, or got free for another program's file."""
     lineage = core.changes.lineage(path)
-    if not lineage or means_commit(core, at):
+    if not lineage or history.means_commit(core, at):
         return None  # git tells of names, and follows them by itself
     last, first = lineage[0], lineage[-1]
     if (last.new_path or last.path) != path or (last.after is None and last.before != now):
         return last
-    return first if first.op == "create" and moment_of(core, at).number < first.number else None
+    return first if first.op == "create" and history.moment_of(core, at).number < first.number else None
 
 
 # -- everything somebody changed
@@ -146,19 +138,10 @@ def undo_all(
     return replace(shown, version=written[0].version)
 
 
-class _Reversal(NamedTuple):
-    """A path that is to have its old text again, or its old absence: what it has now and what it had then."""
-
-    now: str | None
-    then: str | None
-    chain: list[tuple[Version, str | None, str | None]]  # the changes since, with what each found and left
-    groups: set[str]  # of theirs among them
-
-
 def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     """What would become of each note, and the wishes that do it."""
-    lines = core.changes.recent(after=moment_of(core, since, start=True).number)
-    chains: dict[str, list[tuple[Version, str | None, str | None]]] = {}
+    lines = core.changes.recent(after=history.moment_of(core, since, start=True).number)
+    chains: dict[str, list[_Step]] = {}
     moves: dict[str, str] = {}  # where a note is now -> where it was
     for version in reversed(lines):
         is_theirs = is_called(version.who, by)
@@ -170,53 +153,46 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     if not chains:
         names = dict.fromkeys(version.who for version in lines if version.who)
         raise NotFound(f"nothing was changed by {by} since {since}", candidates=list(names)[:10])
-    work: dict[str, _Reversal] = {}
-    for path, chain in sorted(chains.items()):
-        file = file_now(core, path)
-        now = None if file is None else file.sha256
-        if now != chain[0][1]:
-            groups = {version.group for version, _, _ in chain if is_called(version.who, by)}
-            work[path] = _Reversal(now, chain[0][1], chain, groups)
-    back = {  # notes that can go back where they were as they stand
-        new: old
-        for new, old in moves.items()
-        if new in work and work[new].then is None and old in work and work[old].now is None
-    }
-    whys = {path: why for path, each in work.items() if (why := _why_left(core, by, path, each, path in back))}
-    todo = list(whys)
+    files = {path: history.file_now(core, path) for path in sorted(chains)}
+    now = {path: None if file is None else file.sha256 for path, file in files.items()}
+    then = {path: chains[path][0][1] for path in now if now[path] != chains[path][0][1]}  # what is to be there again
+    moved = {new: old for new, old in moves.items() if new in then and old in then and then[new] is now[old] is None}
+    groups = {path: {version.group for version, _, _ in chains[path] if is_called(version.who, by)} for path in then}
+    whys = {path: _why_left(core, by, path, chains[path], now[path], path in moved) for path in then}
+    todo = [path for path, why in whys.items() if why]
     while todo:  # what shares an operation with something that is left is left too
         other = todo.pop()
-        for path, each in work.items():
-            if path not in whys and (shared := each.groups & work[other].groups):
+        for path in then:
+            if not whys[path] and (shared := groups[path] & groups[other]):
                 whys[path] = f"{min(shared)} changed it together with {name_of(other)}"
                 todo.append(path)
     notes, wishes = [], []
-    for path, each in work.items():
-        if path in whys or path in back.values():
+    for path in then:
+        if whys[path] or path in moved.values():
             continue
-        old = back.get(path)
-        then = (each if old is None else work[old]).then
-        done = "moved back" if old else "deleted" if then is None else "changed back" if each.now else "brought back"
-        notes.append(UndoneNote(name_of(path), old and name_of(old), done, each.chain[0][0].id, each.now, then))
-        text = None if then is None or then == each.now else text_of(core, then)
-        wishes.append(Wish("undo", path, before=each.now, new_path=old, data=text, gone=then is None))
-    left = tuple(LeftAsIs(name_of(path), whys[path]) for path in work if path in whys)
+        old = moved.get(path)
+        sha = then[old or path]
+        done = "moved back" if old else "deleted" if sha is None else "changed back" if now[path] else "brought back"
+        notes.append(UndoneNote(name_of(path), old and name_of(old), done, chains[path][0][0].id, now[path], sha))
+        text = None if sha is None or sha == now[path] else history.text_of(core, sha)
+        wishes.append(Wish("undo", path, before=now[path], new_path=old, data=text, gone=sha is None))
+    left = tuple(LeftAsIs(name_of(path), why) for path, why in whys.items() if why)
     digest = hashlib.sha256(repr(notes).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return UndoneMany(by, since, "", tuple(notes), left, digest), wishes
 
 
-def _why_left(core: Core, by: str, path: str, work: _Reversal, moves: bool) -> str:
-    """Why a path is left as it is: somebody else has changed it since, or the rules keep it from being changed here."""
-    rules, log = core.vault.access, core.vault.history.log
-    other = next((version for version, _, _ in work.chain if not is_called(version.who, by)), None)
+def _why_left(core: Core, by: str, path: str, chain: Sequence[_Step], now: str | None, moves: bool) -> str:
+    """Why a path is left as it is, "" when it is not: somebody else has changed it since, or the rules forbid it."""
+    rules, log, then = core.vault.access, core.vault.history.log, chain[0][1]
+    other = next((version for version, _, _ in chain if not is_called(version.who, by)), None)
     if other is not None:
         return f"changed since by {other.who or 'somebody'} ({other.id})"
-    if [after for _, _, after in work.chain] != [*(before for _, before, _ in work.chain[1:]), work.now]:
+    if [after for _, _, after in chain] != [*(before for _, before, _ in chain[1:]), now]:
         return "changed since outside simplemem"
-    if work.then is not None and text_of(core, work.then) is None:
-        return GONE
-    if rules.hidden and any(len(core.changes.step(group)) < len(log.group(group)) for group in work.groups):
+    if then is not None and history.text_of(core, then) is None:
+        return history.GONE
+    if rules.hidden and any(len(core.changes.step(each.group)) < len(log.group(each.group)) for each, _, _ in chain):
         return "it was changed together with what may not be changed here"
     if not rules.may_change(path):
         return "it may be read here, not changed"
-    return "nothing may be deleted here" if rules.no_delete and work.then is None and not moves else ""
+    return "nothing may be deleted here" if rules.no_delete and then is None and not moves else ""
