@@ -13,9 +13,8 @@ from simplemem.index import vectors
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH, Database
 from simplemem.index.door import VectorSpace
 from simplemem.index.notes import stat_of, vector_space, waiting
-from simplemem.index.reconcile import Progress
-from simplemem.index.sync import Waiting
-from simplemem.index.text import understood, units
+from simplemem.index.sync import Progress
+from simplemem.index.text import Waiting, understood, units
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import text_hash
 from simplemem.note.words import without_stop_words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from simplemem.note.words import MARKS, language_of, may_hold_names, parts_of_na
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
+_MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
 
 
 class Unit(NamedTuple):
@@ -211,3 +213,29 @@ def fold(tables: Iterable[str], transaction: Callable[[], AbstractContextManager
                 merged = db.total_changes() - before >= 2
         with transaction() as db:
             db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _OTHERWISE)
+
+
+class Waiting:
+    """Texts that were just indexed and wait for their vectors, by note with its hash, so that no note is read twice."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._texts: dict[int, tuple[str, list[tuple[int, str]]]] = {}
+        self._characters = 0
+
+    def keep(self, note_id: int, sha256: str, rows: list[tuple[int, str]]) -> None:
+        """Remember a note's texts, if there is room."""
+        size = sum(len(words) for _, words in rows)
+        self.take(note_id)
+        with self._lock:
+            if rows and self._characters + size <= _MOST_CHARACTERS:
+                self._texts[note_id] = (sha256, rows)
+                self._characters += size
+
+    def take(self, note_id: int) -> tuple[str, list[tuple[int, str]]] | None:
+        """A note's texts, once."""
+        with self._lock:
+            found = self._texts.pop(note_id, None)
+            if found is not None:
+                self._characters -= sum(len(words) for _, words in found[1])
+            return found

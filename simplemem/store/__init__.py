@@ -4,7 +4,7 @@
 is what a room with a kind of note of its own works with."""
 
 from simplemem.index.door import Mark
-from simplemem.index.reconcile import Progress, SyncReport
+from simplemem.index.sync import Progress, SyncReport
 from simplemem.store.bench import Bench, Carried, Draft, Read
 from simplemem.store.store import EnhancedStore, open_store
 from simplemem.store.write import now

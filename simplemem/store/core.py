@@ -20,9 +20,8 @@ from simplemem.index.changes import ChangeTable
 from simplemem.index.database import Damaged, Database
 from simplemem.index.door import Row, Standing, Stat
 from simplemem.index.notes import is_note, stat_of
-from simplemem.index.reconcile import Progress, SyncReport, collector_at_rest
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sync import Sync
+from simplemem.index.sync import Progress, Sync, SyncReport, collector_at_rest
 from simplemem.memory import By, IndexState
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import well_formed

@@ -16,9 +16,9 @@ from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.database import Database
 from simplemem.index.door import QueryVector, Standing
 from simplemem.index.fill import Filling, adopt
-from simplemem.index.reconcile import Progress
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sync import Waiting
+from simplemem.index.sync import Progress
+from simplemem.index.text import Waiting
 from simplemem.index.vectors import take_over
 from simplemem.note.words import counted, without_stop_words
 from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.config import Settings, find_vault, load_settings
-from simplemem.index.reconcile import Progress
+from simplemem.index.sync import Progress
 from simplemem.memory import (
     By,
     Finding,
