@@ -1,11 +1,7 @@
 """Words of a text, as the index and a question both see them. Pure; the same on both sides or nothing is found.
 
-SQLite's `unicode61` tokenizer separates words at spaces and punctuation, which leaves whole sentences of Chinese,
-Japanese, Thai and Korean as one word. `searchable` writes such runs out as overlapping pairs and single characters, so
-that a two-character word inside a sentence is a word of its own. Everything else is left to the tokenizer.
-
-A note says its language itself (`lang: de`), or it shows in the small words of its text. English and what cannot be
-told are "": nothing is done for them. A wrong guess costs little, since what is made of it (stems) only adds to a note.
+SQLite's `unicode61` tokenizer leaves whole sentences of Chinese, Japanese, Thai and Korean as one word. `searchable`
+writes such runs out as overlapping pairs and single characters; everything else is left to the tokenizer.
 """
 
 from __future__ import annotations
@@ -43,8 +39,7 @@ _UNSPACED_STOP_PAIRS = frozenset(
 
 
 class _Letters(dict[int, str]):
-    """Characters of words as they are, all others as spaces. The tokenizer would say the same, but takes every
-    character that is younger than its tables for a letter: an emoji beside a word would hide the word."""
+    """Characters of words as they are, all others as spaces: to the tokenizer a young emoji would be a letter."""
 
     def __missing__(self, code: int) -> str:
         self[code] = chr(code) if unicodedata.category(chr(code)) in _OF_WORDS else " "
@@ -69,19 +64,15 @@ _LETTERS |= {code: "" for code in _VOWEL_SIGNS if unicodedata.category(chr(code)
 
 
 def searchable(text: str) -> str:
-    """A text as the index takes it in: every run of an unspaced script as its pairs, then its single characters.
-    However a system or a person writes an accent, a syllable, a ligature or a sharp s, it is one and the same."""
+    """A text as the index takes it in: a run of an unspaced script as its pairs, then its single characters."""
     if text.isascii():
         return text
-    return _UNSPACED.sub(lambda run: f" {' '.join([*_pairs(run.group()), *run.group()])} ", _one_form(text))
+    return _UNSPACED.sub(lambda run: f" {' '.join([*map(''.join, pairwise(run[0])), *run[0]])} ", _one_form(text))
 
 
 def _one_form(text: str) -> str:
+    """However a system or a person writes an accent, a syllable, a ligature or a sharp s, it is one and the same."""
     return unicodedata.normalize("NFKC", text).translate(_LETTERS)
-
-
-def _pairs(run: str) -> list[str]:
-    return [run[k : k + 2] for k in range(len(run) - 1)]
 
 
 def _split(text: str) -> list[str]:
@@ -90,8 +81,8 @@ def _split(text: str) -> list[str]:
 
 
 def stretches(text: str) -> list[list[str]]:
-    """The words of a question or phrase, in stretches that stand side by side in a `searchable` text that holds it. A
-    run of an unspaced script gives its pairs, and ends a stretch: behind its pairs come its single characters."""
+    """The words of a phrase, in stretches that stand side by side in a `searchable` text that holds it. A run of an
+    unspaced script ends one: behind its pairs come its single characters."""
     words = _split(text)
     if text.isascii() or not any(map(_UNSPACED.search, words)):
         return [words] if words else []
@@ -100,7 +91,7 @@ def stretches(text: str) -> list[list[str]]:
         last = 0
         for run in _UNSPACED.finditer(word):
             found[-1] += [word[last : run.start()]] if run.start() > last else []
-            found[-1] += _pairs(run.group()) or [run.group()]
+            found[-1] += list(map("".join, pairwise(run[0]))) or [run[0]]
             found.append([])
             last = run.end()
         found[-1] += [word[last:]] if last < len(word) else []
@@ -113,8 +104,7 @@ def counted(number: int, thing: str, things: str = "") -> str:
 
 
 def well_formed(text: str) -> str:
-    """A text that can be written down: half a character, as a careless program may send it, becomes a sign of its
-    own."""
+    """A text that can be written down: half a character, as a careless program may send it, becomes a sign."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -181,8 +171,7 @@ def may_hold_names(text: str) -> bool:
 
 
 def _parted(text: str) -> list[list[str]]:
-    """The parts of every name in a text, once each. A run of random letters and a name with a sign before it (iPhone)
-    have none."""
+    """The parts of every name in a text, once each; a run of random letters and iPhone have none."""
     names = ((name, _PART.findall(name)) for name in dict.fromkeys(_NAME.findall(text)) if len(name) <= _LONGEST)
     return [
         parts
@@ -193,8 +182,7 @@ def _parted(text: str) -> list[list[str]]:
 
 def sequences_in(text: str) -> list[tuple[str, ...]]:
     """What is written as one in a question and is several words to the index: `path/to/file.py`, `v1.2.3`,
-    `snake_case`, `getUserName`. A version is asked for with its `v` and without. Words of prose that are only joined
-    (well-known, and/or) are one when they are the whole question: among others they rank well enough as neighbours."""
+    `getUserName`. Words of prose that are only joined (and/or) are one when they are the whole question."""
     if not (_AT_ALL_JOINED.search(text) or may_hold_names(text)):
         return []
     tokens = _TOKEN.findall(text)
@@ -223,6 +211,7 @@ def parts_of_names(text: str) -> str:
 
 
 # ------------------------------------------------------------------ languages
+# A note says its language itself (`lang: de`), or it shows in its small words. English and what cannot be told are "".
 
 LANGUAGES = tuple(_SMALL_WORDS)
 # Letters that make one small word enough.
@@ -274,8 +263,7 @@ def language_of(text: str, told: str | None = None) -> str:
 
 
 def holding_together(words: Iterable[str], languages: Collection[str]) -> frozenset[str]:
-    """Those words of a question that only hold it together, when it is in one of the vault's `languages`. A word that
-    may be of two languages (la) is one of both."""
+    """Those words of a question that only hold it together, when it is in one of the vault's `languages`."""
     plain = {word: _plain(word) for word in words}
     found = Counter(language for word in plain for language in _TELLING.get(word, ()) if language in languages)
     most = max(found.values(), default=0)
@@ -291,15 +279,12 @@ def is_small_word(word: str, language: str) -> bool:
 
 
 MARKS = {language: chr(0xE001 + place) for place, language in enumerate(LANGUAGES)}
-_STEMMERS = {
-    "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch", "pt": "Portuguese", "en": "Porter",
-}  # fmt: skip
+_STEMMERS = {"de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch", "pt": "Portuguese"}
 _ONE_AT_A_TIME = threading.Lock()  # a stemmer keeps the word it works on
 
 
 def stems_of(text: str, language: str) -> str:
-    """The stems of a text's words in their order: of those in letters alone, written with spaces between them, that do
-    not only hold it together."""
+    """The stems of a text's words of letters alone, in order, without those that only hold it together."""
     words = (word for word in _split(text) if word.isalpha() and not _UNSPACED.search(word))
     return " ".join(stem(word, language) for word in words if not is_small_word(word, language))
 
@@ -307,17 +292,8 @@ def stems_of(text: str, language: str) -> str:
 @lru_cache(maxsize=20_000)
 def stem(word: str, language: str) -> str:
     """The marked stem of a word in small letters. The mark comes last, where no ending can be taken off it again."""
-    return _stem(word, language) + MARKS[language]
-
-
-def english_stem(word: str) -> str:
-    """The stem that SQLite's tokenizer gives a word."""
-    return _stem(word, "en")
-
-
-def _stem(word: str, language: str) -> str:
     with _ONE_AT_A_TIME:
-        return str(_stemmer(language).stemWord(word))
+        return str(_stemmer(language).stemWord(word)) + MARKS[language]
 
 
 @cache
