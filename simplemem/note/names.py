@@ -1,9 +1,7 @@
-"""Names of notes: what a caller means by one, which may be written, how two are compared, what a name says. Pure; no
-disk.
+"""Names of notes: what a caller means by one, which may be written, how two are compared, what a name says. Pure.
 
 A note's name is its vault path without `.md`. Whatever exists can be read under the name it has; a new name must be
-legal on every system that may see the vault, and in a link (obsidian.md §5, durability.md F34, F38). A name alone says
-whether a rule keeps a note private, and whether a synchroniser or git made the file as a conflict copy.
+legal on every system that may see the vault, and in a link (obsidian.md §5, durability.md F34, F38).
 """
 
 from __future__ import annotations
@@ -32,8 +30,7 @@ _PERCENT = re.compile(r"%(?=%|2e|2f|5c|00)", re.IGNORECASE)
 
 
 def check_name(name: str) -> str:
-    """The name a new note may have: NFC, `/` between folders, no `.md`. Invalid or TooLong with a proposal
-    otherwise."""
+    """The name a new note may have: NFC, `/` between folders, no `.md`. Else Invalid or TooLong, with a proposal."""
     wanted = unicodedata.normalize("NFC", name)
     while (shorter := name_of(wanted)) != wanted:  # `x.md.md` as well: as a name, `x.md` would mean `x`
         wanted = shorter
@@ -68,8 +65,7 @@ def legal_name(title: str) -> str:
 
 
 def _mended(name: str) -> str:
-    """One step to a legal name: a hyphen for what is forbidden inside a word ("a/b" -> "a-b"), nothing for it
-    elsewhere."""
+    """One step to a legal name."""
     name = "".join(char for char in name if unicodedata.category(char) != "Cf")
     name = _FORBIDDEN.sub(_bridge, name)
     name = _shortened(_tidy(unicodedata.normalize("NFC", _PERCENT.sub("", name))))
@@ -105,18 +101,15 @@ def _shortened(name: str) -> str:
 
 
 def clean_reference(name: str) -> str:
-    """What a caller means by a name: without [[ ]], what is shown, a heading, `.md` and a leading slash; NFC. A hash
-    between letters begins a heading ("Note#Part"); in "C# notes" it is part of the name. Only what could lead out of
-    the vault is refused: notes exist under names that nobody could give a new one."""
+    """What a caller means by a name: without [[ ]], what is shown, a heading, `.md` and a leading slash; NFC. Only what
+    could lead out of the vault is refused: notes exist under names that nobody could give a new one."""
     wanted = unicodedata.normalize("NFC", well_formed(name)).strip()
     linked = re.fullmatch(r"!?\[\[(.*)\]\]", wanted, re.DOTALL)
-    if linked is not None:
-        wanted = linked[1]
+    wanted = linked[1] if linked else wanted
     wanted = wanted[:1] + wanted[1:].split("|")[0]
-    heading = re.search(r"#" if linked is not None else r"(?<=\S)#(?=[^\s.])", wanted)
-    if heading is not None:
-        wanted = wanted[: heading.start()]
-    wanted = name_of(wanted.strip())
+    # A hash between letters begins a heading ("Note#Part"); in "C# notes" it is part of the name.
+    heading = re.search(r"#" if linked else r"(?<=\S)#(?=[^\s.])", wanted)
+    wanted = name_of(wanted[: heading.start() if heading else None].strip())
     while wanted.startswith(("/", "./")):
         wanted = wanted.lstrip("/").removeprefix("./")
     if not wanted:
@@ -127,8 +120,7 @@ def clean_reference(name: str) -> str:
 
 
 def compare_key(path_or_name: str) -> str:
-    """The one key by which paths and names are compared, without case and Unicode form: two with the same key are the
-    same to some system, and to every rule about paths (what is a note, what is private, what a link means)."""
+    """The one key by which paths and names are compared: two with the same are the same to some system."""
     if path_or_name.isascii():
         return path_or_name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path_or_name).casefold())
@@ -175,8 +167,8 @@ def date_in(name: str) -> str:
 
 
 def private_by_rule(path: str, rules: Sequence[str]) -> bool:
-    """Whether a rule names this path: a folder (`journal/`), a note (`plans/will`), or a pattern with `*` and `?`
-    of the whole path, where `*` crosses folders. Case and the way an accent is written do not count."""
+    """Whether a rule names this path: a folder (`journal/`), a note (`plans/will`), or a pattern with `*` and `?` of
+    the whole path, where `*` crosses folders."""
     return any(_matches(compare_key(path), compare_key(rule.strip().replace("\\", "/"))) for rule in rules)
 
 
@@ -194,17 +186,15 @@ def _matches(path: str, rule: str) -> bool:
 
 
 # ------------------------------------------------------------------ conflict copies
-# Where two devices changed a note at the same time, a synchroniser keeps both: one under the note's name, the other
-# beside it under a name like it. Some of these names nobody else gives; others ("Chapter 2") people give as well, and
-# then the texts decide (`are_akin`).
+# Where two devices changed a note at the same time, a synchroniser keeps both, one of them under a name like the note's.
+# Some of these names nobody else gives; others ("Chapter 2") people give as well, and then the texts decide.
 
 COPY_REASON: Final = "a conflict copy made by "
 _AKIN: Final = 0.75
 
 
 class ConflictName(NamedTuple):
-    """What a name says: the path of the note it would be a copy of, and who keeps such copies. Not `certain`: people
-    give such names too."""
+    """The note that a name says it is a copy of, and who keeps such copies; people give names not `certain` too."""
 
     original: str
     maker: str
@@ -264,15 +254,9 @@ def conflict_name(path: str) -> ConflictName | None:
 
 def are_akin(one: str, other: str, share: float = _AKIN) -> bool:
     """Whether two texts are versions of one: of what stands in both bodies, three quarters stand in the other as well.
-    Two empty ones are only two notes that nobody has written yet. Headers are left out: notes of one template are not
-    copies of each other."""
-    ours, theirs = (
-        Counter(line for each in text[read_header(text).body_start :].split("\n") if (line := each.strip()))
-        for text in (one, other)
+    Headers are left out: notes of one template are not copies of each other."""
+    ours, theirs = (Counter(map(str.strip, text[read_header(text).body_start :].split("\n"))) for text in (one, other))
+    total, common = (
+        sum(len(line) * count for line, count in lines.items()) for lines in (ours + theirs, ours & theirs)
     )
-
-    def size(lines: Counter[str]) -> int:
-        return sum(len(line) * count for line, count in lines.items())
-
-    total = size(ours) + size(theirs)
-    return total > 0 and 2 * size(ours & theirs) >= share * total
+    return total > 0 and 2 * common >= share * total
