@@ -1,12 +1,8 @@
-"""The header of a note: its properties as YAML 1.2 core values, and where each stands in the text. Pure; it never
-changes.
+"""The header of a note: its properties as YAML 1.2 core values, and where each stands in the text. Pure.
 
 A header is what stands between `---` on line 1 and the next `---` (obsidian.md §3.1). Reading never raises and never
-stalls; a header that cannot be read says why and where in `problem`. libyaml does the parsing (PyYAML's own parser
-where the C one is missing). We take its events and build the values with their spans, so that one property can be
-changed without touching its neighbours. A guard bounds size and depth and refuses anchors and aliases (durability.md
-§0.4, F42, F43). Most headers are `key: value` lines and simple lists: these are read line by line at a quarter of the
-cost, and a property test holds the two readers equal.
+stalls. libyaml does the parsing, and its events give the values their places; size and depth are bounded, anchors and
+aliases refused (durability.md §0.4, F42, F43). Plain headers are read line by line at a quarter of the cost.
 """
 
 from __future__ import annotations
@@ -123,11 +119,11 @@ def read_header(text: str) -> Header:
         return Header("broken", {}, _problem(text, refused.message, refused.offset), body)
     if root is None or root.style == ":":
         return Header("yaml", {} if root is None else root.value, None, body, end, text, root)
-    if root.style == "{":  # JSON, as Obsidian reads it as well, is YAML in braces
-        problem = _problem(text, "it is JSON or one pair of braces, which is read but not rewritten", root.start)
-        return Header("yaml", root.value, problem, body, end, text, root)
-    problem = _problem(text, "it is not a list of properties (name: value)", root.start)
-    return Header("broken", {}, problem, body)
+    if root.style != "{":
+        return Header("broken", {}, _problem(text, "it is not a list of properties (name: value)", root.start), body)
+    # JSON, as Obsidian reads it as well, is YAML in braces.
+    problem = _problem(text, "it is JSON or one pair of braces, which is read but not rewritten", root.start)
+    return Header("yaml", root.value, problem, body, end, text, root)
 
 
 def content_start(text: str, header: Header) -> int:
@@ -202,8 +198,7 @@ def same(one: Any, other: Any) -> bool:
 # ------------------------------------------------------------------ reading with libyaml
 
 
-Document = tuple[Node | None, int]
-"""The root, None when there are only comments and blanks; where the content ends: a "..." line, or the header's end."""
+Document = tuple[Node | None, int]  # the root, None of comments and blanks alone; where the content ends
 
 
 def read_yaml(text: str, start: int, end: int) -> Document:
@@ -274,7 +269,15 @@ class _YamlReader:
         if event.anchor is not None or event.tag is not None:
             raise RefusedError("anchors (&), aliases (*) and tags (!) are not read", start)
         if type(event) is yaml.ScalarEvent:
-            return self._scalar(event, start)
+            style, value = event.style or "", event.value.translate(self.originals)
+            end = self.base + event.end_mark.index
+            if style == "":
+                value = core_value(value)
+            elif style in "|>":  # blank lines below it stay when it changes
+                end = start + len(self.text[start:end].rstrip(" \t\r\n"))
+            elif style == '"' and SURROGATE.search(value):
+                raise RefusedError("it holds half of a character", start)
+            return Node(style, value, start, end)
         if levels == 0:
             raise RefusedError(f"it is nested more than {DEPTH_LIMIT} deep", start)
         if type(event) is yaml.MappingStartEvent:
@@ -286,17 +289,6 @@ class _YamlReader:
             items.append(self._node(inner, events, levels - 1))
         style, end = ("[", self.base + inner.end_mark.index) if event.flow_style else ("-", items[-1].end)
         return Node(style, [item.value for item in items], start, end, tuple(items))
-
-    def _scalar(self, event: Any, start: int) -> Node:
-        style, value = event.style or "", event.value.translate(self.originals)
-        end = self.base + event.end_mark.index
-        if style == "":
-            value = core_value(value)
-        elif style in "|>":  # blank lines below it stay when it changes
-            end = start + len(self.text[start:end].rstrip(" \t\r\n"))
-        elif style == '"' and SURROGATE.search(value):
-            raise RefusedError("it holds half of a character", start)
-        return Node(style, value, start, end)
 
     def _map(self, event: Any, events: Iterator[Any], levels: int, start: int) -> Node:
         nodes: list[Node] = []
@@ -334,8 +326,7 @@ _ITEM: Final = re.compile(rf"( *)(-) +{_VALUE}\n")
 
 
 def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
-    """text[start:end] as one block map of texts and lists of texts, or None where it may be more than that: a comment,
-    a flow list, an escape, a second line of a value."""
+    """text[start:end] as one block map of texts and lists of texts, None where it may be more than that."""
     if end - start > _MOST_CHARACTERS:
         return None
     nodes: list[Node] = []
