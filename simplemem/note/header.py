@@ -262,13 +262,13 @@ class _YamlReader:
         return root, end
 
     def _node(self, event: Any, events: Iterator[Any], levels: int) -> Node:
-        start = self.base + event.start_mark.index
+        kind, start = type(event), self.base + event.start_mark.index
         self.values += 1
         if self.values > VALUE_LIMIT:
             raise RefusedError(f"it has more than {VALUE_LIMIT:,} values", start)
         if event.anchor is not None or event.tag is not None:
             raise RefusedError("anchors (&), aliases (*) and tags (!) are not read", start)
-        if type(event) is yaml.ScalarEvent:
+        if kind is yaml.ScalarEvent:
             style, value = event.style or "", event.value.translate(self.originals)
             end = self.base + event.end_mark.index
             if style == "":
@@ -280,7 +280,7 @@ class _YamlReader:
             return Node(style, value, start, end)
         if levels == 0:
             raise RefusedError(f"it is nested more than {DEPTH_LIMIT} deep", start)
-        if type(event) is yaml.MappingStartEvent:
+        if kind is yaml.MappingStartEvent:
             return self._map(event, events, levels, start)
         items: list[Node] = []
         for inner in events:

@@ -1,8 +1,7 @@
 """One note as a value: its bytes read once, into everything the rest of the house asks about it. Pure.
 
 A note is never refused: bytes that are not text, a header that is not YAML, ten megabytes of brackets all give a `Note`
-that can be served and searched. What must not be rewritten says so in `problem`. The body is looked through when it is
-first asked for. Its tags are read here, and changed in `tags.py`.
+that can be served and searched. What must not be rewritten says so in `problem`.
 """
 
 from __future__ import annotations
@@ -101,21 +100,18 @@ def read_note(data: bytes, sha256: str | None = None) -> Note:
 
 def read_property_links(text: str, scalars: Iterable[Scalar]) -> tuple[Link, ...]:
     """The links in a header: values that are one link and nothing else (obsidian.md §1.3)."""
-    found = ((read_value_link(scalar.value), scalar) for scalar in scalars)
-    return tuple(_in_property(link, scalar, text) for link, scalar in found if link is not None)
-
-
-def _in_property(link: Link, scalar: Scalar, text: str) -> Link:
-    """A link, read from a property's value, in its place; where the source is escaped, only the value has one."""
-    start, end = scalar.start, scalar.end
-    path_start, path_end, shown, shown_end = start, end, -1, -1
-    if scalar.verbatim >= 0:
-        at = scalar.verbatim + len(scalar.value) - len(scalar.value.lstrip())
-        start, end, path_start, path_end, shown, shown_end = (at + place if place >= 0 else -1 for place in link[7:13])
-    places = (start, end, path_start, path_end, shown, shown_end)
-    line = 1 + count_lines(text, 0, scalar.start)
-    says = (link.target, link.subpath, link.display, line)
-    return Link(link.form, link.embed, ".".join(scalar.path), *says, *places, link.angle, scalar)
+    found = []
+    for scalar in scalars:
+        link = read_value_link(scalar.value)
+        if link is not None:
+            places = [scalar.start, scalar.end, scalar.start, scalar.end, -1, -1]
+            if scalar.verbatim >= 0:  # else the source is escaped, and only the value has a place
+                at = scalar.verbatim + len(scalar.value) - len(scalar.value.lstrip())
+                places = [at + place if place >= 0 else -1 for place in link[7:13]]
+            says = (link.target, link.subpath, link.display, 1 + count_lines(text, 0, scalar.start))
+            values = (link.form, link.embed, ".".join(scalar.path), *says, *places, link.angle, scalar)
+            found.append(Link._make(values))
+    return tuple(found)
 
 
 # ------------------------------------------------------------------ tags
@@ -170,23 +166,21 @@ def kept_value(properties: Mapping[str, Any], name: str) -> Value | None:
 
 def read_tags(properties: Mapping[str, Any], inline: Sequence[str]) -> tuple[Tag, ...]:
     """All tags of a note, properties first. Case does not count; the first spelling is the one shown."""
-    found: dict[str, Tag] = {}
-    for tag in (*_property_tags(properties), *(Tag(bare_tag(name), "inline") for name in inline)):
-        if tag.name:
-            found.setdefault(tag.name.casefold(), tag)
-    return tuple(found.values())
-
-
-def _property_tags(properties: Mapping[str, Any]) -> Iterator[Tag]:
+    tags: list[Tag] = []
     for key in ("tags", *LEGACY_KEYS):
         value = find_value(properties, key)
         if isinstance(value, Mapping) and key == "tags":
-            yield from (Tag(name, "map") for _, name, _ in map_entries(value))
+            tags += (Tag(name, "map") for _, name, _ in map_entries(value))
             continue
         items = tag_items(value)
         # obsidian.md §0.5: one text is one tag; several in one text are Foam's way, and no tags to Obsidian.
         is_legacy = key != "tags" or (isinstance(value, str) and len(items) > 1)
-        yield from (Tag(bare_tag(item), "legacy" if is_legacy else "property") for item in items if is_tag_item(item))
+        tags += (Tag(bare_tag(item), "legacy" if is_legacy else "property") for item in items if is_tag_item(item))
+    found: dict[str, Tag] = {}
+    for tag in (*tags, *(Tag(bare_tag(name), "inline") for name in inline)):
+        if tag.name:
+            found.setdefault(tag.name.casefold(), tag)
+    return tuple(found.values())
 
 
 def map_entries(entries: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]:
@@ -210,11 +204,8 @@ def tag_names(tags: Iterable[Tag]) -> list[str]:
 
 
 def tag_pairs(tags: Iterable[Tag], properties: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Rows for filters: (key, "") says that it is there, (key, value) what it says. Keys are lower-cased.
-
-    `a/b/c` gives (a, ""), (a/b, ""), (a/b/c, ""), (a, b/c) and (a/b, c). An entry of a map gives the same, and its
-    value to the letter.
-    """
+    """Rows for filters, with lower-case keys: (key, "") says that it is there, (key, value) what it says. `a/b/c` gives
+    (a, ""), (a/b, ""), (a/b/c, ""), (a, b/c) and (a/b, c); an entry of a map also its value to the letter."""
     tags = tuple(tags)
     rows: dict[tuple[str, str], None] = {}
     for tag in tags:
@@ -272,11 +263,8 @@ _MEANT_AS_HEADER = re.compile(r"\s*---[ \t]*\r?\n(?:[^\n]*\n){0,40}?[\"']?privat
 def private_reason(
     path: str, note: Note, rules: Sequence[str]
 ) -> Literal["rule", "property", "tag", "unreadable"] | None:
-    """Why a note is private, None when it is not. The text of a private note never leaves this machine.
-
-    A person says so with the property `private: true`, the tag `private` (or one below it), or with a rule in the
-    setting `embed.private`. Where a header cannot be read nobody knows what it says, so its note is kept private too.
-    """
+    """Why a note is private, None when it is not: the text of a private note never leaves this machine. Where a header
+    cannot be read nobody knows what it says, so its note is private too."""
     if private_by_rule(path, rules):
         return "rule"
     if note.problem is not None or (not note.header.properties and _MEANT_AS_HEADER.match(note.text)):

@@ -1,8 +1,6 @@
 """Tags as they are asked for and changed: a new note gets Obsidian's list, and a note keeps the notation it has. Pure.
 
-The body is never changed here: an inline `#tag` stays, and forms that Obsidian dropped are never written (obsidian.md
-§2, §3.3). Callers may write tags in any notation: they become one map from the tag to its value, `true` for the tag
-alone, null or false for its removal.
+An inline `#tag` is never changed, and forms that Obsidian dropped are never written (obsidian.md §2, §3.3).
 """
 
 from __future__ import annotations
@@ -28,7 +26,8 @@ from simplemem.note.note import (
 )
 from simplemem.note.properties import set_property
 
-Request = dict[str, str | bool | None]
+Request = dict[str, str | bool | None]  # a tag's value, `true` for the tag alone, null or false for its removal
+_ENTRY: Final = re.compile(r"\s*+([^\s=:]*+)\s*+[=:](.*)", re.DOTALL)
 
 
 def _is_named(item: Any, name: str) -> bool:
@@ -38,12 +37,6 @@ def _is_named(item: Any, name: str) -> bool:
 
 def _is_tag(item: Any, name: str) -> bool:
     return is_tag_item(item) and bare_tag(item).casefold() == name.casefold()
-
-
-# ------------------------------------------------------------------ what callers ask for
-
-
-_ENTRY: Final = re.compile(r"\s*+([^\s=:]*+)\s*+[=:](.*)", re.DOTALL)
 
 
 def parse_tag_request(value: object) -> Request:
@@ -58,26 +51,23 @@ def parse_tag_request(value: object) -> Request:
         parts = ([part] if _ENTRY.fullmatch(part) else part.split() for part in value.split(","))
         value = [part for several in parts for part in several]
     request: Request = {}
-    if isinstance(value, Mapping):
-        for key, entry in value.items():
+    if not isinstance(value, (Mapping, list, tuple, type(None))):
+        raise _refused(value)
+    for item in [value] if isinstance(value, Mapping) else value or ():
+        found = _ENTRY.fullmatch(item) if isinstance(item, str) else None
+        entries = {found[1]: found[2]} if found else {item: True} if isinstance(item, str) else item
+        if not isinstance(entries, Mapping):
+            raise _refused(value)
+        for key, entry in entries.items():
             name = _name_of(key)
             if isinstance(entry, (list, tuple)):
-                request |= {_name_of(f"{name}/{item}"): True for item in entry}
+                request |= {_name_of(f"{name}/{each}"): True for each in entry}
             elif entry is None or isinstance(entry, bool):
                 request[name] = entry
             elif isinstance(entry, (str, int, float)):
                 request[name] = str(entry).strip() or True
             else:
                 raise _refused({key: entry})
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            if not isinstance(item, (str, Mapping)):
-                raise _refused(value)
-            found = _ENTRY.fullmatch(item) if isinstance(item, str) else None
-            entry = {found[1]: found[2].strip()} if found else {item: True} if isinstance(item, str) else item
-            request |= parse_tag_request(entry)
-    elif value is not None:
-        raise _refused(value)
     return request
 
 
@@ -93,9 +83,6 @@ def _name_of(key: object) -> str:
     if not name:
         raise _refused(key)
     return name
-
-
-# ------------------------------------------------------------------ writing
 
 
 def tags_for_new_note(request: object) -> tuple[list[str], dict[str, Any]]:
@@ -123,11 +110,7 @@ def _legal(name: str) -> str:
 
 
 def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
-    """Set and remove tags in the header, in the notation the note has. null removes; in a list false does.
-
-    A value takes the place of the key's other values (`status: done` for `status/active`). In a list `true` only adds
-    the tag; in a map it is the value.
-    """
+    """Set and remove tags in the header, in the notation the note has: a value takes the place of the key's others."""
     properties = read_header(text).properties
     tags = find_value(properties, "tags")
     is_map = isinstance(tags, Mapping)
