@@ -15,9 +15,9 @@ from simplemem.note.names import are_akin, base_name, clean_reference, conflict_
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
+from simplemem.store.edit import judge
 from simplemem.store.history import commits_of
 from simplemem.store.undo import carry_out
-from simplemem.store.write import judge
 from simplemem.vault.disk import sha256
 from simplemem.vault.vault import File, Wish
 

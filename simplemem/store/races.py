@@ -14,7 +14,8 @@ from simplemem.note.merge import Merged, merge
 from simplemem.note.names import name_of
 from simplemem.note.note import read_note
 from simplemem.store.core import Core
-from simplemem.store.write import Making, encoded, judge, stamp_modified
+from simplemem.store.edit import encoded, judge, stamp_modified
+from simplemem.store.write import Making
 from simplemem.vault.disk import sha256
 from simplemem.vault.vault import File
 

@@ -22,7 +22,7 @@ from simplemem.memory import (
 )
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.store import conflicts, history, move, packs, read, recall, undo, write
+from simplemem.store import conflicts, history, packs, read, recall, undo, write
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
 
@@ -127,8 +127,8 @@ class EnhancedStore:
     update = _method(write.update)
     write_text = _method(write.write_text)
     change_tags = _method(write.change_tags)
-    delete = _method(move.delete)
-    move = _method(move.move)
+    delete = _method(write.delete)
+    move = _method(write.move)
 
     # -- the past
 
