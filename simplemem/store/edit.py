@@ -7,7 +7,6 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from itertools import islice
 from typing import Any
 
 from simplemem.config import Settings
@@ -77,8 +76,10 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
             hint = f"The nearest line is: {near[0]!r}." if near else "Read the note again; give the text exactly."
             raise Invalid(f"the text to replace does not stand in the note: {shown}", hint=hint)
         if count > 1:
-            places = islice(re.finditer(re.escape(old), body), 10)
-            where = ", ".join(str(len(_NEWLINE.findall(head + body[: place.start()])) + 1) for place in places)
+            places, at = list[int](), -1
+            while len(places) < 10 and (at := body.find(old, at + 1)) >= 0:
+                places.append(at)
+            where = ", ".join(str(len(_NEWLINE.findall(head + body[:place])) + 1) for place in places)
             hint = "Give more of the text around it, so that it stands once."
             raise Invalid(f"the text to replace stands {count} times, in lines {where}: {shown}", hint=hint)
         body = body.replace(old, new, 1)
