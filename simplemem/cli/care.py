@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from simplemem.cli.command import Answer, agree, command, finish, preview
-from simplemem.cli.opening import WHO, finishing, opened, progress_bar
+from simplemem.cli.command import WHO, Answer, agree, command, finish, finishing, opened, preview, progress_bar
 from simplemem.cli.options import VaultOption, YesOption, argument, complete_name, flag, option
-from simplemem.cli.text import diff_lines, one_line
+from simplemem.cli.output import Part, diff_lines, one_line
 from simplemem.cli.write import undo_with
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.cli.text import Part
     from simplemem.memory import ConflictMerge, ConflictMerged, Finding, Mended, Mending
 
 commands = typer.Typer()

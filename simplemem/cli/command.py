@@ -4,25 +4,34 @@ renderer of its type or with `--json` as it is. Failures are said here; a value 
 from __future__ import annotations
 
 import inspect
+import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
-from types import SimpleNamespace
+from pathlib import Path
+from types import FrameType, SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from simplemem.cli.opening import finishing
 from simplemem.cli.options import FILTERS, filter_of, flag
+from simplemem.cli.output import Part, Screen, print_error, print_json
 from simplemem.errors import Invalid, SimplememError, Unavailable
 
 if TYPE_CHECKING:
-    from simplemem.cli.output import Screen
-    from simplemem.cli.text import Part
+    from rich.progress import Progress
 
+    from simplemem.store import EnhancedStore
+
+WHO = "command line"
+"""How the history names whoever used these commands."""
+_PATIENCE = 1.0
+"""Seconds before a progress bar is worth showing."""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _JSON = Annotated[bool, flag("--json", "Print JSON, for programs.")]
 
@@ -68,8 +77,6 @@ def _answer(answer: Answer, screen: Screen) -> None:
 
 def show(value: Any, *, compact: bool = False) -> None:
     """Print a value: for people, or with `--json` for programs."""
-    from simplemem.cli.output import Screen, print_json
-
     if _RUN.get().as_json:
         print_json(value.as_dict(), compact=compact)
     else:
@@ -141,10 +148,90 @@ def _run(function: Callable[..., Any], as_json: bool, arguments: dict[str, Any])
         # What the system refuses (no space, no permission) is no fault of ours: its own words will do.
         where = f": {error.filename}" if error.filename else ""
         failure = Unavailable(f"{error.strerror or error}{where}")
-    from simplemem.cli.output import print_error
-
     print_error(failure, as_json=as_json)
     raise typer.Exit(1)
+
+
+# -- what it opens
+
+
+@contextmanager
+def opened(vault: Path | None, *, embed: bool = False, sync: bool = True) -> Iterator[EnhancedStore]:
+    """The store of a vault with its index updated; `embed` updates the vectors too."""
+    from simplemem import open_store
+    from simplemem.config import find_vault, load_settings
+
+    root = find_vault(vault)
+    with open_store(root, settings=load_settings(vault=root).for_a_person(), person=True) as store:
+        if sync:
+            with progress_bar() as progress:
+                report = store.sync(progress=progress, embed=embed, begin=False)
+            warn_of_doubt(report)
+        yield store
+
+
+def warn_of_doubt(report: Any) -> None:
+    """Say so when many notes are gone at once: an unmounted disk looks the same as a tidy mind."""
+    if report.doubted:
+        warn(
+            f"{report.doubted} notes seem to have vanished all at once and were kept in the index; "
+            "`simplemem index --rebuild` believes it"
+        )
+
+
+def warn(message: str) -> None:
+    """Say on stderr what a person should know beside the answer."""
+    Screen(stderr=True).warn(message)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on stderr, drawn once the work has taken a second, gone however it ends. In a pipe it draws nothing."""
+    began = time.monotonic()
+    bar: Progress | None = None
+
+    def tell(stage: str, done: int, total: int) -> None:
+        nonlocal bar
+        if bar is None:
+            if time.monotonic() - began < _PATIENCE or not total:
+                return
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            screen = Screen(stderr=True)
+            columns = (TextColumn("{task.description:>8}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            bar = Progress(*columns, console=screen.console, transient=True, disable=not screen.is_terminal)
+            bar.start()
+        task = next((each.id for each in bar.tasks if each.description == stage), None)
+        bar.update(bar.add_task(stage) if task is None else task, completed=done, total=total)
+
+    try:
+        yield tell
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+@contextmanager
+def finishing() -> Iterator[None]:
+    """Hold a Ctrl-C back until a write is done. A second one does not wait; even then nothing is torn."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
+        yield
+        return
+    held: list[int] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        if held:
+            signal.default_int_handler(number, frame)
+        held.append(number)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if held:
+        raise KeyboardInterrupt
 
 
 # -- how a command is declared

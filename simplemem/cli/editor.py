@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from simplemem.cli.command import can_ask, finish
-from simplemem.cli.opening import WHO, warn
+from simplemem.cli.command import WHO, can_ask, finish, warn
+from simplemem.cli.output import Screen
 from simplemem.errors import Conflict, Invalid, ReadOnly, SimplememError, Unavailable, Unreadable
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
 
 
 def _agreed(conflict: Conflict, name: str) -> bool:
-    from simplemem.cli.output import Screen
 
     warn("somebody else changed the note while you edited it; both together:")
     Screen().diff(conflict.details["merged"]["diff"])

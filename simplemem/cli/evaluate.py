@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simplemem.cli.command import Answer, command
-from simplemem.cli.opening import opened, progress_bar
+from simplemem.cli.command import Answer, command, opened, progress_bar
 from simplemem.cli.options import VaultOption, option
+from simplemem.cli.output import Part
 from simplemem.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from simplemem.cli.text import Part
     from simplemem.store import EnhancedStore
 
 _eval = typer.Typer(

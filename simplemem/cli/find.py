@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, command, renderer
-from simplemem.cli.opening import opened
+from simplemem.cli.command import Answer, command, opened, renderer
 from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
-from simplemem.cli.text import day, in_words, one_line, short_title, tags_shown
+from simplemem.cli.output import Part, Screen, day, in_words, one_line, short_title, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.cli.output import Screen
-    from simplemem.cli.text import Part
     from simplemem.memory import Filter, Found, Hit, IndexState, Pack, Page
 
 commands = typer.Typer()

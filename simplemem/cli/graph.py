@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, command, for_a_program, renderer
-from simplemem.cli.opening import WHO, opened, progress_bar
+from simplemem.cli.command import WHO, Answer, command, for_a_program, opened, progress_bar, renderer
 from simplemem.cli.options import NOTES, VaultOption, argument, flag, option
+from simplemem.cli.output import Screen
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.cli.output import Screen
     from simplemem.kinds.graph.jsonl import Imported
     from simplemem.memory import Filter
 

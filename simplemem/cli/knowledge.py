@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, command
-from simplemem.cli.opening import opened
+from simplemem.cli.command import Answer, command, opened
 from simplemem.cli.options import Query, VaultOption, argument, limit_option, option
-from simplemem.cli.text import facts_table, one_line, tags_shown
+from simplemem.cli.output import Part, facts_table, one_line, tags_shown
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.cli.text import Part
     from simplemem.kinds.learned.knowledge import Knowledge
     from simplemem.store import EnhancedStore
 

@@ -1,30 +1,105 @@
-"""Where commands print: answers to stdout, everything else to stderr. Colour is for terminals (`NO_COLOR` and
-`FORCE_COLOR` are heeded); piped output is never wrapped or cut."""
+"""Where commands print, and how texts are made safe and short for people: answers to stdout, everything else to stderr.
+Colour is for terminals (`NO_COLOR` and `FORCE_COLOR` are heeded); piped output is never wrapped or cut."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
-from simplemem.cli.text import Part, diff_lines, one_line, plain
 from simplemem.errors import SimplememError
-from simplemem.note.words import content_words, words_of
+from simplemem.note.words import content_words, counted, words_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 # A pipe has no width: what reads it cuts lines as it likes. `COLUMNS` sets one all the same.
 _UNBOUNDED = 100_000
 _GAP = 2  # columns between the columns of a table
 
+Part: TypeAlias = str | tuple[str, str]
+"""A text, or a text and its style."""
+
+# A note may hold anything; an escape sequence in it must reach no terminal. Tab and newline may.
+_CONTROLS: dict[int, str | int] = {code: 0x2400 + code for code in range(32) if code not in (9, 10)}
+_CONTROLS |= {0x7F: "\u2421", **dict.fromkeys(range(0x80, 0xA0), "\ufffd")}
+
+
+def plain(text: str) -> str:
+    """A text with its control characters made visible, safe to show in a terminal."""
+    return text.replace("\r\n", "\n").translate(_CONTROLS)
+
+
+def one_line(text: str) -> str:
+    """A text on one line, its runs of white space made single spaces."""
+    return plain(" ".join(text.split()))
+
+
+def tags_shown(tags: Iterable[str]) -> str:
+    """Tags as a person writes them."""
+    return " ".join(f"#{tag}" for tag in tags)
+
+
+def short_title(title: str, name: str) -> str:
+    """A title where it says more than the last part of the name."""
+    return "" if title == name.rsplit("/", 1)[-1] else one_line(title)
+
+
+def in_words(value: Any) -> str:
+    """A JSON value as a person reads it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {in_words(each)}" for key, each in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(in_words(each) for each in value) or "none"
+    return "none" if value in (None, "") else one_line(str(value))
+
+
+def day(moment: str | None) -> str:
+    """The day of an ISO moment, or nothing."""
+    return (moment or "")[:10]
+
+
+def ago(moment: str, now: datetime | None = None) -> str:
+    """How long ago something happened, while that says more than its date."""
+    try:
+        then = datetime.fromisoformat(moment)
+    except ValueError:
+        return moment
+    then = then.astimezone() if then.tzinfo is None else then
+    seconds = ((now or datetime.now(UTC)) - then).total_seconds()
+    if 0 <= seconds < 60:
+        return "just now"
+    for unit, size, limit in (("minute", 60, 60), ("hour", 3600, 24), ("day", 86400, 7)):
+        if 0 <= seconds < size * limit:
+            return f"{counted(int(seconds // size), unit)} ago"
+    return then.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def diff_lines(diff: str | None) -> list[list[Part]]:
+    """A unified diff in its usual colours."""
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    lines = diff.removesuffix("\n").split("\n") if diff else []
+    return [[(line.removesuffix("\r"), styles.get(line[:1], ""))] for line in lines]
+
+
+def facts_table(facts: Mapping[str, Any]) -> list[list[Part]]:
+    """Facts as two columns, the keys in words."""
+    return [[(key.replace("_", " "), "dim"), in_words(value)] for key, value in facts.items()]
+
+
+# -- the terminal
+
 
 def styled(*parts: Part) -> Text:
     """A line of parts, nothing in it able to steer a terminal."""
+    from rich.text import Text
+
     line = Text()
     for part in parts:
         text, style = (part, "") if isinstance(part, str) else part
@@ -36,6 +111,8 @@ class Screen:
     """The terminal, or the pipe, that this run prints to. Made anew each time, as streams can be replaced."""
 
     def __init__(self, *, stderr: bool = False) -> None:
+        from rich.console import Console
+
         self._console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
         if not self._console.is_terminal and "COLUMNS" not in os.environ:
             self._console.width = _UNBOUNDED
@@ -72,9 +149,11 @@ class Screen:
 
     def paragraph(self, text: str, indent: int, query: str = "") -> None:
         """Print a paragraph set in by some columns, wrapped to the terminal, with the words of a query in bold."""
+        from rich.padding import Padding
+
         shown = with_words_bold(text, query)
         if self._console.width == _UNBOUNDED:
-            self._console.print(Text(" " * indent) + shown, soft_wrap=True)
+            self._console.print(styled(" " * indent) + shown, soft_wrap=True)
             return
         for line in shown.wrap(self._console, max(20, self._console.width - indent)):
             line.rstrip()
@@ -82,6 +161,8 @@ class Screen:
 
     def table(self, rows: Iterable[Sequence[Part]], *, gives_way: int | None = None) -> None:
         """Print rows as aligned columns, without empty ones. In a terminal the column that `gives_way` is cut first."""
+        from rich.table import Table
+
         lines = [[styled(cell) for cell in row] for row in rows]
         columns = {
             number: column
@@ -139,7 +220,7 @@ def print_error(error: SimplememError, *, as_json: bool) -> None:
 
 def with_words_bold(snippet: str, query: str) -> Text:
     """A snippet on one line, with the words of a query in bold: no fields, nothing excluded, no "the"."""
-    text = Text(one_line(snippet))
+    text = styled(one_line(snippet))
     asked = (part for part in query.split() if part[0] != "-" and ":" not in part)
     if words := content_words(words_of(" ".join(asked))):
         text.highlight_words(words, "bold", case_sensitive=False)

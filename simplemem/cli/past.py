@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simplemem.cli.command import Answer, agree, command, finish, preview, renderer
-from simplemem.cli.opening import WHO, opened
+from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview, renderer
 from simplemem.cli.options import WHEN, Name, VaultOption, argument, complete_name, flag, limit_option, option
-from simplemem.cli.text import ago, diff_lines, one_line
+from simplemem.cli.output import Part, Screen, ago, diff_lines, one_line
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid, NotFound
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.cli.output import Screen
-    from simplemem.cli.text import Part
     from simplemem.memory import Restored, Undone, UndoneMany
 
 commands = typer.Typer()

@@ -8,19 +8,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, command
-from simplemem.cli.opening import opened, progress_bar, warn, warn_of_doubt
+from simplemem.cli.command import Answer, command, opened, progress_bar, warn, warn_of_doubt
 from simplemem.cli.options import VaultOption, argument, flag
-from simplemem.cli.text import facts_table, in_words, tags_shown
+from simplemem.cli.output import Part, facts_table, in_words, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
-
-if TYPE_CHECKING:
-    from simplemem.cli.text import Part
 
 commands = typer.Typer()
 _PANEL = "Keep"

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, command, finish, renderer
-from simplemem.cli.opening import WHO, opened
+from simplemem.cli.command import WHO, Answer, command, finish, opened, renderer
 from simplemem.cli.options import Name, VaultOption, argument, complete_name, complete_tag, flag, option
-from simplemem.cli.text import tags_shown
+from simplemem.cli.output import Part, Screen, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.cli.output import Screen
-    from simplemem.cli.text import Part
     from simplemem.memory import Moved, Saved
 
 commands = typer.Typer()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from simplemem.cli import output, text
+from simplemem.cli import output
 from simplemem.errors import Conflict, NotFound
 
 
@@ -21,7 +21,7 @@ def test_control_characters_of_a_note_never_reach_the_terminal() -> None:
     shown = output.styled("red \x1b[31mtext\x1b[0m \x07\x00 \x9b2J title\x7f").plain
     assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 for c in shown)
     assert "\u241b[31m" in shown
-    assert text.plain("a\tb\r\nc\nd") == "a\tb\nc\nd"
+    assert output.plain("a\tb\r\nc\nd") == "a\tb\nc\nd"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_recent_moment_is_shown_as_its_age_and_any_other_as_its_date() -> None
         timedelta(hours=5): "5 hours ago",
         timedelta(days=6, hours=23): "6 days ago",
     }
-    assert {age: text.ago((now - age).isoformat(), now) for age in ages} == ages
-    assert text.ago("2025-12-24T12:00:00Z", now).startswith("2025-12-24")
-    assert text.ago("2026-12-24T12:00:00Z", now).startswith("2026-12-24")
-    assert text.ago("some day", now) == "some day"
+    assert {age: output.ago((now - age).isoformat(), now) for age in ages} == ages
+    assert output.ago("2025-12-24T12:00:00Z", now).startswith("2025-12-24")
+    assert output.ago("2026-12-24T12:00:00Z", now).startswith("2026-12-24")
+    assert output.ago("some day", now) == "some day"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from waiting import PLAIN, eventually
 
-from simplemem.cli.opening import finishing
+from simplemem.cli.command import finishing
 from simplemem.store import EnhancedStore
 from tests.cli.conftest import PROGRAM, in_a_terminal
 
