@@ -23,9 +23,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from simplemem.config import Settings
-from simplemem.evaluate import HeldOut, without
+from simplemem.evaluate import without
 from simplemem.note.note import read_note
-from simplemem.note.passages import sentences
+from simplemem.note.passages import sentence_spans
 from simplemem.store import EnhancedStore
 
 Questions = list[tuple[str, frozenset[str]]]
@@ -56,14 +56,14 @@ def held_out(vault: Path, what: str, room: Path) -> Questions:
         asked = note.string("description") if what == "description" else first_sentence(note.content)
         text = note.text
         if asked and len(asked) >= 15:
-            text = without(text, [HeldOut(name, what, asked)], [asked])
+            text = without(text, [asked])
             questions.append((asked, frozenset({name})))
         write(room / f"{name}.md", text)
     return questions
 
 
 def first_sentence(body: str) -> str:
-    return next((body[start:end] for start, end in sentences(body) if body[start].isalpha()), "")
+    return next((body[start:end] for start, end in sentence_spans(body) if body[start].isalpha()), "")
 
 
 def by_hand(vault: Path, file: Path, room: Path) -> Questions:

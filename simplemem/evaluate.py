@@ -1,6 +1,5 @@
 """Search measured on one's own notes. A note gives one question: its title, a heading or a sentence. In a private copy
-that is taken out of it, with what says nearly the same, and the copy is searched; only the questions are written
-down."""
+that is taken out, with what says nearly the same, and the copy is searched; only the questions are written down."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import statistics
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.note.names import base_name, name_of
-from simplemem.note.note import Note, read_note
+from simplemem.note.note import read_note
 from simplemem.note.passages import sentence_spans
 from simplemem.note.properties import remove_item, remove_property
 from simplemem.note.words import content_words, words_in_order, words_of
@@ -60,7 +59,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Questions:
-    """A set of questions and how it came about. `notes` is how many there were to choose from."""
+    """A set of questions, and of how many notes they were chosen."""
 
     pairs: tuple[Pair, ...]
     notes: int
@@ -78,7 +77,7 @@ def write_questions(file: Path, questions: Questions) -> None:
 
 
 def read_questions(file: Path) -> Questions:
-    """The questions that a file keeps. Raises NotFound or Invalid, and says what to do."""
+    """The questions that a file keeps."""
     try:
         return _QUESTIONS.validate_json(file.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError as error:
@@ -100,7 +99,18 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     notes = {name_of(read.path): read_note(read.text.encode()) for read in reads}
     counts = Counter(stem for name, note in notes.items() for stem in _stems(f"{name}\n{note.text}"))
     rare = {stem for stem, count in counts.items() if count <= max(5, len(notes) // 20)}
-    candidates = {name: list(_candidates(name, note, rare)) for name, note in notes.items()}
+    candidates: dict[str, list[HeldOut]] = {}
+    for name, note in notes.items():
+        texts = [("title", note.string("title") or base_name(f"{name}.md"), 1)]
+        texts += [("heading", heading.text, 2) for heading in note.body.headings]
+        texts += [("sentence", note.content[start:end], _SHORTEST) for start, end in sentence_spans(note.content)]
+        candidates[name] = [
+            HeldOut(name, what, _plain(text))
+            for what, text, least in texts
+            if least <= sum(not word.isdecimal() for word in words_of(_plain(text))) <= _LONGEST
+            and _stems(text) & rare
+            and not _NOT_PROSE.search(text)
+        ]
     repeated = Counter(_key(held.text) for each in candidates.values() for held in each)
     order = sorted(notes)
     random.Random(seed).shuffle(order)  # noqa: S311 - repeatable, not secret
@@ -110,7 +120,7 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
         for held in sorted(candidates[name], key=lambda held: (asked[held.what], KINDS.index(held.what))):
             if len(pairs) < size and repeated[_key(held.text)] == 1:
                 with suppress(SimplememError):  # a header that cannot be read
-                    left = without(notes[name].text, [held], [held.text])
+                    left = without(notes[name].text, [held.text], title=held.what == "title")
                     # Enough must be left of the note, and something that ties it to the question.
                     if len(words_in_order(left)) >= _LEAST_LEFT and _stems(held.text) & _stems(left):
                         pairs.append(Pair(held.what, held.text, (name,), (held,)))
@@ -120,54 +130,31 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     return Questions(tuple(pairs), len(notes), seed)
 
 
-def _candidates(name: str, note: Note, rare: set[str]) -> Iterator[HeldOut]:
-    """What a note could be asked by: texts that hold a word few notes have."""
-    found = [("title", note.string("title") or base_name(f"{name}.md"), 1)]
-    found += [("heading", heading.text, 2) for heading in note.body.headings]
-    found += [("sentence", note.content[start:end], _SHORTEST) for start, end in sentence_spans(note.content)]
-    for what, text, least in found:
-        words = [word for word in words_of(_plain(text)) if not word.isdecimal()]
-        if least <= len(words) <= _LONGEST and _stems(text) & rare and not _NOT_PROSE.search(text):
-            yield HeldOut(name, what, _plain(text))
+def without(text: str, held: Sequence[str], *, title: bool = False) -> str:
+    """A note's text without what says one of these, or nearly so; and with `title` without its title. Its file keeps
+    its name. Unreadable where the header is."""
+    keys, asked = {_key(each) for each in held}, [_stems(each) for each in held]
 
-
-def without(text: str, held: Iterable[HeldOut], questions: Iterable[str]) -> str:
-    """A note's text without what is held out of it, and without whatever gives a question away. The name of its file
-    stays: whoever holds a title out renames that as well. Unreadable where the header is."""
-    keys = {(each.what, _key(each.text)) for each in held}
-    asked = [_stems(question) for question in questions]
-
-    def goes(what: str, said: str) -> bool:
-        return (what, _key(said)) in keys or _gives_away(said, asked)
+    def says(sentence: str) -> bool:
+        said = _stems(_plain(sentence))
+        # A sentence that has both words of a title does not repeat it; a long question is repeated by six in ten words.
+        least = [(min if len(each) >= 5 else max)(len(said), len(each)) for each in asked]
+        near = (len(said & each) >= max(2, _SHARE * most) for each, most in zip(asked, least, strict=True))
+        return _key(sentence) in keys or any(near)
 
     note = read_note(text.encode("utf-8", "surrogatepass"))
-    titles = any(what == "title" for what, _ in keys)
     for key in ("title", "description"):
-        if (said := note.string(key)) and (goes(key, said) or (key == "title" and titles)):
+        if (said := note.string(key)) and (says(said) or (key == "title" and title)):
             text = remove_property(text, key)
-    for alias in note.aliases:
-        if goes("alias", alias):
-            text = remove_item(text, "aliases", alias)
+    for alias in filter(says, note.aliases):
+        text = remove_item(text, "aliases", alias)
     note = read_note(text.encode("utf-8", "surrogatepass"))
     begins = len(text) - len(note.content)
-    spans = [(heading.start, heading.end) for heading in note.body.headings if goes("heading", heading.text)]
-    for start, end in sentence_spans(note.content):
-        if goes("sentence", note.content[start:end]):
-            spans.append((begins + start, begins + end))
-    for start, end in sorted(spans, reverse=True):
+    spans = [(heading.start, heading.end) for heading in note.body.headings if says(heading.text)]
+    sentences = [span for span in sentence_spans(note.content) if says(note.content[slice(*span)])]
+    for start, end in sorted([*spans, *((begins + start, begins + end) for start, end in sentences)], reverse=True):
         text = text[:start] + text[end:]
     return text
-
-
-def _gives_away(sentence: str, asked: Sequence[frozenset[str]]) -> bool:
-    """Whether a sentence shares six in ten of its words and of a question's. Where the question is long, of either: a
-    sentence that has both words of a title is no repetition of the title."""
-    said = _stems(_plain(sentence))
-    for question in asked:
-        least = min(len(said), len(question)) if len(question) >= 5 else max(len(said), len(question))
-        if len(said & question) >= max(2, _SHARE * least):
-            return True
-    return False
 
 
 def _plain(text: str) -> str:
@@ -192,34 +179,35 @@ _LOOKED_AT = 10  # hits
 
 
 def run(
-    store: EnhancedStore,
-    questions: Questions,
-    variants: Mapping[str, Settings],
-    *,
-    progress: Progress | None = None,
+    store: EnhancedStore, questions: Questions, variants: Mapping[str, Settings], *, progress: Progress | None = None
 ) -> dict[str, Any]:
     """Ask all questions with each of the settings; the others are compared with the first. The figures as plain
     values."""
     with tempfile.TemporaryDirectory(prefix="simplemem-eval-", ignore_cleanup_errors=True) as folder:
-        asked = _make_copy(store, questions, Path(folder) / "vault")
+        vault, rows, first = Path(folder) / "vault", list[dict[str, Any]](), list[dict[str, float]]()
+        asked = _make_copy(store, questions, vault)
         if not asked:
             why = "none of the questions is about notes that are in the vault and not private"
             raise Invalid(why, hint="`simplemem eval init` makes new ones.")
-        rows: list[dict[str, Any]] = []
-        first: list[dict[str, float]] = []
         for number, (label, settings) in enumerate(variants.items()):
-            with _store_of(store, Path(folder), str(number), settings, progress) as copy:
-                found = [_outcome(copy, question) for question in asked]
-            outcomes = [outcome for outcome, _ in found]
+            changed: dict[str, Any] = {"vault": vault, "db": vault.with_name(f"{number}.db"), "read_only": False}
+            changed["write"] = settings.write.model_copy(update={"durability": "fast"})
+            with EnhancedStore(vault, settings.model_copy(update=changed)) as copy:
+                if settings.embed.provider not in ("wordllama", "none"):  # what was paid for is not paid for again
+                    copy.sync(progress=progress, embed=False)
+                    copy.bench.take_vectors(store.bench)
+                copy.sync(progress=progress)
+                copy.bench.expect_more()
+                outcomes, whys = zip(*(_outcome(copy, question) for question in asked), strict=True)
             row = {"name": label, "questions": len(asked)} | {key: _mean([o[key] for o in outcomes]) for key in QUALITY}
             row["ms_median"] = round(statistics.median(outcome["ms"] for outcome in outcomes), 2)
             if first:
                 both = list(zip(outcomes, first, strict=True))
                 row["difference"] = {key: _mean([a[key] - b[key] for a, b in both]) for key in QUALITY}
-            if degraded := Counter(why for _, why in found if why).most_common(1):
+            if degraded := Counter(filter(None, whys)).most_common(1):
                 row["degraded"] = {"why": degraded[0][0], "questions": degraded[0][1]}
             rows.append(row)
-            first = first or outcomes
+            first = first or list(outcomes)
     head = {"about": str(store.root), "notes": questions.notes, "seed": questions.seed}
     return head | {"left_out": len(questions.pairs) - len(asked), "rows": rows}
 
@@ -228,21 +216,22 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[P
     """Copy the notes without what is held out of them; the questions that can be asked of the copies. Those about a
     private note are not: under its other name no rule would know it."""
     paths = {name_of(path): path for path in store.bench.indexed()}
-    there = [pair for pair in questions.pairs if {*pair.gold, *(held.note for held in pair.held_out)} <= paths.keys()]
-    private = store.bench.private({paths[held.note] for pair in there for held in pair.held_out})
-    asked = [pair for pair in there if not any(paths[held.note] in private for held in pair.held_out)]
-    asked_of: dict[str, list[Pair]] = defaultdict(list)
-    for pair in asked:
-        for name in {held.note for held in pair.held_out}:
-            asked_of[name].append(pair)
+    private = {name_of(path) for path in store.bench.private(list(paths.values()))}
+    asked, texts, untitled = list[Pair](), defaultdict[str, list[str]](list), set[str]()
+    for pair in questions.pairs:
+        about = {each.note for each in pair.held_out}
+        if {*pair.gold, *about} <= paths.keys() and about.isdisjoint(private):
+            asked.append(pair)
+            for each in pair.held_out:
+                texts[each.note] += [each.text, *([pair.question] if each.note in pair.gold else [])]
+                untitled |= {each.note} if each.what == "title" else set()
     renamed: dict[str, str] = {}
     for read in store.bench.read(paths.values()):
         name, text = name_of(read.path), read.text
-        if about := asked_of[name]:
-            held = [each for pair in about for each in pair.held_out if each.note == name]
-            text = without(text, held, [pair.question for pair in about if name in pair.gold])
-            if any(each.what == "title" for each in held):  # no word, and nobody's name
-                renamed[name] = f"{name[: name.rfind('/') + 1]}q{len(renamed):05d}x"
+        if name in texts:
+            text = without(text, texts[name], title=name in untitled)
+        if name in untitled:  # no word, and nobody's name
+            renamed[name] = f"{name[: name.rfind('/') + 1]}q{len(renamed):05d}x"
         file = root / f"{renamed.get(name, name)}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -251,21 +240,6 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[P
         (root / ".obsidian").mkdir(exist_ok=True)
         shutil.copyfile(convention, root / ".obsidian" / convention.name)
     return [Pair(pair.kind, pair.question, tuple(renamed.get(name, name) for name in pair.gold)) for pair in asked]
-
-
-def _store_of(
-    store: EnhancedStore, room: Path, number: str, settings: Settings, progress: Progress | None
-) -> EnhancedStore:
-    """A store on the copy, with an index of its own. Vectors that the vault has paid for are not paid for again."""
-    fast = settings.write.model_copy(update={"durability": "fast"})
-    changed = {"vault": room / "vault", "db": room / number / "index.db", "read_only": False, "write": fast}
-    copy = EnhancedStore(room / "vault", settings.model_copy(update=changed))
-    if settings.embed.provider not in ("wordllama", "none"):
-        copy.sync(progress=progress, embed=False)
-        copy.bench.take_vectors(store.bench)
-    copy.sync(progress=progress)
-    copy.bench.expect_more()
-    return copy
 
 
 def _outcome(store: EnhancedStore, question: Pair) -> tuple[dict[str, float], str]:

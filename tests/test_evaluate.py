@@ -84,35 +84,34 @@ def held(note: str, what: str, text: str) -> tuple[HeldOut, ...]:
 
 
 @pytest.mark.parametrize(
-    ("what", "text", "gone", "left"),
+    ("text", "gone", "left"),
     [
-        ("alias", "Samovar clinic", "Samovar", "Teapot ward"),
-        ("description", "Descaling with citric vinegar mornings", "description", "aliases"),
-        ("heading", "Thermostat replacement steps", "Thermostat", "Unplug everything"),
+        ("Samovar clinic", "Samovar", "Teapot ward"),
+        ("Descaling with citric vinegar mornings", "description", "aliases"),
+        ("Thermostat replacement steps", "Thermostat", "Unplug everything"),
         (
-            "sentence",
             "Limestone on the coil makes a rumbling noise before boiling and wastes electricity every day.",
             "rumbling",
             "torx driver",
         ),
     ],
 )
-def test_what_is_asked_goes_and_the_rest_stays(what: str, text: str, gone: str, left: str) -> None:
-    rest = without(KETTLE, held("Kettle repair", what, text), [text])
+def test_what_is_asked_goes_and_the_rest_stays(text: str, gone: str, left: str) -> None:
+    rest = without(KETTLE, [text])
     assert gone not in rest and left in rest and "last longer" in rest
 
 
 def test_a_title_goes_with_the_heading_that_repeats_it() -> None:
     text = "---\ntitle: Growing tomatoes\ntags: [a]\n---\n# Growing tomatoes\n\nTomatoes like sun; growing is slow.\n"
-    left = without(text, held("x", "title", "Growing tomatoes"), ["Growing tomatoes"])
+    left = without(text, ["Growing tomatoes"], title=True)
     assert left.startswith("---\ntags: [a]\n---\n") and "Growing tomatoes" not in left and "like sun" in left
 
 
 def test_what_says_nearly_the_same_goes_too() -> None:
     text = "---\ndescription: New coils for samovars in winter\n---\nThe samovar needs coils before winter.\n\nTea.\n"
-    left = without(text, [], ["Before winter comes, the samovar needs coils that are new."])
+    left = without(text, ["Before winter comes, the samovar needs coils that are new."])
     assert "coils" not in left and left.endswith("Tea.\n")
-    assert without(text, [], ["Tea with milk"]) == text
+    assert without(text, ["Tea with milk"]) == text
 
 
 # -- the questions

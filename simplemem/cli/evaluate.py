@@ -24,6 +24,7 @@ _eval = typer.Typer(
 )
 commands = typer.Typer()
 commands.add_typer(_eval, name="eval", rich_help_panel="Keep")
+_BESIDE = "Without it: `.simplemem/eval.json` of the vault."
 _SHOWN = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
 
 
@@ -31,9 +32,7 @@ _SHOWN = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
 def init(
     size: Annotated[int, option("--size", "N", "How many questions at most.", min=1)] = 200,
     seed: Annotated[int, option("--seed", "N", "Another seed gives other questions.")] = 1,
-    out: Annotated[
-        Path | None, option("--out", "FILE", "Where to. Without it: `.simplemem/eval.json` of the vault.")
-    ] = None,
+    out: Annotated[Path | None, option("--out", "FILE", f"Where to. {_BESIDE}")] = None,
     vault: VaultOption = None,
 ) -> Answer:
     """Make questions of your notes: titles, headings and sentences.
@@ -63,9 +62,7 @@ def run(
     compare: Annotated[
         list[str] | None, option("--compare", "SETTING=VALUE", "Ask with this setting as well. Again for more.")
     ] = None,
-    file: Annotated[
-        Path | None, option("--file", "FILE", "The questions. Without it: `.simplemem/eval.json` of the vault.")
-    ] = None,
+    file: Annotated[Path | None, option("--file", "FILE", f"The questions. {_BESIDE}")] = None,
     min_recall5: Annotated[float, option("--min-recall5", "X", "End with 1 below this recall@5.", min=0, max=1)] = 0.0,
     min_mrr: Annotated[float, option("--min-mrr", "X", "End with 1 below this MRR.", min=0, max=1)] = 0.0,
     vault: VaultOption = None,
@@ -93,14 +90,15 @@ def run(
     with _asked(vault) as store, progress_bar() as progress:
         questions = read_questions(file or store.root / ".simplemem" / FILE)
         figures = asked_all(store, questions, variants, progress=progress)
-    rows = figures["rows"]
+    rows, left_out = figures["rows"], figures["left_out"]
     table: list[list[Part]] = [["", *_SHOWN.values(), "CPU ms, median"]]
-    warnings = [f"{figures['left_out']} questions were left out: their notes are gone, or private"]
-    warnings = warnings if figures["left_out"] else []
+    warnings = [f"{left_out} questions were left out: their notes are gone, or private"] if left_out else []
     for row in rows:
-        table.append([(row["name"], "cyan"), *(_interval(row[key]) for key in _SHOWN), f"{row['ms_median']:.1f}"])
-        if change := row.get("difference"):
-            table.append([("  beside the first", "dim"), *(_interval(change[key], "+") for key in _SHOWN), ""])
+        shown = [((row["name"], "cyan"), row, "", f"{row['ms_median']:.1f}")]
+        shown += [(("  beside the first", "dim"), row["difference"], "+", "")] if "difference" in row else []
+        for head, of, sign, time in shown:
+            figures_of = [[f"{of[key][each]:{sign}.3f}" for each in ("value", "low", "high")] for key in _SHOWN]
+            table.append([head, *(f"{value} [{low}, {high}]" for value, low, high in figures_of), time])
         if degraded := row.get("degraded"):
             warnings.append(f"{row['name']}, {degraded['questions']} questions: {degraded['why']}")
     wanted = {"recall5": min_recall5, "mrr": min_mrr}
@@ -108,11 +106,6 @@ def run(
     warnings += [f"{_SHOWN[key]} is less than the {wanted[key]:g} that is wanted" for key in figures["missed"]]
     about = f"{rows[0]['questions']} questions about {figures['notes']} notes: {figures['about']}"
     return Answer(figures, [[about]], table, warnings=warnings, failed=bool(figures["missed"]))
-
-
-def _interval(figure: dict[str, float], sign: str = "") -> str:
-    value, low, high = (f"{figure[each]:{sign}.3f}" for each in ("value", "low", "high"))
-    return f"{value} [{low}, {high}]"
 
 
 def _asked(vault: Path | None) -> AbstractContextManager[EnhancedStore]:
