@@ -1,31 +1,35 @@
-"""A JSON service over HTTP: where it lives, one POST, its answer, and a plain sentence for each way it can fail.
-
-Services like to repeat what they were sent. A sentence of theirs that does is not passed on.
+"""A JSON service over HTTP: its address, its key, one POST and the answer, and a plain sentence for each way it can fail.
+A key is read when it is used and shown nowhere; a sentence of a service that repeats what it was sent is not passed on.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import re
 import time
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.services.keys import Key
 from simplemem.services.patience import Passing, Patience, Refused, Stopped
 
 if TYPE_CHECKING:
     import httpx2
+    from pydantic import SecretStr
 
 T = TypeVar("T")
 _MOST_MB = 64  # of an answer: a thousand long vectors, written out
 _MOST_BYTES_OF_A_REFUSAL = 20_000
+_MOST_BYTES_OF_A_KEY = 4_096
+_PATH_STARTS = ("/", "./", "~/", ".\\", "~\\")  # capabilities.md SM-17: a key that begins so is a path
+KeySource: TypeAlias = "SecretStr | Mapping[str, str] | None"  # as the settings have checked it
 VOYAGE = "https://api.voyageai.com/v1"
 _EXAMPLE = "For example http://localhost:1234/v1 or https://api.openai.com/v1."
 
@@ -51,13 +55,49 @@ def address_of(url: str, setting: str = "embed.url") -> Address:
     if parts.username is not None or parts.password is not None:
         raise Invalid(f"the setting {setting} holds a name or a password", hint="A key has a setting of its own.")
     host = parts.hostname if ":" not in parts.hostname else f"[{parts.hostname}]"
-    local = host == "localhost" or host.endswith(".localhost")
     try:
-        address = ipaddress.ip_address(parts.hostname)
-        local = (getattr(address, "ipv4_mapped", None) or address).is_loopback
-    except ValueError:
-        pass  # a name
+        local = ipaddress.ip_address(parts.hostname).is_loopback
+    except ValueError:  # a name
+        local = host == "localhost"
     return Address(f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}", f"{host}{port}", local)
+
+
+class Key:
+    """A key as text, or by the environment variable or file it lies in. `otherwise` is the variable that is read when
+    the setting says nothing."""
+
+    def __init__(self, source: KeySource, *, setting: str = "embed.api_key", otherwise: str = "") -> None:
+        self.setting = setting
+        self._text = self._env = self._path = ""
+        if isinstance(source, Mapping):  # {env = NAME} or {path = FILE}
+            self._env, self._path = source.get("env", ""), source.get("path", "")
+        elif source is not None:
+            text = source.get_secret_value().strip()
+            self._path, self._text = (text, "") if text.startswith(_PATH_STARTS) else ("", text)
+        elif os.environ.get(otherwise, "").strip():
+            self._env = otherwise
+
+    def value(self) -> str | None:
+        """The key now; None when none was named. One that was named and is not there is an error."""
+        where, found = f"the setting {self.setting}", self._text
+        hint = f"The setting {self.setting} names it; the key must stand there alone."
+        if self._env:
+            where, found = f"the environment variable {self._env}", os.environ.get(self._env, "").strip()
+        elif self._path:
+            where, path = f"the file {self._path}", Path(self._path).expanduser()
+            try:
+                with path.open("rb") as file:
+                    found = file.read(_MOST_BYTES_OF_A_KEY).decode("utf-8-sig", "replace").strip()
+            except OSError as error:
+                raise Unavailable(f"the key cannot be read from {path}: {error.strerror}", hint=hint) from error
+        elif not found:
+            return None
+        if not found:
+            raise Unavailable(f"there is no key in {where}", hint=hint)
+        if not (found.isascii() and found.isprintable()) or " " in found or len(found) >= _MOST_BYTES_OF_A_KEY:
+            wrong = "it has spaces, line breaks or letters no key has"
+            raise Unavailable(f"what lies in {where} is not a key: {wrong}", hint=hint)
+        return found
 
 
 class ServiceClient:
@@ -77,17 +117,15 @@ class ServiceClient:
         deadline: float | None = None,
         stopped: Stopped = lambda: False,
     ) -> T:
-        """What `read` makes of the answer's JSON. With a `deadline` (a `time.monotonic()`) nobody waits longer than
-        that.
-
-        What `read` raises counts as a failure of the service, as `Unavailable`, or of this request, as `Refused`."""
+        """What `read` makes of the answer's JSON, no later than `deadline` (a `time.monotonic()`). What it raises counts
+        as a failure of the service, as `Unavailable`, or of this request, as `Refused`."""
         return self.patience.call(
             lambda seconds: read(self.attempt(path, payload, seconds)), deadline=deadline, stopped=stopped
         )
 
     @cached_property
     def _http(self) -> httpx2.Client:
-        """Its connections. A proxy named in the environment is for others: what is for this machine goes there."""
+        """Its connections, past any proxy for what is on this machine."""
         import httpx2
 
         headers = {"User-Agent": "simplemem", "Content-Type": "application/json", "Accept": "application/json"}
@@ -152,15 +190,13 @@ class ServiceClient:
         return Unavailable(f"{self.name} {what}: {spoken}", hint=self.hint, status=status)
 
 
-def client_of(
-    provider: str, name: str, address: Address, key: Key, *, timeout: float = 30.0, section: str = "embed"
-) -> ServiceClient:
+def client_of(provider: str, name: str, address: Address, key: Key, **more: Any) -> ServiceClient:
     """The client of a service: Voyage's has its own package."""
     if provider == "voyage":
         from simplemem.services.voyage import VoyageClient
 
-        return VoyageClient(name, address, key, timeout=timeout, section=section)
-    return ServiceClient(name, address, key, timeout=timeout, section=section)
+        return VoyageClient(name, address, key, **more)
+    return ServiceClient(name, address, key, **more)
 
 
 # -- what a service said
@@ -168,6 +204,7 @@ def client_of(
 # What local servers say with a 500 when they are well, and the model cannot read this text (llama.cpp, Ollama).
 _ABOUT_A_TEXT = re.compile(r"too large to process|context (length|size)|unsupported value: NaN", re.IGNORECASE)
 _MOST_CHARACTERS, _MOST_READ = 200, 500
+_SAID_IN = ("error", "message", "msg", "detail", "errors", "title")
 _WINDOW = 12  # a run of so many characters that also stands in the request was taken from it
 _KEY_SHAPED = re.compile(r"\b(?:sk|pa|pk|rk|hf|key|Bearer)[-_ ][\w*.-]{6,}|\b[A-Za-z0-9_-]{40,}", re.ASCII)
 
@@ -177,9 +214,16 @@ def quoted(body: bytes, sent: Mapping[str, Any], key: str | None) -> str:
     the request."""
     text = body[:_MOST_BYTES_OF_A_REFUSAL].decode("utf-8", "replace")
     try:
-        message = _message(json.loads(text))
+        message = json.loads(text)
     except (ValueError, RecursionError):
         message = "" if text.lstrip()[:1] == "<" else text  # not a page for a browser
+    # {"error": {"message"}}, {"error": "…"}, {"message"}, {"detail": "…" or [{"msg"}]}
+    for _ in range(4):
+        if isinstance(message, dict):
+            message = next((message[name] for name in _SAID_IN if message.get(name)), "")
+        elif isinstance(message, list):
+            message = message[0] if message else ""
+    message = message if isinstance(message, str) else ""
     if key:  # before anything is cut off: half a key is no longer seen to be one
         message = message.replace(key, "…")
     sentence = " ".join("".join(c if c.isprintable() else " " for c in message[:_MOST_READ]).split())
@@ -191,14 +235,3 @@ def quoted(body: bytes, sent: Mapping[str, Any], key: str | None) -> str:
                 return ""
     shown = _KEY_SHAPED.sub("…", sentence)
     return shown if len(shown) <= _MOST_CHARACTERS else shown[: _MOST_CHARACTERS - 1].rstrip() + "…"
-
-
-def _message(answer: Any) -> str:
-    """The shapes in use: {"error": {"message"}}, {"error": "…"}, {"message"}, {"detail": "…" or [{"msg"}]}."""
-    names = ("error", "message", "msg", "detail", "errors", "title")
-    for _ in range(4):
-        if isinstance(answer, dict):
-            answer = next((answer[name] for name in names if answer.get(name)), "")
-        elif isinstance(answer, list):
-            answer = answer[0] if answer else ""
-    return answer if isinstance(answer, str) else ""

@@ -1,8 +1,5 @@
-"""Text to vectors: embedders by name, and a table of how each protocol is spoken. A vector is int8, one byte a
-dimension.
-
-Vectors of two embedders are never compared; the index keeps the embedder's `name` beside its vectors. Making an
-embedder never asks the network: what it has to learn from a service it learns from the service's first answer."""
+"""Text to vectors (int8, one byte a dimension): embedders by name, and a table of how each protocol is spoken. Vectors
+of two embedders are never compared. Making an embedder never asks the network."""
 
 from __future__ import annotations
 
@@ -16,8 +13,7 @@ from typing import Any, Literal, Protocol
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.note.words import counted, well_formed
-from simplemem.services.client import VOYAGE, address_of, client_of
-from simplemem.services.keys import Key, KeySource
+from simplemem.services.client import VOYAGE, Key, KeySource, address_of, client_of
 from simplemem.services.patience import Refused, Stopped
 
 Purpose = Literal["document", "query"]
@@ -26,11 +22,8 @@ _MOST_CHARACTERS = 6_000  # of one text; passages are far shorter, and models re
 
 
 class Embedder(Protocol):
-    """A provider that is ready. `documents` and `query` may differ; both give `dimension` bytes a text.
-
-    A service that does not answer, or answers with something that is no vector, raises `Unavailable`; one that will
-    not take just these texts raises `Refused`, and may take others.
-    """
+    """A provider that is ready. It raises `Unavailable` when there is no answer or one that is no vector, and `Refused`
+    when it will not take just these texts."""
 
     name: str  # provider, model, and whatever else makes its vectors what they are: one name, one space of vectors
     dimension: int | None  # None until the first answer, unless it is known beforehand; later answers must agree
@@ -172,8 +165,7 @@ class ServiceEmbedder:
         return [made.get(text) or bytes(self.dimension or 0) for text in texts]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
-        """A question's vector. `deadline` is a `time.monotonic()`: nobody waits longer for an answer than until
-        then."""
+        """A question's vector, no later than `deadline`, a `time.monotonic()`."""
         if (made := self._questions.get(text)) is None:
             made = self._vectors([text if text.strip() else "memory"], "query", deadline, lambda: False)[0]
             self._questions[text] = made  # pages of one search ask for the same again

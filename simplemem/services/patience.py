@@ -1,8 +1,5 @@
-"""How long a service is asked, how often, and when it is left alone.
-
-A call is made of attempts. Each runs in a thread of its own, so that whoever asked can go on without it: a name that is
-not resolved, or an answer that comes a byte a minute, costs a search no more than the search has time for.
-"""
+"""How long a service is asked, how often, and when it is left alone. An attempt runs in a thread of its own, so that a
+slow answer costs a search no more than the search has time for."""
 
 from __future__ import annotations
 
@@ -26,17 +23,15 @@ _REST, _LONGEST_REST = 30.0, 600.0
 
 
 class Refused(Unavailable):
-    """The service is well, and will not take this one request: a text that is too long, a value it does not know.
-    Asking the same again gives the same answer; asking something else may not."""
+    """The service is well, and will not take this one request: a text that is too long, a value it does not know."""
 
 
 class Passing(Unavailable):
-    """An attempt failed in a way that may pass: it is tried again. `retry_after` is for how many seconds the service
-    asked to be left alone."""
+    """An attempt failed in a way that may pass. `retry_after`: seconds for which the service asked to be left alone."""
 
 
 class _NotWanted(Unavailable):
-    """Who asked does not want the answer any more. That says nothing about the service."""
+    """Who asked does not want the answer any more, which says nothing about the service."""
 
 
 @dataclass
@@ -55,12 +50,9 @@ class Breaker:
 
 
 class Patience:
-    """Attempts with exponential backoff and full jitter, and a breaker. One for each service; any thread may call.
-
-    A call with a deadline is somebody waiting for an answer, one without is work in the background. Each kind has a
-    breaker: a service too slow for the one may be quick enough for the other. When the background finds it down,
-    nobody is kept waiting either.
-    """
+    """Attempts with exponential backoff and full jitter. One for each service; any thread may call. Calls with a
+    deadline (somebody waits) have a breaker of their own: a service too slow for them may be quick enough for the
+    background. When the background finds it down, nobody is kept waiting either."""
 
     def __init__(self, name: str, *, timeout: float = 30.0, attempts: int = 4, first_wait: float = 0.5) -> None:
         self.name = name
@@ -69,10 +61,8 @@ class Patience:
         self._last = ""
 
     def call(self, attempt: Callable[[float], T], deadline: float | None = None, stopped: Stopped = lambda: False) -> T:
-        """What `attempt` gives, which is told how many seconds it may take. `deadline` is a `time.monotonic()`.
-
-        It raises `Passing` for a failure that may pass, and anything else for one that will not.
-        """
+        """What `attempt` gives, which is told how many seconds it may take and raises `Passing` for a failure that may
+        pass. `deadline` is a `time.monotonic()`."""
         breaker = self._calm if deadline is None else self._hurried
         rests = max(breaker.rests_until, self._calm.rests_until) - time.monotonic()
         if rests > 0:

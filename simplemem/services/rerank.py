@@ -1,8 +1,5 @@
-"""A question and passages to scores: rerankers by name. Off until a person asks for one.
-
-A reranker reads the question and a passage together, so it orders a few candidates better than words and vectors do,
-and costs far more for each. It never finds anything: what it scores was found before. An answer that is not whole is
-none."""
+"""A question and passages to scores: rerankers by name, off until a person asks for one. What a reranker scores was
+found before; an answer that is not whole is none."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ from functools import partial
 from typing import Any
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.services.client import VOYAGE, address_of, client_of
-from simplemem.services.keys import Key, KeySource
+from simplemem.services.client import VOYAGE, Key, KeySource, address_of, client_of
 
 
 class Reranker:
@@ -36,10 +32,8 @@ class Reranker:
         if not bare:
             hint = "For example https://api.cohere.com/v2/rerank or http://localhost:8000/v1/rerank."
             raise Invalid("the setting rerank.url is empty", hint=hint)
-        if not is_voyage and not bare.rpartition("/")[2].startswith(
-            "rerank"
-        ):  # the address as given, or `rerank` below it
-            bare += "/rerank"
+        if not is_voyage and not bare.rpartition("/")[2].startswith("rerank"):
+            bare += "/rerank"  # the last word of the address may be left out
         address = address_of(bare, "rerank.url")
         self.name = f"voyage/{self._model}" if is_voyage else f"{self._model} at {address.host}".removeprefix(" at ")
         self.remote = is_voyage or not address.local
@@ -49,8 +43,8 @@ class Reranker:
         self.close = self._client.close
 
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
-        """A score for each text, in the order of the texts; more is better, on whatever scale the provider has. Raises
-        `Unavailable` rather than answer after the deadline (a `time.monotonic()`), or with fewer scores than texts."""
+        """A score for each text, in their order and on the provider's own scale; `Unavailable` after the deadline (a
+        `time.monotonic()`)."""
         request: dict[str, Any] = {"query": query, "texts": list(texts), "truncate": True}
         if self._model:
             more: dict[str, Any] = {"truncation": True} if self._path else {"top_n": len(texts)}
@@ -60,9 +54,8 @@ class Reranker:
 
 
 def scores_of(name: str, answer: Any, count: int) -> list[float]:
-    """The score of each text in a service's JSON, in the order of the texts: `{"results": [{"index",
-    "relevance_score"}, …]}` as Cohere, Jina and vLLM say it, or `[{"index", "score"}, …]` as text-embeddings-inference
-    does; some call the list `data`. Each text has exactly one."""
+    """The score of each text in a service's JSON: `{"results": [{"index", "relevance_score"}, …]}` (Cohere, Jina, vLLM),
+    or `[{"index", "score"}, …]` (text-embeddings-inference); some call the list `data`."""
     rows = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Unavailable(f"{name} gave an answer without scores")
@@ -80,8 +73,7 @@ def scores_of(name: str, answer: Any, count: int) -> list[float]:
 
 
 def from_0_to_1(scores: Sequence[float]) -> list[float]:
-    """Scores as they are shown. Most services give a share of 1; some (llama.cpp, a bare cross-encoder) give logits,
-    whose share is their sigmoid. The order stays."""
+    """Scores as they are shown, in the same order. Most services give a share of 1; some give logits (llama.cpp)."""
     if all(0 <= score <= 1 for score in scores):
         return list(scores)
     return [0.5 + 0.5 * math.tanh(score / 2) for score in scores]  # the sigmoid, safe for large numbers

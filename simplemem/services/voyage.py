@@ -13,8 +13,8 @@ from simplemem.services.patience import Passing
 
 
 class VoyageClient(ServiceClient):
-    """Calls of the package's resources (`Embedding`, `Reranking`), with its errors in our words: its own messages
-    repeat what was sent. It sends through any proxy that the environment names."""
+    """Its resources (`Embedding`, `Reranking`), through any proxy of the environment, with its errors in our words: its
+    own messages repeat what was sent."""
 
     def __init__(self, *service: Any, **more: Any) -> None:
         if importlib.util.find_spec("voyageai") is None:

@@ -1,9 +1,5 @@
 """The default embedder: WordLlama's word vectors, read from its two data files, which lie in `model/` with their
-licence. Never downloads anything.
-
-A text's vector is the mean of its tokens' vectors. Its package is not needed: it pads, copies the weights, may go to
-the network and brings a tokenizer that does, while the weights read in place give the same vectors for half the
-work."""
+licence. A text's vector is the mean of its tokens' vectors. Never downloads anything."""
 
 from __future__ import annotations
 
@@ -38,10 +34,8 @@ _WORDS_CUT = 10_000  # whose tokens are remembered, in a twentieth of that
 
 
 class WordLlama:
-    """256 dimensions, no network, no GPU.
-
-    Tokens never reach across a space, so the sum of a word's tokens is the same wherever it stands: it is looked up
-    once and remembered, and a vault's hundred thousand passages cost no more tokenizing than their vocabulary."""
+    """256 dimensions, no network, no GPU. Tokens never reach across a space, so the sum of a word's tokens is the same
+    wherever it stands: it is made once and remembered."""
 
     name = "wordllama-l2-supercat-256"
     remote = False
@@ -119,10 +113,8 @@ class WordLlama:
 
 
 class Tokenizer:
-    """Words to the numbers of their tokens by byte pair encoding: the pair that was learned first is joined first.
-
-    No token reaches across a space or a line break, so a text is cut there and each piece is taken by itself.
-    """
+    """Words to the numbers of their tokens by byte pair encoding: the pair that was learned first is joined first. No
+    token reaches across a space or a line break, so a text is cut there."""
 
     def __init__(self, path: Path) -> None:
         model = json.loads(path.read_bytes())["model"]

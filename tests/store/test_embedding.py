@@ -12,7 +12,7 @@ from embedding_service import WELL, EmbeddingService, failing
 from waiting import PATIENCE, eventually
 
 from simplemem.config import Settings
-from simplemem.services.keys import Key
+from simplemem.services.client import Key
 from simplemem.store import EnhancedStore
 from simplemem.store.embedding import choice_of
 
