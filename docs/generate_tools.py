@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from simplemem import errors
-from simplemem.faces.face import Tool
-from simplemem.faces.profiles import PROFILES, choose
+from simplemem.faces.face import PROFILES, Tool, choose
 from simplemem.server.calls import PROMPTS
 
 PAGE = Path(__file__).resolve().parent / "tools.md"

@@ -26,7 +26,7 @@ import simplemem
 from simplemem.cli.app import app
 from simplemem.cli.clients import client_called
 from simplemem.cli.serve import _parser
-from simplemem.faces.profiles import choose, profile_called, split_names
+from simplemem.faces.face import choose, profile_called, split_names
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = REPOSITORY / "docs"

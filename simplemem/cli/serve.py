@@ -86,7 +86,7 @@ def _serve(asked: argparse.Namespace) -> int:
 
 def _profile(asked: argparse.Namespace) -> tuple[Face, list[str], tuple[Tool, ...]]:
     """The profile that is asked for, the toolsets that are added to it or taken away, and the tools that makes."""
-    from simplemem.faces.profiles import choose, profile_called, split_names
+    from simplemem.faces.face import choose, profile_called, split_names
 
     profile = profile_called(asked.profile)
     toolsets = split_names(asked.tools or os.environ.get("SIMPLEMEM_TOOLS"))

@@ -1,20 +1,20 @@
-"""What an agent sees: a tool is a function with type hints, a face is the tools and manners of one kind of server.
-Schemas are made of the hints, the description of the docstring; `store`, `caller`, `graph` and `knowledge` are given.
-No protocol here."""
+"""What an agent sees: a tool is a function with type hints, a face the tools and manners of one kind of server; and the
+faces there are. Schemas are made of the hints, the description of the docstring. No protocol here."""
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, get_args, get_type_hints
 
+from simplemem.errors import Invalid
 from simplemem.faces import render
-from simplemem.faces.arguments import Arguments, Narrowing, read_arguments
-from simplemem.faces.schema import Schema, names_of, or_an_error, record, record_of
+from simplemem.faces.arguments import Arguments, Narrowing, Schema, names_of, read_arguments, record, record_of
 from simplemem.memory import Value
 
 if TYPE_CHECKING:
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Data = dict[str, Any]
+
+_ERROR: Schema = {
+    "type": "object",
+    "properties": {"code": {"type": "string"}, "message": {"type": "string"}, "hint": {"type": "string"}},
+    "required": ["code", "message"],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,8 @@ class Manner:
     """How the text of a failure begins where another server's words are expected, in place of its code."""
 
     def listing(self, tool: Tool) -> Data:
-        """The tool as `tools/list` shows it. All four hints are given: the protocol's defaults assume the worst."""
+        """The tool as `tools/list` shows it, with all four hints, as the protocol's defaults assume the worst; an answer
+        may be a failure instead, since most clients check what a tool says even then."""
         hints = {
             "readOnlyHint": not tool.writes,
             "destructiveHint": tool.destructive,
@@ -121,7 +128,11 @@ class Manner:
         }
         shown: Data = {"name": tool.name, "title": tool.title, "description": tool.description}
         shown |= {"inputSchema": tool.input, "annotations": hints}
-        return shown | ({"outputSchema": or_an_error(tool.output)} if tool.output else {})
+        if answer := tool.output:
+            either = [{"required": answer.get("required", [])}, {"required": ["error"]}]
+            properties = {**answer["properties"], "error": _ERROR}
+            shown["outputSchema"] = {"type": "object", "properties": properties, "anyOf": either}
+        return shown
 
     def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> tuple[BaseModel, list[str]]:
         """The arguments of a call, and what is to be said about them."""
@@ -273,3 +284,86 @@ class Face:
         """The file of that server's graph, if its variable names one."""
         named = env.get(self.file_env, "") if self.file_env else ""
         return Path(named).expanduser().absolute() if named else None
+
+
+TOOLSETS: dict[str, tuple[str, str]] = {
+    "core": ("core", "TOOLS"),
+    "original": ("original", "TOOLS"),
+    "graph": ("graph_tools", "TOOLS"),
+    "server-memory": ("graph_tools", "SERVER_MEMORY"),
+    "memento": ("memento", "TOOLS"),
+    "strict-graph": ("self_improving", "GRAPH"),
+    "knowledge": ("self_improving", "KNOWLEDGE"),
+    "insight": ("self_improving", "INSIGHT"),
+    "cache": ("self_improving", "CACHE"),
+}
+"""Name -> the module that holds it, and what it is called there."""
+
+_FACES = (
+    Face("default", "Twelve tools for a memory of linked notes", ("core",)),
+    Face(
+        "simplemem",
+        "The eight tools of the original simplemem",
+        ("original",),
+        vault=".memories",
+        settings_for=lambda *asked: importlib.import_module("simplemem.faces.original").original_settings(*asked),
+    ),
+    Face(
+        "server-memory",
+        "The nine tools of the graph memory server, its resource and its ways",
+        ("server-memory",),
+        known_as=("memory-server", "0.6.3"),
+        file_env="MEMORY_FILE_PATH",
+    ),
+    Face(
+        "memento",
+        "Memento's seventeen tools: those nine, and the past, decay and meaning of the graph",
+        ("memento",),
+        known_as=("memento-mcp", "1.0.0"),
+        file_env="MEMORY_FILE_PATH",
+    ),
+    Face(
+        "self-improving",
+        "What an agent learns: its graph, its knowledge, and what that shows",
+        ("strict-graph", "knowledge", "insight", "cache"),
+        vault=".claude-memory",
+        vault_env="MEMORY_STORAGE_PATH",
+    ),
+)
+PROFILES: dict[str, Face] = {face.name: face for face in _FACES}
+
+
+def profile_called(name: str | None) -> Face:
+    """The face of that name, the default one for none."""
+    try:
+        return PROFILES[name or "default"]
+    except KeyError:
+        raise Invalid(f"There is no profile {name!r}.", hint="There are " + ", ".join(PROFILES) + ".") from None
+
+
+def choose(face: Face, changes: Sequence[str] = ()) -> tuple[Tool, ...]:
+    """The tools of a face in their order, with toolsets added (`graph`) or taken away (`-core`)."""
+    chosen = dict.fromkeys(face.toolsets)
+    for change in changes:
+        name = change.lstrip("+-")
+        if name not in TOOLSETS:
+            raise Invalid(f"There is no toolset {name!r}.", hint="There are " + ", ".join(TOOLSETS) + ".")
+        chosen |= {name: None}
+        if change.startswith("-"):
+            del chosen[name]
+    tools: dict[str, Tool] = {}
+    for name in chosen:
+        module, attribute = TOOLSETS[name]
+        for tool in getattr(importlib.import_module(f"simplemem.faces.{module}"), attribute):
+            if tools.setdefault(tool.name, tool) is not tool:
+                hint = f"Choose one of them, or take one away: --tools -{next(iter(chosen))},{name}"
+                raise Invalid(f"Two toolsets have a tool {tool.name!r} ({', '.join(chosen)}).", hint=hint)
+    if not tools:
+        raise Invalid("No tool is left to show.", hint="--tools adds toolsets; a minus before a name takes one away.")
+    return tuple(tools.values())
+
+
+def split_names(names: str | Sequence[str] | None) -> list[str]:
+    """`core,graph` or a list of such, as a list of names."""
+    parts = [names] if isinstance(names, str) else list(names or ())
+    return [name.strip() for part in parts for name in part.split(",") if name.strip()]

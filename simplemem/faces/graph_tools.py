@@ -15,9 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces import render
-from simplemem.faces.arguments import Arguments, about, also, at_most, from_json, one_of
+from simplemem.faces.arguments import Arguments, about, also, at_most, closed, from_json, one_of
 from simplemem.faces.face import OURS, Caller, Data, Manner, Reply, Tool, tool
-from simplemem.faces.schema import closed
 from simplemem.kinds.graph.values import Direction, Entity, NoSuchEntity, Observation, Relation, walk
 from simplemem.note.words import count_tokens
 

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from simplemem.config import Settings
-from simplemem.faces.profiles import PROFILES, choose
+from simplemem.faces.face import PROFILES, choose
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
 from simplemem.store import EnhancedStore

@@ -12,8 +12,7 @@ import jsonschema
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.faces.face import Face
-from simplemem.faces.profiles import PROFILES, TOOLSETS, choose, profile_called, split_names
+from simplemem.faces.face import PROFILES, TOOLSETS, Face, choose, profile_called, split_names
 from simplemem.note.words import count_tokens
 
 DIGEST = Path(__file__).with_name("tool_list.txt")

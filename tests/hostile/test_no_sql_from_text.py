@@ -18,7 +18,7 @@ import pytest
 import simplemem
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
-from simplemem.faces.profiles import PROFILES, choose
+from simplemem.faces.face import PROFILES, choose
 from simplemem.memory import Filter
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door

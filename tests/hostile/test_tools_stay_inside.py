@@ -20,8 +20,7 @@ from hostile_names import hostile_names
 from tool_calls import harmless, put_back
 
 from simplemem.config import Settings
-from simplemem.faces.face import Face, Tool
-from simplemem.faces.profiles import PROFILES, choose
+from simplemem.faces.face import PROFILES, Face, Tool, choose
 from simplemem.note.names import check_name, name_of
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door

@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 
 from simplemem.config import load_settings
-from simplemem.faces.profiles import PROFILES, choose
+from simplemem.faces.face import PROFILES, choose
 from simplemem.server.calls import assemble
 from simplemem.server.serve import Door, converse
 from simplemem.store import open_store
@@ -28,8 +28,7 @@ import sys
 from pathlib import Path
 from simplemem.server.serve import serve_stdio, take_standard_streams
 from simplemem.store import open_store
-from simplemem.faces.face import Reply, tool
-from simplemem.faces.profiles import PROFILES
+from simplemem.faces.face import PROFILES, Reply, tool
 {code}
 root = Path(sys.argv[1])
 tools = (tool("A tool")({name}),)

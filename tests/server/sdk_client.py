@@ -12,7 +12,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from simplemem.faces.profiles import PROFILES, choose
+from simplemem.faces.face import PROFILES, choose
 from simplemem.server.calls import assemble
 from simplemem.server.serve import Door
 from simplemem.store import open_store

@@ -14,7 +14,7 @@ import pytest
 from bare_client import Bare
 
 from simplemem.cli.serve import _vault
-from simplemem.faces.profiles import PROFILES
+from simplemem.faces.face import PROFILES
 
 META = {"title": "t", "description": "", "tags": {}}
 ORIGINAL = ["create_memory", "read_memory", "update_memory", "delete_memory", "list_memories", "search_memories"]
