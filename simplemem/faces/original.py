@@ -19,7 +19,7 @@ from simplemem.faces.render import brief, index_line, line, name_of
 from simplemem.note.tags import parse_tag_request
 
 if TYPE_CHECKING:
-    from simplemem.memory import Memory, Saved
+    from simplemem.memory import Backlink, Hit, Memory, Saved
     from simplemem.store import EnhancedStore
 
 _HITS = 5
@@ -60,18 +60,22 @@ def update_memory(
 
 
 def _checked(store: EnhancedStore, metadata: dict[str, Any], content: str) -> dict[str, Any]:
-    """The metadata with what the original demands of it, its dates left to us; and a text that is not too long
-    (SM-16)."""
+    """The metadata that the original demands, without its dates; the text must not be too long (SM-16)."""
     given = {key.lower() if key.lower() in _DEMANDED else key: value for key, value in metadata.items()}
     if lacking := [key for key, kinds in _DEMANDED.items() if not isinstance(given.get(key), kinds)]:
         hint = 'E.g. {"title": "…", "description": "…", "tags": {"todo": true}}.'
         raise Invalid(f"metadata needs {', '.join(lacking)}.", hint=hint)
-    most = _longest(store)
-    if 0 < most < len(content) and (length := plain_length(content)) > most:
+    length, most = plain_length(content), _longest(store)
+    if 0 < most < length:
         hint = "Split it into several memories that link to each other."
         raise TooLong(f"The memory has {length} characters of plain text; {most} are allowed.", hint=hint)
     kept = {key: value for key, value in given.items() if key.lower() not in _SET_BY_US}
     return kept | {"tags": parse_tag_request(given["tags"] or {})}
+
+
+def plain_length(text: str) -> int:
+    """About how long a text is to its reader (SM-16): without code blocks, HTML, where links lead, and marks."""
+    return len(_UNREAD.sub("", text).strip())
 
 
 def _longest(store: EnhancedStore) -> int:
@@ -126,18 +130,6 @@ def read_memory(store: EnhancedStore, name: Name) -> Reply[None]:
     return Reply("\n".join(lines) + "\n")
 
 
-def _facts(memory: Memory, most: int, *more: str) -> list[str]:
-    """What stands in a memory's header, a line each; `more` after the title."""
-    return [
-        f"**Title:** {line(memory.title)}",
-        *more,
-        f"**Description:** {line(memory.description, most)}",
-        f"**Tags:** {_tags(memory.tag_map)}",
-        f"**Created:** {(memory.created or '')[:19].replace('T', ' ')}",
-        f"**Modified:** {memory.modified[:19].replace('T', ' ')}",
-    ]
-
-
 @tool("List memories")
 def list_memories(
     store: EnhancedStore, cursor: str | None = None, limit: Annotated[int, at_most(100), Field(ge=1)] = 50
@@ -151,13 +143,23 @@ def list_memories(
         memory = store.read(item.name)
         length = plain_length(memory.content)
         over = f" (over the limit of {most})" if 0 < most < length else ""
+        more = {key: value for key, value in memory.frontmatter.items() if key.lower() not in _SHOWN}
         said += [f"## {name_of(memory.name)}", *_facts(memory, 400, f"**Length:** {length}{over}")]
-        said += [
-            f"{line(key)}: {_value(each)}" for key, each in memory.frontmatter.items() if key.lower() not in _SHOWN
-        ]
-        said.append("")
-    more = f'\nMore: list_memories(cursor="{page.next_cursor}")\n' if page.next_cursor else ""
-    return Reply("\n".join(said) + more)
+        said += [*(f"{line(key)}: {_value(value)}" for key, value in more.items()), ""]
+    onward = f'\nMore: list_memories(cursor="{page.next_cursor}")\n' if page.next_cursor else ""
+    return Reply("\n".join(said) + onward)
+
+
+def _facts(memory: Memory, most: int, *more: str) -> list[str]:
+    """What stands in a memory's header, a line each; `more` after the title."""
+    return [
+        f"**Title:** {line(memory.title)}",
+        *more,
+        f"**Description:** {line(memory.description, most)}",
+        f"**Tags:** {_tags(memory.tag_map)}",
+        f"**Created:** {(memory.created or '')[:19].replace('T', ' ')}",
+        f"**Modified:** {memory.modified[:19].replace('T', ' ')}",
+    ]
 
 
 @tool("Search memories")
@@ -197,9 +199,7 @@ def get_backlinks(
     items = store.backlinks(name, query=query, limit=_HITS)
     state = index_line(store.state())
     asked = f'"{line(name)}"' + (f' and "{line(query, 200)}"' if query else "")
-    if not items:
-        return Reply(f"No memories are related to {asked}.\n{state}")
-    lines = [f"# Related memories for {asked}", ""]
+    lines = [f"# Related memories for {asked}", ""] if items else [f"No memories are related to {asked}.", ""]
     for number, item in enumerate(items, 1):
         kind = "explicit" if item.kind == "link" else "semantic"
         facts = f"**Link Type:** {kind} | **Relevance:** {item.score:.3f}"
@@ -207,16 +207,12 @@ def get_backlinks(
     return Reply("\n".join(lines) + state)
 
 
-def _entry(number: int, item: Any, facts: str, description: str, tags: str = "") -> list[str]:
+def _entry(number: int, item: Hit | Backlink, facts: str, description: str, tags: str = "") -> list[str]:
     """One of several memories: a hit, or one that is related."""
-    rows = [
-        f"## {number}. {name_of(item.name)}",
-        f"**Title:** {brief(item.title, 30)}" if item.title not in ("", item.name) else "",
-        f"**Snippet:** {line(item.snippet, 300)}" if item.snippet else "",
-        facts,
-        f"**Description:** {brief(description, 60)}" if description else "",
-        f"**Tags:** {tags}" if tags else "",
-    ]
+    title = item.title if item.title != item.name else ""
+    rows = [f"## {number}. {name_of(item.name)}", f"**Title:** {brief(title, 30)}" if title else ""]
+    rows += [f"**Snippet:** {line(item.snippet, 300)}" if item.snippet else "", facts]
+    rows += [f"**Description:** {brief(description, 60)}" if description else "", f"**Tags:** {tags}" if tags else ""]
     return [*filter(None, rows), "---", ""]
 
 
@@ -230,11 +226,6 @@ def _tags(tags: Mapping[str, Any]) -> str:
     return ", ".join(line(key) if value is True else f"{line(key)}: {_value(value)}" for key, value in tags.items())
 
 
-def plain_length(text: str) -> int:
-    """About how long a text is to its reader (SM-16): without code blocks, HTML, where links lead, and marks."""
-    return len(_UNREAD.sub("", text).strip())
-
-
 TOOLS = (
     *(create_memory, read_memory, update_memory, delete_memory),
     *(list_memories, search_memories, get_backlinks, change_tag),
@@ -242,9 +233,8 @@ TOOLS = (
 
 
 def original_settings(folder: Path, env: Mapping[str, str], named: Path | None = None) -> dict[str, Any]:
-    """What the original's `config.toml` says (SM-17), as dotted names, but for what the environment sets: the first
-    file of the places it looked in, or the one that is named. Only what is listed here is taken of it, and none of it
-    runs anything."""
+    """What the original's `config.toml` says (SM-17), the first of the places it looked in or the one that is named, as
+    dotted names, but for what the environment sets."""
     import tomllib
 
     own = env.get("XDG_CONFIG_HOME") or Path.home() / ".config"
