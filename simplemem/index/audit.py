@@ -1,6 +1,5 @@
-"""What the index holds, counted and written out; and two indexes of one vault compared row for row: one that is rebuilt
-equals one that grew. Ids differ between the two, so rows are told apart by their note's path.
-"""
+"""What the index holds, counted and written out; and two indexes of one vault compared row for row, by the paths of
+notes: one that is rebuilt equals one that grew."""
 
 from __future__ import annotations
 
@@ -8,7 +7,6 @@ import json
 from collections.abc import Iterator
 from heapq import merge
 from itertools import groupby, zip_longest
-from operator import itemgetter
 from typing import Any
 
 import apsw
@@ -16,7 +14,6 @@ import apsw
 Row = tuple[Any, ...]
 Difference = tuple[Row | None, Row | None]
 """A row of the first index and the one in its place in the second, None where one has none."""
-
 
 _COUNTS = {
     "notes": "count(*) FROM notes",
@@ -58,9 +55,8 @@ def inspection(db: apsw.Connection) -> dict[str, dict[str, Any]]:
         notes[path] |= {"link_counts": {}, "ambiguous": {}, **{name: [] for name in lists}}
     own = """SELECT note_id, seq, iif(source = 'legacy', 'legacy_tags', 'tags') AS kind, tag AS said FROM tags
              UNION ALL SELECT note_id, seq, 'aliases', alias FROM aliases"""
-    for path, kind, said in db.execute(
-        f"SELECT path, kind, said FROM ({own}) JOIN notes n ON n.id = note_id ORDER BY seq"
-    ):
+    sql = f"SELECT path, kind, said FROM ({own}) JOIN notes n ON n.id = note_id ORDER BY seq"
+    for path, kind, said in db.execute(sql):
         notes[path][kind].append(said)
     linked = """SELECT n.path, l.target, l.path, l.ambiguous FROM links l JOIN notes n ON n.id = l.note_id
                 ORDER BY n.path, l.seq"""
@@ -104,12 +100,11 @@ _TABLES = {
                       words, hidden, problem, private FROM notes ORDER BY path""",
 }
 _LEGS = {"note_text": 0, "block_text": 20}  # and how far a note's number is shifted in the ids of its places
-_ORDER = {name: number for number, name in enumerate((*_TABLES, *_OF_NOTE, *_LEGS))}
+_ORDER = {name: number for number, name in enumerate([*_TABLES, *_OF_NOTE, *_LEGS])}
 
 
 def dump(db: apsw.Connection, *, vectors: bool = True) -> Iterator[Row]:
-    """Every row that is a function of the vault and the settings, in order; of each word sums that tell its places. Two
-    indexes of one vault are equal exactly when their dumps are."""
+    """Every row that is a function of the vault and the settings, in order; of each word sums that tell its places."""
     for name, sql in _TABLES.items():
         yield from ((name, *row) for row in db.execute(sql))
     for name, columns in _OF_NOTE.items():
@@ -139,17 +134,13 @@ def dump(db: apsw.Connection, *, vectors: bool = True) -> Iterator[Row]:
 def differences(ours: apsw.Connection, theirs: apsw.Connection, *, vectors: bool) -> Iterator[Difference]:
     """The rows, both in order of their places, that only one index has, or that say another thing at the same place."""
 
-    def placed(side: int, db: apsw.Connection) -> Iterator[tuple[tuple[int, str, str], int, Row]]:
-        return ((_place(row), side, row) for row in dump(db, vectors=vectors))
+    def place(of: tuple[bool, Row]) -> tuple[int, str, str]:
+        table, note, number, *_ = (*of[1], "")
+        return _ORDER[table], str(note), f"{number:09d}" if isinstance(number, int) else str(number)
 
-    for _, rows in groupby(merge(placed(0, ours), placed(1, theirs), key=itemgetter(0)), key=itemgetter(0)):
-        sides: tuple[list[Row], list[Row]] = [], []
-        for _, side, row in rows:
-            sides[side].append(row)
-        yield from ((here, there) for here, there in zip_longest(*sides) if here != there)
-
-
-def _place(row: Row) -> tuple[int, str, str]:
-    """Where a row stands in a dump: its table, its note, its number there."""
-    number = row[2] if len(row) > 2 else ""
-    return _ORDER[row[0]], str(row[1]), f"{number:09d}" if isinstance(number, int) else str(number)
+    first = ((True, row) for row in dump(ours, vectors=vectors))
+    second = ((False, row) for row in dump(theirs, vectors=vectors))
+    for _, found in groupby(merge(first, second, key=place), key=place):
+        rows = list(found)
+        here, there = ([row for side, row in rows if side is wanted] for wanted in (True, False))
+        yield from (pair for pair in zip_longest(here, there) if pair[0] != pair[1])
