@@ -188,8 +188,7 @@ class Nearness(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The best by every leg, best first, with the paths of all notes named. `near` is None where nothing is
-    comparable."""
+    """The best by every leg, best first, with the paths of all. `near` is None where no vector is comparable."""
 
     notes: Sequence[Match]
     blocks: Sequence[Match]
@@ -255,8 +254,7 @@ class Standing:
 
 
 class Embedded(NamedTuple):
-    """How many notes wait for an embedder's vectors, are to have them, and are private; and what it refused, by
-    path."""
+    """How many notes wait for an embedder's vectors, are to have them, are private; and what it refused, by path."""
 
     waiting: int
     notes: int

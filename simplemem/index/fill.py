@@ -1,6 +1,5 @@
 """Vectors for the notes that have none yet: after the text is searchable, resumable at any note. A private note is read
-again right before its text is sent to another machine, whatever the index says of it.
-"""
+again right before its text is sent to another machine, whatever the index says of it."""
 
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ from typing import Any, NamedTuple
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import vectors
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH, Database
-from simplemem.index.door import VectorSpace
 from simplemem.index.notes import stat_of, vector_space, waiting
 from simplemem.index.sync import Progress
 from simplemem.index.text import Waiting, understood, units
@@ -26,13 +24,17 @@ _NOTES_AT_ONCE = 500
 
 
 def adopt(database: Database, embedder: Embedder) -> None:
-    """Make the vectors of this embedder the ones that the index holds; another's are let go."""
+    """Make the index one of this embedder's vectors. Another's are let go, or its own of when it was elsewhere."""
     wanted = embedder.name, embedder.remote
     with database.reading() as db:
         found = vector_space(db)
     if found is None or (found.embedder, found.remote) != wanted:
         with database.writing() as db:
-            vectors.begin(db, embedder.name, remote=embedder.remote)
+            db.execute("DELETE FROM vectors; DELETE FROM vector_space").fetchall()
+            db.execute("INSERT INTO vector_space VALUES (?, 0, ?)", wanted).fetchall()
+            wants_none = "hidden IS NOT NULL OR (:remote AND private IS NOT NULL)"
+            sql = f"UPDATE notes SET refused = NULL, embedded = ({wants_none})"
+            db.execute(sql, {"remote": embedder.remote}).fetchall()
 
 
 class _ToEmbed(NamedTuple):
@@ -63,7 +65,7 @@ class Filling:
         done, total = 0, -1
         while not self.stopped():
             with self.database.reading() as db:
-                if not self._is_ours(vector_space(db)):
+                if (space := vector_space(db)) is None or space.embedder != self.embedder.name:
                     break
                 total = waiting(db) if total < 0 else total
                 sql = "SELECT id, path FROM notes WHERE embedded = 0 ORDER BY id LIMIT ?"
@@ -80,9 +82,6 @@ class Filling:
             if self.progress is not None:
                 self.progress("vectors", min(len(passed), total), max(total, len(passed)))
         return done
-
-    def _is_ours(self, space: VectorSpace | None) -> bool:
-        return space is not None and space.embedder == self.embedder.name
 
     def _texts(self, note_id: int, path: str) -> _ToEmbed:
         with self.database.reading() as db:
@@ -106,8 +105,7 @@ class Filling:
         name = self.embedder.name
         made, refused = self._asked(list(dict.fromkeys(words for note in batch for _, words in note.rows)))
         with self.database.writing() as db:
-            space = vector_space(db)
-            if space is None or not self._is_ours(space):
+            if (space := vector_space(db)) is None or space.embedder != name:
                 return None
             widths = sorted({len(vector) for vector in made.values()} | ({space.dimension} - {0}))
             if len(widths) > 1:
@@ -126,8 +124,7 @@ class Filling:
             return done
 
     def _asked(self, texts: list[str]) -> tuple[dict[str, bytes], dict[str, str]]:
-        """The vectors of texts, and what is said of those that are refused, found by asking for the halves of a
-        batch."""
+        """The vectors of texts, and what is said of those refused, found by asking for the halves of a batch."""
         if not texts:
             return {}, {}
         given = texts if self.embedder.reads_sentences else [without_stop_words(words) for words in texts]

@@ -44,7 +44,7 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
         values |= {f"p{k}": key, f"pt{k}": json.dumps(value, ensure_ascii=False), f"pv{k}": value}  # a text or a number
     if narrow.prefix:
         prefix = compare_key(narrow.prefix)
-        values |= {"prefix": prefix, "beyond": _beyond(prefix), "folder": prefix.removesuffix("/")}
+        values |= {"prefix": prefix, "beyond": f"{prefix}\U0010ffff", "folder": prefix.removesuffix("/")}
         parts.append("(n.path_key >= :prefix AND n.path_key < :beyond OR n.path_key = :folder)")
     linked = "SELECT l.path FROM links l JOIN notes s ON s.id = l.note_id WHERE s.path = :linked_by"
     for name, value, part in (
@@ -69,14 +69,6 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
             # word for word
             values[f"{name}{k}"] = " AND ".join(quoted(stretch) for stretch in stretches(phrase)) or quoted(())
     return " AND ".join(parts) or "1", values
-
-
-def _beyond(prefix: str) -> str:
-    """The first text that comes after all that begin with the prefix, so that the index of paths is asked."""
-    following = ord(prefix[-1]) + 1
-    if following > 0x10FFFF:
-        return prefix + prefix[-1]
-    return prefix[:-1] + chr(0xE000 if 0xD800 <= following <= 0xDFFF else following)
 
 
 def ids(db: apsw.Connection, narrow: Narrow) -> array[int]:
@@ -109,8 +101,7 @@ def shown(
     beside: Sequence[int],
     among: Collection[int],
 ) -> dict[int, Shown]:
-    """What is shown of notes, each with the place that was found, and of those `among` others that stand `beside`
-    some."""
+    """What is shown of notes, each with the place that was found, and of those `among` others that are `beside` some."""
     rows = notes.rows_of(db, wanted)
     neighbours = {note: tuple(_beside(db, rows[note])) for note in beside if note in rows}
     reached = {each.note for some in neighbours.values() for each in some if each.note in among}

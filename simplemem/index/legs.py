@@ -1,7 +1,6 @@
-"""The lexical legs: the notes or blocks that the words of a question lead to, best first; and which words notes hold.
-
-Where SQLite would score too many rows, the rarest words choose the notes, and all words rank these (limits.md C.3).
-Where all words are frequent, every note is scored, or beyond _MOST_NOTES those that hold several of them."""
+"""The lexical legs: the notes or blocks that the words of a question lead to, best first. Where SQLite would score too
+many rows, the rarest words choose the notes, and all words rank these (limits.md C.3). Where all words are frequent,
+every note is scored, or beyond _MOST_NOTES those that hold several of them."""
 
 from __future__ import annotations
 
@@ -161,8 +160,7 @@ def _best(
     *,
     sought: bool = False,
 ) -> list[Match]:
-    """The best rows that match. With a limit `ORDER BY bm25()` keeps only these, and `rank` sorts all (limits.md
-    C.2)."""
+    """The best rows that match. With a limit `ORDER BY bm25()` keeps only these, `rank` sorts all (limits.md C.2)."""
     table = source = LEGS[name]
     note, place = ("rowid", "0") if name == "note" else (f"({table}.rowid >> {SHIFT})", f"{table}.rowid")
     score = f"-bm25({table}, {TITLE_WEIGHT}, {BODY_WEIGHT})" if counts is None else f"scored({table}, :counts)"

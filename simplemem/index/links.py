@@ -1,6 +1,5 @@
 """Files and the links that mean them: resolved when a note is put, and again when a file comes, goes or moves. A change
-touches only the links that could mean it, found by the name they are looked up by. Conflict copies are known by names
-too."""
+touches only the links that could mean it, found by the name they are looked up by; so are conflict copies."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ def named_by(db: apsw.Connection) -> Named:
 
 
 def named_in_memory(paths: Iterable[str]) -> Named:
-    """Which files have a name, from a dictionary: where many links are resolved, asking SQL for each would cost
-    more."""
+    """Which files have a name, from a dictionary: cheaper than SQL where many links are resolved."""
     names: dict[str, list[str]] = {}
     for path in sorted(paths):
         names.setdefault(name_key(path), []).append(path)
@@ -48,12 +46,12 @@ def files_at(db: apsw.Connection, path: str) -> set[str]:
 
 
 def all_files(db: apsw.Connection) -> set[str]:
+    """Every file that a link can mean."""
     return {row[0] for row in db.execute("SELECT path FROM files")}
 
 
 def follow_files(db: apsw.Connection, came: Collection[str], went: Collection[str]) -> None:
-    """Files that are there and went: those that the index has not heard of, and the links of others that could mean
-    them."""
+    """Take in which files came and went, and resolve the links that could mean them anew."""
 
     def row(path: str) -> tuple[str, str, str | None]:
         copy = conflict_name(path)

@@ -41,8 +41,7 @@ class Rows:
     def replace(
         self, db: apsw.Connection, table: str, columns: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool
     ) -> None:
-        """Keep the rows of a note for a table, unless they are there already: a page that is not touched is not
-        written."""
+        """Keep the rows of a note for a table, unless they are there: a page that is not touched is not written."""
         if not new:
             # In no order: SQLite would prepare a statement that orders anew for every note.
             if sorted(db.execute(f"SELECT {columns} FROM {table} WHERE note_id = ?", (note_id,))) == wanted:
@@ -75,8 +74,7 @@ _UPDATE = f"UPDATE notes SET {' = ?, '.join(_OWN)} = ? WHERE id = ?"
 def put(
     db: apsw.Connection, note_id: int | None, read: Understood, hidden: str | None, private: str | None, rows: Rows
 ) -> int:
-    """Write the note's own row, and keep what belongs to it (not links and text) in `rows`. Returns its id, for
-    life."""
+    """Write the note's own row, and keep what belongs to it (not links and text) in `rows`. Returns its id."""
     path, note, stat, head, *_ = read
     new, title_key = note_id is None, compare_key(head.title)
     if rows.rev is None:
@@ -168,8 +166,7 @@ def known(db: apsw.Connection, path: str) -> Row | None:
 
 
 def known_at(db: apsw.Connection, paths: Iterable[str] | None = None) -> dict[str, Row]:
-    """What the index knows of those of these notes that are there, without reading them; of every note without
-    paths."""
+    """What the index knows of these notes, if they are there; of every note without paths."""
     some = ("1",) if paths is None else ("path IN (SELECT value FROM json_each(?))", json.dumps(list(paths)))
     return {known.path: known for known in rows(db, *some)}
 

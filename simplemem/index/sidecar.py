@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -89,24 +89,20 @@ class Sidecar:
         try:
             if self.generation != self.taken_up:
                 self._take_up()
-            for _ in range(_TRIES):
-                with suppress(Replaced):
-                    return self._mended(question)
-                self._take_up()
+            for attempt in range(1, _TRIES + 1):
+                try:
+                    return question()
+                except Replaced:
+                    self._take_up()
+                except (Damaged, apsw.Error, TypeError, ValueError) as error:
+                    # Not every damage shows as one to SQLite: the index may say what we never wrote.
+                    is_damage = isinstance(error, (Damaged, json.JSONDecodeError, UnicodeDecodeError))
+                    if attempt == _TRIES or not (is_damage or self.database.check()):
+                        raise
+                    self._make_anew(error)
             raise Unavailable("the index is replaced again and again", hint="Does another program delete it?")
         finally:
             self._local.asked = False
-
-    def _mended(self, question: Callable[[], T]) -> T:
-        try:
-            return question()
-        except (Damaged, apsw.Error, TypeError, ValueError) as error:
-            # Not every damage shows as one to SQLite: the index may say what we never wrote.
-            is_damage = isinstance(error, (Damaged, json.JSONDecodeError, UnicodeDecodeError))
-            if not is_damage and not self.database.check():
-                raise
-            self._make_anew(error)
-            return question()
 
     def check(self) -> None:
         """Once a day, look for damage that no question has met yet: what it hides would be missing from answers."""
@@ -173,8 +169,8 @@ class Sidecar:
         beside: Sequence[NoteId] = (),
         among: Collection[NoteId] = (),
     ) -> Mapping[NoteId, door.Shown]:
-        """What is shown of notes, each with the place that was found (0: none), with `blocks` those that have a word of
-        the question; and of those `among` others that stand `beside` some of them. Notes that are gone are absent."""
+        """What is shown of notes that are there, each with the place that was found (0: none), with `blocks` those that
+        have a word of the question; and of those `among` others that stand `beside` some of them."""
 
         def read(db: apsw.Connection) -> Mapping[NoteId, door.Shown]:
             vector, counts = self._vector(db, question), self._counts_of(db)

@@ -135,8 +135,7 @@ _PAGES_AT_ONCE = 1000
 def put(
     db: apsw.Connection, note_id: int, read: Understood, rows: Rows, *, new: bool, private: bool = False
 ) -> list[tuple[int, str]]:
-    """Keep a note's text rows in `rows`, with vectors whose text is the same; returns the places and texts that need
-    one."""
+    """Keep a note's text rows in `rows`, with vectors whose text is the same; returns the places that need one."""
     kept: dict[bytes, bytes] = {}
     if not new:
         kept = dict(db.execute("SELECT hash, vector FROM vectors WHERE id >= ? AND id < ?", span(note_id)))

@@ -30,14 +30,6 @@ Bests = dict[int, float]
 """By note, the cosine of its nearest passage or block."""
 
 
-def begin(db: apsw.Connection, embedder: str, *, remote: bool) -> None:
-    """Make room for the vectors of another embedder, or of one that has moved to another machine."""
-    db.execute("DELETE FROM vectors; DELETE FROM vector_space").fetchall()
-    db.execute("INSERT INTO vector_space VALUES (?, 0, ?)", (embedder, remote)).fetchall()
-    wants_nothing = "hidden IS NOT NULL OR (:remote AND private IS NOT NULL)"
-    db.execute(f"UPDATE notes SET refused = NULL, embedded = ({wants_nothing})", {"remote": remote}).fetchall()
-
-
 def take_over(db: apsw.Connection, old: Path, width: int | None) -> None:
     """Take vectors from another index, wherever the text is the same, if they are of the embedder that has begun here
     and as wide as what it gives now."""
@@ -225,8 +217,7 @@ class VectorsInMemory:
         limit: int,
         also: Collection[int],
     ) -> dict[int, Nearness]:
-        """The notes with the nearest passages, among `ids`, and those in `also`. Vectors `whose` others are, are let
-        go."""
+        """The notes with the nearest passages, among `ids`, and those in `also`, by the vectors of `whose` index."""
         with self._lock:
             self._follow(db, whose)
             while True:
