@@ -1,6 +1,5 @@
-"""A context pack: the best passages, cited, within a budget of tokens; one voice a fact. Passages that say the same are
-one, and where notes disagree the newest speaks first, with what the older says quoted beneath. Pure and
-deterministic."""
+"""A context pack: the best passages, cited, within a budget of tokens. Passages that say the same are one; where notes
+disagree the newest speaks first, with what the older says quoted beneath. Pure and deterministic."""
 
 from __future__ import annotations
 
@@ -86,8 +85,7 @@ class Voice:
 
 
 def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece]]]:
-    """The passages that speak, the newest of two that disagree first; and those taken up, with the one that speaks for
-    them."""
+    """The passages that speak, the newest of two that disagree first; and those taken up, with who speaks for them."""
     every = [Voice(piece, sentences(piece.text)) for piece in given if piece.text.strip()]
     place = [float(number) for number in range(len(every))]
     quoted: dict[tuple[int, int], set[int]] = {}  # beneath a voice, from another, where the sentences begin
@@ -129,8 +127,7 @@ def _disagreements(every: Sequence[Voice]) -> Iterator[tuple[int, int, Sentence]
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What went in; how many passages there was no room for; how many were taken up into others; and which they
-    were."""
+    """What went in, how much there was no room for, how much was taken up into others, and which those were."""
 
     text: str
     tokens: int
@@ -141,8 +138,8 @@ class Packed:
 
 
 def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> Packed:
-    """Take passages in order while they fit. One that does not is left out, and a smaller one after it may still go;
-    the best of all is cut after a sentence. No more are looked at than several times what could go in."""
+    """Take passages in order while they fit; the best of all is cut after a sentence. Only several times what could go
+    in is looked at."""
     given = [piece for piece in pieces if piece.text.strip()]
     enough, characters = 0, 0
     while enough < len(given) and (enough < _LEAST_PIECES or characters <= _MOST_CHARACTERS * budget):

@@ -1,7 +1,5 @@
-"""A question as the index can be asked it. Pure.
-
-Everything typed is words, but for `"a phrase"`, `tag:x`, `tag:key=value`, `type:x`, `path:folder/`, `author:x`,
-`begin*` and `-word` after a space. Nothing ever reaches SQLite as syntax."""
+"""A question as the index can be asked it. Everything typed is words, but for `"a phrase"`, `tag:x`, `tag:key=value`,
+`type:x`, `path:folder/`, `author:x`, `begin*` and `-word` after a space. Nothing ever reaches SQLite as syntax."""
 
 from __future__ import annotations
 
@@ -135,13 +133,6 @@ def read_query(text: str) -> Query:
 # -- the forms in which a vault may hold the words
 
 _SHORTEST_START = 3  # letters of the beginning of a word
-# How what the English stemmer takes off begins. While one is being typed, no word of the index begins with what is there.
-_BEGINNINGS = frozenset(
-    ending[:cut]
-    for ending in """ational ations ically icity ivity izations ances ences ments ness ities iveness fulness ousness ously
-    ively ables ions ings edly ized izes izing ives""".split()
-    for cut in range(2, len(ending))
-)
 
 
 def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
@@ -159,14 +150,14 @@ def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
         return query, standing
     forms, said = dict(query.forms), [query.instead] if query.instead else []
     for word in query.beginnings:
-        forms[word] = (*forms.get(word, ()), *_beginning(word, index))
+        forms[word] = (*forms.get(word, ()), Term((word,), beginning=True))
     unspaced = [word for word in query.words if is_unspaced(word)]
     if unspaced and set(unspaced) <= set(unknown):
         characters = [_held([Term((character,)) for character in word], index) for word in unspaced]
         forms |= dict(zip(unspaced, characters, strict=True))
         said += [f'No memory holds "{word}"; its characters were looked for.' for word in unspaced if forms[word]][:1]
     last = query.last if query.last in unknown and len(query.last) >= _SHORTEST_START else ""
-    if last and last not in (*unspaced, *query.beginnings) and (found := _beginning(last, index)):
+    if last and last not in (*unspaced, *query.beginnings) and (found := _held([Term((last,), beginning=True)], index)):
         forms[last] = found
         said.append(f'No memory holds "{last}"; words that begin so were looked for.')
     return replace(query, forms=forms, instead=" ".join(said)), standing
@@ -194,12 +185,3 @@ def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:
 def _held(asked: Sequence[Term], index: Sidecar) -> tuple[Term, ...]:
     held = index.vocabulary([(term,) for term in asked])[0]
     return tuple(term for term, is_held in zip(asked, held, strict=True) if is_held)
-
-
-def _beginning(word: str, index: Sidecar) -> tuple[Term, ...]:
-    """The words that begin so; else the one whose stem it is, with the beginning of an ending."""
-    if found := _held([Term((word,), beginning=True)], index):
-        return found
-    cuts = range(len(word) - 1, 3, -1)
-    stems = [Term((word[:cut],)) for cut in cuts if len(word) - cut > 1 and word[cut:] in _BEGINNINGS]
-    return _held(stems, index)[:1]

@@ -1,8 +1,5 @@
-"""Notes ranked by what speaks for them: their words, words side by side, their meaning, and what is put beside these.
-Pure.
-
-Every part is divided by its own maximum before it is added: rank fusion of equal weights cost six points of MRR.
-docs/search.md has what was measured."""
+"""Notes ranked by what speaks for them: words, words side by side, meaning, and what is put beside these. Pure. Each is
+divided by its own maximum before it is added: rank fusion cost six points of MRR (docs/search.md)."""
 
 from __future__ import annotations
 

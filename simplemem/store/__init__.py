@@ -1,7 +1,4 @@
-"""One vault, for every interface: what stands above knows this and nothing behind it.
-
-`core` keeps vault and index together (`background` does so in a server), `recall` finds, `write` changes notes, `bench`
-is what a room with a kind of note of its own works with."""
+"""One vault, for every interface: what stands above knows this, and nothing behind it."""
 
 from simplemem.index.door import Mark
 from simplemem.index.sync import Progress, SyncReport

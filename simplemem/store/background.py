@@ -1,7 +1,5 @@
-"""A server's background: one thread that keeps the index up to date, and tells who listens what changed.
-
-Of several servers on an index one leads: it watches, scans and embeds. The others index their own writes, check what
-they return, and try for the lead now and then."""
+"""A server's background: one thread keeps the index up to date and tells who listens what changed. Of several servers
+one leads: it watches, scans and embeds. The others index their own writes, and try for the lead now and then."""
 
 from __future__ import annotations
 
@@ -76,8 +74,7 @@ class Background:
             self._watch.ring()
 
     def _listen(self, seconds: float) -> None:
-        """Take in what may have changed, and wait so long for it. `EVERYTHING` asks for a look through the whole
-        vault."""
+        """Take in what may have changed, and wait so long for it; `EVERYTHING` asks for a scan."""
         if self._watch is None:
             self._wake.wait(seconds)
             self._wake.clear()
@@ -189,8 +186,7 @@ class Listeners:
 
 
 class CatchUp:
-    """Catching up at the cost of what has changed, by the kernel's list of it; by a look at all where that is in
-    doubt."""
+    """Catching up at the cost of what has changed, by the kernel's list of it; in doubt, by a look at all."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -41,8 +41,7 @@ class Read(NamedTuple):
 
 
 class Likeness(NamedTuple):
-    """By path: the best cosine, and the score by words as a share of the best. `missing` says why there is no
-    meaning."""
+    """By path: the best cosine, and the score by words as a share of the best; and why there is no meaning."""
 
     meaning: dict[str, float]
     words: dict[str, float]
@@ -130,8 +129,7 @@ class Bench:
         return () if well_formed(name) != name else self._core.index.files_named(name_key(name))
 
     def private(self, paths: Iterable[str]) -> set[str]:
-        """Those of these notes that are private now, or cannot be read. What the index does not know as it is is
-        read."""
+        """Those of these notes that are private now, or cannot be read."""
         rules, private = self._core.settings.embed.private, set(paths)
         known = self._core.index.known(private)
         for read in self.read(list(private)):
@@ -169,8 +167,7 @@ class Bench:
         return Likeness(meaning, words, "" if meaning else missing or "There are no vectors yet.")
 
     def vector_of(self, path: str) -> tuple[list[float], str] | None:
-        """The vector of a note, the mean of its passages' at length one, and the name of the embedder that made
-        them."""
+        """A note's vector, the mean of its passages' at length one, and the name of the embedder that made them."""
         known = self._core.index.known([path]).get(path)
         rows = [array("b", vector) for vector in (self._core.index.vectors_of(known.id) if known else ())]
         if not rows or not self.embedder:
@@ -196,8 +193,7 @@ class Bench:
         return not rules.no_delete and not rules.hides(path) and rules.may_change(path)
 
     def change(self, draft: Callable[[], Sequence[Draft]], **by: Unpack[By]) -> Carried:
-        """Draft and write as one step, all or nothing, with one undo; again when a note changed meanwhile (a
-        Conflict)."""
+        """Draft and write as one step, all or nothing, with one undo; again when a note changed meanwhile."""
         change = change_by(by, "")
         with self._core.vault.lock():
             for tries in count():

@@ -220,9 +220,8 @@ class Core:
         believe: bool = False,
         begin: bool = True,
     ) -> SyncReport:
-        """Bring the index in step with the vault, text first and vectors after. `rebuild` makes it anew beside itself
-        and swaps it in; `believe` accepts that many notes are gone at once. Without `begin` no vectors of another
-        embedder are begun."""
+        """Bring the index in step with the vault, text first and vectors after. `rebuild` makes it anew beside itself;
+        `believe` accepts that many notes are gone; without `begin` no vectors of another embedder are begun."""
         embed = embed and self.embedding.wanted()[0] is not None
         if not embed:
             self.rows.waiting = None
@@ -324,8 +323,7 @@ class Core:
     # -- some notes
 
     def look_at(self, some: Iterable[str]) -> None:
-        """Index paths that may have changed; all for a change of Obsidian's settings, and where notes seem to be
-        gone."""
+        """Index paths that may have changed; all for a change of Obsidian's settings, or where notes seem gone."""
         paths = set(some)
         self._follow_obsidian()
         if self._doubted or any(path.startswith(".obsidian/") for path in paths):

@@ -111,8 +111,7 @@ class Embedding:
         self, progress: Progress | None, *, begin: bool, ready: Waiting | None, into: Database | None = None
     ) -> int:
         """Make the vectors that are missing, once no other process is at it, and return of how many notes. With `begin`
-        a person asked, and a new embedder takes the place of another; without, a model is given one batch, for as long
-        as a question may take."""
+        a person asked, and a new embedder may begin; without, a model gets one batch, for the time of a question."""
         embedder, _ = self.wanted()
         if embedder is None or not (begin or self._may_begin(embedder, first=False)):
             return 0
@@ -136,8 +135,7 @@ class Embedding:
                 self._turn.resign()
 
     def fill_in_background(self, ready: Waiting | None, stopped: Callable[[], bool]) -> float | None:
-        """Embed what is missing, for a server, which never waits for others. Returns after how many seconds to try
-        again."""
+        """Embed what is missing, for a server, which never waits for others; returns when to try again, in seconds."""
         if (embedder := self.wanted()[0]) is None:
             return None
         if (rest := self._not_before - time.monotonic()) > 0:
@@ -158,8 +156,7 @@ class Embedding:
         return max(0.0, self._not_before - time.monotonic()) if self._failure else None
 
     def take_over(self, old: Path, into: Database) -> None:
-        """Take the vectors that a service made for another index, wherever the text is the same: none is paid for
-        twice."""
+        """Take what a service made for another index, wherever the text is the same: none is paid for twice."""
         embedder, _ = self.wanted()
         if embedder is None or not isinstance(embedder, ServiceEmbedder):
             return

@@ -1,7 +1,5 @@
-"""Context packs: the best passages for a question within a budget of tokens, cited.
-
-Notes linked with the best hits, or of the day before and after, join when they hold a word of it, and weigh little.
-"""
+"""Context packs: the best passages for a question within a budget of tokens, cited. Notes linked with the best hits, or
+of the day before and after, join when they hold a word of it, and weigh little."""
 
 from __future__ import annotations
 
@@ -90,8 +88,7 @@ def _pieces(core: Core, sources: Sequence[_Source]) -> list[Piece]:
 
 
 def _passages_of(note: Shown) -> Mapping[Position, int]:
-    """The passages of the best blocks, each with where its block begins; else the nearest in meaning, else the
-    first."""
+    """The passages of the best blocks, each with where its block begins; else the nearest, else the first."""
     around: dict[Position, int] = {}
     for place in note.blocks:
         if (passage := passage_around(note.passages, place)) is not None:

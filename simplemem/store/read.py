@@ -21,8 +21,7 @@ from simplemem.vault.links import resolve
 def read(
     core: Core, name: str, *, section: str | None = None, version: str | None = None, at: str | None = None
 ) -> Memory:
-    """One memory, or one section of it (a heading, "A#B", or "^block"); or an earlier version, whatever its name was;
-    or as the memory was `at` a version, date or commit."""
+    """One memory, or one section of it (a heading, "A#B", or "^block"), now or at a version, date or commit."""
     if version is None and at is None:
         return _read_now(core, core.path_meant(name), section)
     if version is not None and (data := core.vault.history.content(version.lower())) is not None:

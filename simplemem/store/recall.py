@@ -89,10 +89,9 @@ def search(
     rerank: bool = True,
     authors: bool = False,
 ) -> Found:
-    """Memories that answer a question, best first. An empty query lists the newest that pass the filter. `explain`
-    gives the numbers behind it; `why` names a memory, and `Found.why` says where it is or why it is not there. Without
-    `rerank` the order is that of words and meaning, whatever reranker the settings name. With `authors`, and with
-    a filter by author, a hit says who changed the memory last, and when."""
+    """Memories that answer a question, best first; without words, the newest that pass the filter. `explain` gives the
+    numbers behind it, `why` says where one memory is or why it is not there, `authors` who changed each last. Without
+    `rerank` the order is that of words and meaning."""
     limit = within(limit if limit is not None else core.settings.search.limit, 1, MAX_LIMIT, "limit")
     if mode not in MODES:
         raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(MODES)}.")
@@ -141,7 +140,14 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
         said = "The question has no word that could be looked for."
         return Ranking(asked, "text", (), {}, (), (), Question(narrow=asked.narrow), said)
     if not query.words:
-        return _newest(core, asked, limit)
+        question = Question(narrow=asked.narrow)
+        listing = core.index.page(question.narrow, "modified", limit)
+        if question.narrow.phrases and not listing.total:
+            question = Question(narrow=replace(asked.narrow, phrases=()))
+            listing = core.index.page(question.narrow, "modified", limit)
+        shown = core.index.shown({row.id: 0 for row in listing.rows}, question)
+        newest = [Ranked(row.id, row.path, 1.0) for row in listing.rows if row.id in shown]
+        return Ranking(asked, "text", newest, shown, newest, (), question, "")
     vector, degraded = (None, "") if mode == "text" else core.embedding.question(query.text, asked.standing)
     if vector is None and mode == "semantic" and not degraded:
         degraded = "Searched by words only: there are no vectors (embed.provider)."
@@ -175,17 +181,6 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
         every = rank(answer, signals)
         there = [found for found in every if found.note in shown]
     return Ranking(asked, mode, there[:limit], shown, every, signals, question, degraded)
-
-
-def _newest(core: Core, asked: Asked, limit: int) -> Ranking:
-    question = Question(narrow=asked.narrow)
-    listing = core.index.page(question.narrow, "modified", limit)
-    if question.narrow.phrases and not listing.total:
-        question = Question(narrow=replace(asked.narrow, phrases=()))
-        listing = core.index.page(question.narrow, "modified", limit)
-    shown = core.index.shown({row.id: 0 for row in listing.rows}, question)
-    found = [Ranked(row.id, row.path, 1.0) for row in listing.rows if row.id in shown]
-    return Ranking(asked, "text", found, shown, found, (), question, "")
 
 
 def _passage_texts(core: Core, note: Shown) -> list[str]:

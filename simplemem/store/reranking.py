@@ -1,7 +1,5 @@
-"""The best notes of a search ordered again by a reranker, when the settings name one.
-
-Whatever goes wrong with it, the order of words and meaning stands and the answer says so. A private note is never sent.
-"""
+"""The best notes of a search ordered again by a reranker. Whatever goes wrong with it, the order of words and meaning
+stands and the answer says so. A private note is never sent."""
 
 from __future__ import annotations
 

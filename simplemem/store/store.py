@@ -1,7 +1,5 @@
-"""EnhancedStore: the door to one vault. It knows memories, not protocols: no MCP, no command line, no HTTP.
-
-All of it may be used from several threads, and several processes may have a store on the same vault.
-"""
+"""EnhancedStore: the door to one vault. It knows memories, not protocols: no MCP, no command line, no HTTP. It may be
+used from several threads, and several processes may have a store on the same vault."""
 
 from __future__ import annotations
 
@@ -38,11 +36,7 @@ def open_store(
     person: bool = False,
 ) -> EnhancedStore:
     """Open a vault, making it when it is not there. Without a path, the one that the settings or this folder lead to.
-    The history says of changes made through it whether a `person` makes them, or a program.
-
-    >>> with open_store("notes") as store: # doctest: +SKIP ... store.create("ideas/tea", "Oolong, [[people/Ada]]
-    says.") ... store.search("oolong").hits[0].name 'ideas/tea'
-    """
+    The history says of changes made through it whether a `person` makes them, or a program."""
     root = find_vault(os.fspath(path) if path is not None else None)
     return EnhancedStore(root, settings or load_settings(vault=root), read_only=read_only, person=person)
 
@@ -50,8 +44,7 @@ def open_store(
 def _method(
     verb: Callable[Concatenate[Core, P], T], *, asks: bool = False
 ) -> Callable[Concatenate[EnhancedStore, P], T]:
-    """A function of the core as a method; one that only `asks` is asked again when the index turns out to be
-    damaged."""
+    """A function of the core as a method; one that only `asks` is asked again when the index was damaged."""
 
     @wraps(verb)
     def method(store: EnhancedStore, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -64,10 +57,7 @@ def _method(
 
 
 class EnhancedStore:
-    """One vault. Use it as a context manager, or call `close`.
-
-    Every change takes `who` made it, with which `tool`, and a `reason`; they stand in the history.
-    """
+    """One vault; a context manager. Every change takes `who` made it, with which `tool`, and a `reason`: history."""
 
     def __init__(
         self, root: Path, settings: Settings | None = None, *, read_only: bool = False, person: bool = False
@@ -179,8 +169,7 @@ class EnhancedStore:
         return self._core.index.inspection()
 
     def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
-        """What is wrong with the vault, its index or what they are on, by all checks or those in `only`. Changes no
-        note."""
+        """What is wrong with the vault, its index or what they are on, by all checks or some. Changes no note."""
         from simplemem.store.doctor import examine
 
         return tuple(examine(self._core, only, progress))
