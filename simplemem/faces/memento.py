@@ -1,8 +1,6 @@
-"""The face of Memento (memento.md §4): the nine tools that it shares with the reference, and eight of its own.
-
-The nine mean what they mean there; strength, confidence and metadata are kept behind the bullet they are about, where
-Obsidian does not show them. Its other eight do what its documentation says: scores are real, entity types count,
-confidence fades, and the past is the notes' own. Times are milliseconds since 1970."""
+"""The face of Memento (memento.md §4): the nine tools that it shares with the reference, and eight of its own, which do
+what its documentation says. Strength, confidence and metadata are kept behind the bullet they are about. Times are
+milliseconds since 1970."""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import Field, WithJsonSchema
 
-from simplemem.errors import Invalid, NotFound
+from simplemem.errors import Invalid
 from simplemem.faces import graph_tools as verbs
 from simplemem.faces.arguments import Share, about, also
 from simplemem.faces.face import Caller, Data, Reply, tool
@@ -38,9 +36,6 @@ _WEIGHTS: Final = ("strength", "confidence")
 _HALF_LIFE, _FLOOR = 30, 0.1  # days; what a confidence never falls below
 _NAMESPACE: Final = uuid.UUID("6f0f7f4e-5c1b-5a52-9d0e-2d6f2b1a7c11")
 _MANNER: Final = RULES.manner
-
-
-# --- the nine, with what Memento adds to them
 
 
 class _Weighed(GraphArguments):
@@ -74,20 +69,12 @@ class WeighedRelation(_Weighed, verbs.RelationIn):
 class WeighedAddition(_Weighed, verbs.Addition): ...
 
 
-_HINTS = HINTS | {
-    "create_relations": HINTS["create_relations"] | {"relations": List[WeighedRelation]},
-    "add_observations": HINTS["add_observations"] | {"observations": List[WeighedAddition]},
-}
-
-
 def _metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata among attributes; each may also be one by itself."""
     plain = {key: value for key, value in attributes.items() if key not in (*_WEIGHTS, _AT, "created", "metadata")}
     rest = attributes.get("metadata")
     return plain | (dict(rest) if isinstance(rest, Mapping) else {})
 
-
-# --- one relation, one entity
 
 Source = Annotated[str, also("from"), about("The entity it begins at")]
 Target = Annotated[str, also("to"), about("The entity it leads to")]
@@ -107,11 +94,8 @@ def update_relation(graph: KnowledgeGraph, caller: Caller, relation: WeighedRela
     """Change the strength, the confidence or the metadata of a relation"""
     wanted = relation.relation()
     there = graph.relation(*wanted.key)
-    try:
-        attributes = relation.attributes(there.attributes if there is not None else None)
-        graph.update_relation(replace(wanted, attributes=attributes), **caller)
-    except NotFound as error:
-        raise Invalid(error.message) from None
+    attributes = relation.attributes(there.attributes if there is not None else None)
+    graph.update_relation(replace(wanted, attributes=attributes), **caller)
     return Reply("Relation updated successfully")
 
 
@@ -125,9 +109,6 @@ def get_entity_embedding(store: EnhancedStore, graph: KnowledgeGraph, entity_nam
         return Reply(f"No embedding found for entity: {entity_name}")
     shown = {"entityName": entity_name, "embedding": found[0], "model": found[1], "dimensions": len(found[0])}
     return Reply(pretty(shown | _ms(lastUpdated=_time(entity.modified))))
-
-
-# --- the past
 
 
 @tool("Get Entity History", manner=_MANNER)
@@ -162,7 +143,7 @@ def get_graph_at_time(store: EnhancedStore, timestamp: Moment) -> Reply[None]:
     from simplemem.kinds.graph.past import graph_at
 
     began = datetime.now(UTC)
-    return Reply(pretty(_graph(None, graph_at(store, _moment(timestamp)), began)))
+    return _graph(None, graph_at(store, _moment(timestamp)), began)
 
 
 @tool("Get Decayed Graph", manner=_MANNER)
@@ -179,21 +160,15 @@ def get_decayed_graph(
     if not 0 < factor <= 1:
         raise Invalid(f"decay_factor is over 0 and at most 1: what is left of a confidence after {_HALF_LIFE} days")
     changed = {entity.name: _time(entity.modified) or now for entity in found.entities}
-    relations = []
-    for each in found.relations:
-        said = _time(each.attributes.get(_AT)) or changed.get(each.source, now)
+    relations = list(found.relations)
+    for at, each in enumerate(relations):
         if isinstance(confidence := each.attributes.get("confidence"), (int, float)):
+            said = _time(each.attributes.get(_AT)) or changed.get(each.source, now)
             left = confidence * factor ** (max(now - said, timedelta(0)) / timedelta(_HALF_LIFE))
             left = max(min(confidence, _FLOOR), left)  # the floor lifts none that was below it
-            relations.append(replace(each, attributes={**each.attributes, "confidence": left}))
-        else:
-            relations.append(each)
+            relations[at] = replace(each, attributes={**each.attributes, "confidence": left})
     decay = {"enabled": True, "halfLifeDays": _HALF_LIFE, "minConfidence": _FLOOR, "decayFactor": factor}
-    shown = _graph(store, Graph(found.entities, tuple(relations)), began)
-    return Reply(pretty(shown | {"diagnostics": {"decay_info": decay}}))
-
-
-# --- meaning
+    return _graph(store, Graph(found.entities, tuple(relations)), began, diagnostics={"decay_info": decay})
 
 
 @tool("Semantic Search", manner=_MANNER)
@@ -208,32 +183,28 @@ def semantic_search(
     semantic_weight: Annotated[Share, about("What meaning counts beside words, 0.6 unless said")] = 0.6,
 ) -> Reply[None]:
     """Find entities by meaning, or by meaning and words together, best first with their scores"""
-    # A similarity is that of its database, (1 + cosine) / 2, so that a threshold means what it meant there. An entity is
-    # found when its similarity or its score reaches it. Without vectors words are searched alone.
+    # A similarity is (1 + cosine) / 2, as there, so that a threshold means what it meant. An entity is found when its
+    # similarity or its score reaches it. Without vectors words are searched alone.
     began, types = datetime.now(UTC), {each.casefold() for each in entity_types or ()}
     wanted = {each.path: each for each in graph.read().entities if not types or each.type.casefold() in types}
     alike = store.bench.likeness(query, wanted.keys())
     weight = 0.0 if alike.missing else semantic_weight if hybrid_search else 1.0
-    found: list[tuple[Entity, dict[str, float]]] = []
+    scores: dict[str, dict[str, float]] = {}
     for path in alike.words if alike.missing else alike.meaning:
-        parts = {"similarity": (1 + alike.meaning.get(path, -1.0)) / 2, "keyword": alike.words.get(path, 0.0)}
-        score = weight * parts["similarity"] + (1 - weight) * parts["keyword"]
-        if alike.missing or max(score, parts["similarity"]) >= min_similarity:
-            found.append((wanted[path], {"score": score} | parts))
-    best = sorted(found, key=lambda each: -each[1]["score"])[: int(limit)]
-    entities = tuple(entity for entity, _ in best)
-    shown = _graph(store, Graph(entities, graph.open(each.name for each in entities).relations), began)
-    shown["scores"] = [
-        {"name": each.name} | {key: round(part, 4) for key, part in parts.items()} for each, parts in best
-    ]
-    why = {"diagnostics": {"searched": "words", "why": alike.missing}} if alike.missing else {}
-    return Reply(pretty(shown | why))
+        similarity, keyword = (1 + alike.meaning.get(path, -1.0)) / 2, alike.words.get(path, 0.0)
+        score = weight * similarity + (1 - weight) * keyword
+        if alike.missing or max(score, similarity) >= min_similarity:
+            scores[path] = {"score": score, "similarity": similarity, "keyword": keyword}
+    best = sorted(scores, key=lambda path: -scores[path]["score"])[: int(limit)]
+    entities = tuple(wanted[path] for path in best)
+    parts = [{key: round(part, 4) for key, part in scores[path].items()} for path in best]
+    more: Data = {"scores": [{"name": each.name} | part for each, part in zip(entities, parts, strict=True)]}
+    if alike.missing:
+        more["diagnostics"] = {"searched": "words", "why": alike.missing}
+    return _graph(store, Graph(entities, graph.open(each.name for each in entities).relations), began, **more)
 
 
-# --- how it shows entities, relations and times
-
-
-def _graph(store: EnhancedStore | None, graph: Graph, began: datetime) -> Data:
+def _graph(store: EnhancedStore | None, graph: Graph, began: datetime, **more: Any) -> Reply[None]:
     """A graph with how many entities there are and how long it took. With a store each entity says how often it was
     changed by us, and by whom the last time."""
     changes = store.bench.changes() if store is not None else []
@@ -242,13 +213,13 @@ def _graph(store: EnhancedStore | None, graph: Graph, began: datetime) -> Data:
     entities, changed = [], {}
     for entity in graph.entities:
         modified = changed[entity.name] = _time(entity.modified) or _time(entity.created)
-        created = _time(entity.created) or modified
-        times = _ms(createdAt=created, updatedAt=modified, validFrom=modified, validTo=None)
+        times = _ms(createdAt=_time(entity.created) or modified, updatedAt=modified, validFrom=modified, validTo=None)
         known = {"id": _id(entity.name), "version": counts.get(entity.path, 1)}
         entities.append(entity.as_dict() | known | times | {"changedBy": last.get(entity.path) or None})
     relations = [_relation(each, changed.get(each.source)) for each in graph.relations]
     took = max(0, int((datetime.now(UTC) - began).total_seconds() * 1000))
-    return {"entities": entities, "relations": relations, "total": len(entities), "timeTaken": took}
+    shown = {"entities": entities, "relations": relations, "total": len(entities), "timeTaken": took}
+    return Reply(pretty(shown | more))
 
 
 def _relation(relation: Relation, page: datetime | None) -> Data:
@@ -281,6 +252,10 @@ def _moment(milliseconds: float) -> datetime:
     raise Invalid(f"{milliseconds} is no time in milliseconds since 1970")
 
 
+_HINTS = HINTS | {
+    "create_relations": HINTS["create_relations"] | {"relations": List[WeighedRelation]},
+    "add_observations": HINTS["add_observations"] | {"observations": List[WeighedAddition]},
+}
 TOOLS = (
     *verbs.graph_tools(replace(RULES, hints=_HINTS), *verbs.VERBS),
     *(semantic_search, get_relation, update_relation, get_entity_embedding),

@@ -109,8 +109,7 @@ class GraphEdit(ChangeSet):
     def update(self, relation: Relation) -> None:
         """Give a relation other attributes, in place of those it has."""
         if (there := self._bullet_of(relation)) is None:
-            why = f"Relation not found: {relation.source} -> {relation.target} ({relation.type})"
-            raise NotFound(why, hint="create_relations makes it.")
+            raise NotFound(f"Relation not found: {relation.source} -> {relation.target} ({relation.type})")
         path, bullet = there
         self.put(path, pages.with_attributes(self.text(path), bullet, relation.attributes))
 
