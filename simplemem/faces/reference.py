@@ -1,8 +1,5 @@
-"""Which memory a call is about, and what became of one that is no longer there.
-
-A call is sent again when its answer was lost. If it was a deletion or a move, its name leads nowhere now, unless
-another memory has it for a title: that one was never meant.
-"""
+"""Which memory a call is about, and what became of one that is no longer there: a deletion or a move that is sent again,
+its answer lost, names a memory that has no such name now, unless another has it for a title: that was never meant."""
 
 from __future__ import annotations
 
@@ -43,11 +40,9 @@ def _gone(gone: HistoryEntry, hint: str, *others: str) -> NotFound:
 
 
 def what_became_of(store: EnhancedStore, name: str) -> HistoryEntry | None:
-    """The change that took a memory's name away: it was moved or deleted. None when we know of none."""
-    for entry in store.history(limit=_REMEMBERED):
-        if _is_called(entry.name, name):
-            return entry if entry.new_name or entry.sha256 is None else None
-    return None
+    """The change that moved or deleted the memory of that name, if we know of one."""
+    last = next((each for each in store.history(limit=_REMEMBERED) if _is_called(each.name, name)), None)
+    return last if last is not None and (last.new_name or last.sha256 is None) else None
 
 
 def whole_hash(store: EnhancedStore, name: str, sha256: str | None) -> str | None:

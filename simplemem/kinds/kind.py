@@ -1,8 +1,6 @@
-"""A kind of note above the store: where its notes lie, how one is read and rendered, and how several are changed as one
-step. An entity of the graph, an entry of what was learned: each is an ordinary note with a `type:`.
-
-A `Shelf` holds all notes of a kind in one vault, read once, and again when the index says that one changed, whoever
-changed it. An item is known by its path. What no note holds is in a `StateLog`."""
+"""A kind of note above the store, such as an entity of the graph: where its notes lie, how one is read and rendered, and
+how several are changed as one step. A `Shelf` holds all notes of a kind, read again when the index says that one
+changed, whoever changed it. What no note holds is in a `StateLog`."""
 
 from __future__ import annotations
 
@@ -71,7 +69,7 @@ class Kind(Generic[T]):
 
 
 class ChangeSet:
-    """The notes that one change touches: as they are now, and as they shall be."""
+    """The notes that one change touches, as they are and as they shall be."""
 
     def __init__(self, shelf: Shelf[Any]) -> None:
         self.bench = shelf.bench
@@ -87,7 +85,7 @@ class ChangeSet:
         if read is None or read.sha256 != self._shelf.items[path].sha256:
             self.bench.look_at([path])
             self._shelf.take([read] if read is not None else [], gone=[path] if read is None else [])
-            raise Conflict(f"{name_of(path)} has changed", current_sha256=read.sha256 if read is not None else None)
+            raise Conflict(f"{name_of(path)} has changed", current_sha256=read and read.sha256)
         broken = read_header(read.text).problem
         if problem := read.problem or (broken and broken.message):
             why = f"{name_of(path)} cannot be changed: {problem}"
@@ -130,7 +128,7 @@ class Shelf(Generic[T]):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Hold the shelf, with all on it that was saved up to now."""
+        """Hold the shelf, with all that was saved up to now."""
         self.bench.catch_up()
         with self.lock:
             self.refresh()
@@ -151,7 +149,7 @@ class Shelf(Generic[T]):
         def attempt() -> list[Draft]:
             self.refresh()
             step = make(self)
-            answers.append(draft(step))
+            answers[:] = [draft(step)]
             drafts[:] = step.drafts()
             return drafts
 
@@ -162,9 +160,7 @@ class Shelf(Generic[T]):
             written = [Read(path, text, shas[path], "") for path, text in carried.texts.items()]
             gone = [each.path for each in drafts if each.text is None]
             self.take(written, gone=gone, came=[each.path for each in drafts if each.before is None])
-        return answers[-1], carried
-
-    # -- keeping up
+        return answers[0], carried
 
     def refresh(self) -> None:
         """Read what changed since this was last asked."""
@@ -189,12 +185,11 @@ class Shelf(Generic[T]):
         self.mark = noticed.mark  # whatever failed before this is noticed again
 
     def take(self, read: Iterable[Read], *, gone: Collection[str] = (), came: Collection[str] = ()) -> None:
-        """Take in notes as they are now, and which came and went, of any kind: those may change what a link means."""
+        """Take in notes as they are now, and which came and went of any kind: those may change what a link means."""
         changed = set(gone)
         for path in gone:
             self.forget(path)
-        for each in read:
-            item = self.kind.read(each)
+        for item in map(self.kind.read, read):
             changed.add(item.path)
             if item.is_own or self.is_needed(item.path):
                 self.place(item)
@@ -224,18 +219,16 @@ class Shelf(Generic[T]):
 
 def one_of(store: EnhancedStore, make: Callable[[EnhancedStore], M]) -> M:
     """What there is one of for each store, for all who ask: made when it is first asked for."""
-    made = store.bench.made
     with _MAKING:
-        if make not in made:
-            made[make] = make(store)
-        found: M = made[make]
-        return found
+        if make not in store.bench.made:
+            store.bench.made[make] = make(store)
+        made: M = store.bench.made[make]
+        return made
 
 
 class StateLog(Generic[M]):
-    """What no note holds (counters, decisions, what was imported): lines of JSON under `.simplemem/`, only ever added,
-    by several processes. `fold` takes one into the state, and passes over what it does not know. Where nothing can be
-    written, what is added is this process's alone."""
+    """What no note holds (counters, what was imported): lines of JSON under `.simplemem/`, only ever added, by several
+    processes. `fold` takes one into the state. Where nothing can be written, what is added is this process's alone."""
 
     def __init__(self, bench: Bench, name: str, empty: Callable[[], M], fold: Callable[[M, Line], None]) -> None:
         self._bench = bench

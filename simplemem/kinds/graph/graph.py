@@ -94,7 +94,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
     _take_in = _step(GraphEdit.take_in)
 
     def take_in(
-        self, graph: Graph, progress: Callable[[int, int], None] | None = None, **by: Unpack[By]
+        self, graph: Graph, progress: Callable[[str, int, int], None] | None = None, **by: Unpack[By]
     ) -> tuple[int, int, int]:
         """Take in a whole graph, some hundred notes a step: how many entities, relations, and observations of entities
         that were there are new."""
@@ -106,11 +106,11 @@ class KnowledgeGraph(Shelf[GraphPage]):
         counts = (0, 0, 0)
         for first in range(0, len(names), _BATCH):
             some = names[first : first + _BATCH]
-            related = [each for name in some for each in leaving.get(name, ())]
+            related = [each for name in some for each in leaving[name]]
             new = self._take_in([entities[name] for name in some if name in entities], related, **by)
             counts = (counts[0] + new[0], counts[1] + new[1], counts[2] + new[2])
             if progress is not None:
-                progress(first + len(some), len(names))
+                progress("import", first + len(some), len(names))
         return counts
 
     # -- pages

@@ -1,8 +1,5 @@
 """The file of the graph memory servers (memento.md §3), written, read and taken over: a line of JSON an entity, then a
-line a relation.
-
-What is written is what `JSON.stringify` writes. A broken line is told, never in the way of the others. An import adds
-to what is there and is simply done again when it was interrupted. Which files were taken over stands in
+line a relation. A broken line is told, never in the way of the others. Which files were taken over stands in
 `.simplemem/imports.jsonl`: what is deleted from the graph later must not come back with the next start."""
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from simplemem.store import EnhancedStore
 
 _HALF: Final = re.compile("[\ud800-\udfff]")  # of a surrogate pair: escaped, all else is as it is
 _PATIENCE: Final = 120.0
-_COUNTS: Final = ("entities", "relations", "observations", "entities_there", "relations_there")
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +88,7 @@ def _are_texts(value: object) -> bool:
 
 
 def import_file(
-    store: EnhancedStore,
-    file: Path,
-    *,
-    who: str = "",
-    once: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    store: EnhancedStore, file: Path, *, who: str = "", once: bool = False, progress: Progress | None = None
 ) -> Imported | None:
     """Bring a file's graph into the vault; or `once`, and None if it was. Others that import meanwhile wait."""
     path = os.path.abspath(file)
@@ -110,10 +102,9 @@ def import_file(
             raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
         graph, broken = read(data)
         last = store.bench.last_version()
-        told = (lambda done, total: progress("import", done, total)) if progress is not None else None
-        new = graph_of(store).take_in(graph, told, who=who, tool="import", reason=f"import of {file.name}")
-        there = (len(graph.entities) - new[0], len(graph.relations) - new[1])
-        counts = dict(zip(_COUNTS, (*new, *there), strict=True))
+        new = graph_of(store).take_in(graph, progress, who=who, tool="import", reason=f"import of {file.name}")
+        counts = dict(zip(("entities", "relations", "observations"), new, strict=True))
+        counts |= {"entities_there": len(graph.entities) - new[0], "relations_there": len(graph.relations) - new[1]}
         since = f"v{last + 1}" if store.bench.last_version() > last else ""
         when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         add({"when": when, "file": path, "sha256": hashlib.sha256(data).hexdigest(), **counts})

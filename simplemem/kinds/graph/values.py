@@ -1,7 +1,5 @@
 """What a graph is made of: entities with their observations, and the relations between them; and a walk along those.
-Pure.
-
-Names, types and texts are any strings at all, compared exactly: how odd ones stand in a note is `spelling.py`."""
+Names, types and texts are any strings at all, compared exactly. Pure."""
 
 from __future__ import annotations
 
@@ -99,11 +97,12 @@ def walk(
                 ways[relation.source].append((relation.target, relation))
             if direction != "out":
                 ways[relation.target].append((relation.source, relation))
-    seen, waiting = {start}, deque[tuple[str, tuple[Relation, ...]]]([(start, ())])
+    reached = {start: tuple[Relation, ...]()}
+    waiting = deque([start])
     while waiting:
-        here, path = waiting.popleft()
+        here = waiting.popleft()
         for name, relation in ways.get(here, ()):
-            if name not in seen:
-                seen.add(name)
-                waiting.append((name, (*path, relation)))
-                yield waiting[-1]
+            if name not in reached:
+                reached[name] = (*reached[here], relation)
+                waiting.append(name)
+                yield name, reached[name]
