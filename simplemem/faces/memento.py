@@ -24,8 +24,7 @@ from simplemem.faces.render import pretty
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 
 if TYPE_CHECKING:
-    from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.kinds.graph.past import Past
+    from simplemem.kinds.graph.graph import KnowledgeGraph, Past
     from simplemem.store import EnhancedStore
 
 V = TypeVar("V", Entity, Relation)
@@ -114,7 +113,7 @@ def get_entity_embedding(store: EnhancedStore, graph: KnowledgeGraph, entity_nam
 @tool("Get Entity History", manner=_MANNER)
 def get_entity_history(store: EnhancedStore, entityName: str) -> Reply[None]:
     """All that an entity was, oldest first"""
-    from simplemem.kinds.graph.past import entity_history
+    from simplemem.kinds.graph.graph import entity_history
 
     own = {"id": _id(entityName)}
     return _past(entity_history(store, entityName), lambda each, when: each.as_dict() | own | _ms(updatedAt=when))
@@ -123,7 +122,7 @@ def get_entity_history(store: EnhancedStore, entityName: str) -> Reply[None]:
 @tool("Get Relation History", manner=_MANNER)
 def get_relation_history(store: EnhancedStore, source: Source, target: Target, relationType: str) -> Reply[None]:
     """All that a relation was, oldest first"""
-    from simplemem.kinds.graph.past import relation_history
+    from simplemem.kinds.graph.graph import relation_history
 
     return _past(relation_history(store, Relation(source, relationType, target)), _relation)
 
@@ -140,7 +139,7 @@ def _past(past: Past[V], shown: Callable[[V, datetime], Data]) -> Reply[None]:
 @tool("Get Graph At Time", manner=_MANNER)
 def get_graph_at_time(store: EnhancedStore, timestamp: Moment) -> Reply[None]:
     """The knowledge graph as it was at a moment, with what was deleted since"""
-    from simplemem.kinds.graph.past import graph_at
+    from simplemem.kinds.graph.graph import graph_at
 
     began = datetime.now(UTC)
     return _graph(None, graph_at(store, _moment(timestamp)), began)

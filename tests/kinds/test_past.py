@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.past import entity_history, graph_at
+from simplemem.kinds.graph.graph import entity_history, graph_at, graph_of
 from simplemem.kinds.graph.values import Entity, Observation, Relation
 from simplemem.store import EnhancedStore
 
