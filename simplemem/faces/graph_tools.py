@@ -30,9 +30,6 @@ _LINE = 4096
 _TOKENS = 8000  # of a graph in an answer
 
 
-# --- what stands in lists of arguments, and what answers are made of
-
-
 class GraphArguments(Arguments):
     """Arguments of a graph: a number is no text."""
 
@@ -93,9 +90,6 @@ _Way = TypedDict("_Way", {"name": str, "entityType": str, "depth": int, "path": 
 _Ways = TypedDict("_Ways", {"hits": list[_Way], "more": bool})
 
 
-# --- the rules
-
-
 @dataclass(frozen=True)
 class Rules:
     """What one face makes of the graph's tools. `voice` words what a verb did. With `twins_learn` an entity that is
@@ -120,14 +114,10 @@ def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
         title = words.title() if rules.is_reference else words.capitalize()
         adds, deletes = words.startswith(("create ", "add ")), words.startswith("delete ")
         kind = {"writes": adds or deletes, "deletes": deletes, "destructive": deletes}
-        kind["idempotent"] = not (adds and rules.is_reference)
-        hints = rules.hints.get(verb.__name__, {})
-        return tool(title, manner=rules.manner, given={"rules": rules}, hints=hints, **kind)(verb)
+        own = {"hints": rules.hints.get(verb.__name__, {}), "idempotent": not (adds and rules.is_reference)}
+        return tool(title, manner=rules.manner, given={"rules": rules}, **kind, **own)(verb)
 
     return tuple(map(made, verbs))
-
-
-# --- the verbs
 
 
 def create_entities(graph: KnowledgeGraph, caller: Caller, rules: Rules, entities: List[EntityIn]) -> Reply[Made]:
@@ -202,13 +192,10 @@ def delete_relations(
 
 def _nobody(graph: KnowledgeGraph, absent: Sequence[str]) -> NotFound:
     """The error for names that no entity has, with those that look like the first."""
-    names = {each.name.casefold(): each.name for each in graph.read().entities}
-    near = [names[key] for key in get_close_matches(absent[0].casefold(), names, n=3, cutoff=0.6)]
-    return NotFound(
-        f"There is no entity {render.line(absent[0])!r}.",
-        hint="create_entities makes it; search_nodes finds names.",
-        candidates=[render.name_of(each) for each in near],
-    )
+    names = {each.name.casefold(): render.name_of(each.name) for each in graph.read().entities}
+    near = [names[key] for key in get_close_matches(absent[0].casefold(), names)]
+    hint = "create_entities makes it; search_nodes finds names."
+    return NotFound(f"There is no entity {render.line(absent[0])!r}.", hint=hint, candidates=near)
 
 
 def read_graph(graph: KnowledgeGraph, rules: Rules) -> Reply[GraphOut]:
@@ -251,19 +238,15 @@ def traverse_graph(
     types = {each.name: each.type for each in whole.entities}
     steps = takewhile(lambda each: len(each[1]) <= depth, walk(whole, start, kind=relation, direction=direction))
     near = list(islice(steps, limit + 1))
-    hits: Any = []
-    lines = []
-    for name, path in near[:limit]:
-        shown = [each.as_dict() for each in path]
-        hits.append({"name": name, "entityType": types.get(name, ""), "depth": len(path), "path": shown})
-        lines.append(f"{len(path)} {render.name_of(name)}: {', '.join(map(_arrow, shown))}")
+    hits: list[Any] = [
+        {"name": name, "entityType": types.get(name, ""), "depth": len(path), "path": [e.as_dict() for e in path]}
+        for name, path in near[:limit]
+    ]
+    lines = [f"{e['depth']} {render.name_of(e['name'])}: {', '.join(map(_arrow, e['path']))}" for e in hits]
     more = f"There is more within {depth} steps; a higher limit shows it." if len(near) > limit else ""
     head = f"{render.counted(len(hits), 'entity', 'entities')} around {render.name_of(start)}:"
     text = render.answer(head, "\n".join(lines), more) if hits else "No relation leads on from there."
     return Reply(text, {"hits": hits, "more": len(near) > limit})
-
-
-# --- ... and how it words its answers
 
 
 def _sentences(verb: str, data: Data) -> Reply[Any]:
@@ -333,8 +316,7 @@ _DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
 class JsonText(Manner):
-    """The manner of graph memory servers: answers are JSON as text too, failures are words alone. Arguments are held to
-    their types; what is not listed is dropped, and null is as absent."""
+    """The manner of graph memory servers: failures are words alone, and arguments are held to their types."""
 
     base = GraphArguments
 
@@ -356,8 +338,8 @@ class JsonText(Manner):
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
         """Of an entity that is not there the words are those that clients know, and no more."""
-        known = isinstance(error, NoSuchEntity) or not error.hint
-        return (error.message if known else f"{error.message} {error.hint}"), None
+        hint = "" if isinstance(error, NoSuchEntity) else error.hint
+        return f"{error.message} {hint}".rstrip(), None
 
     def unknown(self, name: str) -> str:
         return f"MCP error -32602: Tool {name} not found"

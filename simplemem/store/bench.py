@@ -187,11 +187,6 @@ class Bench:
 
     # -- writing
 
-    def may_go(self, path: str) -> bool:
-        """Whether the rules let a note be deleted."""
-        rules = self._core.vault.access
-        return not rules.no_delete and not rules.hides(path) and rules.may_change(path)
-
     def change(self, draft: Callable[[], Sequence[Draft]], **by: Unpack[By]) -> Carried:
         """Draft and write as one step, all or nothing, with one undo; again when a note changed meanwhile."""
         change = change_by(by, "")

@@ -111,7 +111,6 @@ def test_a_relation_may_lead_to_a_name_that_is_not_there(store: EnhancedStore, g
     assert texts(graph.search("boo")) == {"ghost": ["boo"]}
     assert graph.open(["ghost"]).entities[0].type == "spirit"
     graph.delete_relations([Relation("phantom", "haunts", "A")])
-    assert not (store.root / "graph/phantom.md").exists()  # what only held a relation goes with it
     graph.delete_entities(["ghost"])
     assert edges(graph.read()) == []
 
@@ -205,18 +204,6 @@ def test_search_is_literal_in_one_field_and_knows_no_limit(graph: KnowledgeGraph
     assert len(graph.search("").entities) == 62
 
 
-def test_a_page_for_a_name_stays_where_a_person_wrote_on_it(store: EnhancedStore, graph: KnowledgeGraph) -> None:
-    graph.create_entities([an("Ada")])
-    both = [Relation("Ada", "knows", "Bob"), Relation("Bob", "knows", "Ada")]
-    graph.create_relations(both)
-    graph.delete_relations(both)
-    assert not (store.root / "graph/Bob.md").exists()
-    graph.create_relations(both)
-    write(store, "graph/Bob.md", note(store, "graph/Bob.md") + "\nA long story.\n")
-    graph.delete_relations([Relation("Ada", "knows", "Bob"), Relation("Bob", "knows", "Ada")])
-    assert note(store, "graph/Bob.md").endswith("\nA long story.\n")
-
-
 def test_a_relation_from_a_note_stands_on_a_page_of_its_own(store: EnhancedStore, graph: KnowledgeGraph) -> None:
     write(store, "Monday.md", "- talk to [[Bob]] about cake\n")
     graph.create_entities([an("Ada"), an("Bob", "t", "met [[Ada]] by chance")])
@@ -226,7 +213,6 @@ def test_a_relation_from_a_note_stands_on_a_page_of_its_own(store: EnhancedStore
     assert graph.create_relations([Relation("Monday", "follows", "Ada")]) == []
     graph.delete_entities(["Ada"])
     assert (edges(graph.read()), texts(graph.read())) == ([], {"Bob": ["met [[Ada]] by chance"]})
-    assert [each.name for each in (store.root / "graph").iterdir()] == ["Bob.md"]
     assert note(store, "Monday.md") == "- talk to [[Bob]] about cake\n"
 
 

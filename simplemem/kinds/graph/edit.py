@@ -152,14 +152,9 @@ class GraphEdit(ChangeSet):
         return sum(self._unrelate(page, lambda relation: relation.key in wanted) for page in some)
 
     def _unrelate(self, page: GraphPage, which: Callable[[Relation], bool]) -> int:
-        """A page that only held what goes, and on which nobody wrote, goes with it."""
         gone = [bullet for bullet, relation in self._relations_on(page) if which(relation)]
         if gone:
-            text = pages.without(self.text(page.path), gone)
-            self.put(page.path, text)
-            is_idle = page.is_stub and len(gone) == len(page.bonds) and pages.is_bare(text)
-            if is_idle and self.bench.may_go(page.path):
-                self.drop(page.path)
+            self.put(page.path, pages.without(self.text(page.path), gone))
         return len(gone)
 
     def _bullet_of(self, relation: Relation) -> tuple[str, Bullet] | None:

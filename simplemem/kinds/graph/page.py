@@ -18,7 +18,6 @@ from simplemem.note.names import base_name
 from simplemem.note.properties import remove_property, set_property
 
 FOLDER: Final = "graph"
-_OURS: Final = frozenset({"title", "type", "stub", "order", "created", "modified"})
 _SECTIONS: Final = frozenset({"observations", "relations"})
 _BETWEEN: Final = "\uffff\ufffe"  # texts that are searched together: no text says it
 _UNNAMED: Final = "relates_to"  # a link without a word before it
@@ -295,12 +294,6 @@ def with_attributes(text: str, bullet: Bullet, attributes: Mapping[str, Any]) ->
     item = old.rstrip()
     said, _ = split_attributes(item)
     return text[: bullet.start] + said + spell_attributes(attributes) + old[len(item) :] + text[bullet.end :]
-
-
-def is_bare(text: str) -> bool:
-    """Whether a page that holds no relation says nothing else either: no word of a person's."""
-    header = read_header(text)
-    return header.properties.keys() <= _OURS and text[header.body_start :].strip() in ("", "## Relations")
 
 
 # -- any text on one line
