@@ -1,9 +1,7 @@
 """The verbs of the write protocol (durability.md §3): stage, swap, carry. Each leaves the old file or the new one.
 
-A new text is staged in a file of ours in the note's own folder and synced; then it changes places with the note, and
-what was displaced is looked at before anything is called done. Where the disk has no exchange, a hard link (or a copy)
-of the old file is made first. Nothing here unlinks a file that another program may have written.
-"""
+A new text is staged beside the note and synced; then the two change places, and what was displaced is looked at before
+anything is called done. Nothing here unlinks a file that another program may have written."""
 
 from __future__ import annotations
 
@@ -65,9 +63,10 @@ else:
     def _renamed(folder: int | None, source: str, to: int | None, target: str, flags: int) -> None:
         above, below = (ctypes.c_int(_AT_FDCWD if fd is None else fd) for fd in (folder, to))
         names = os.fsencode(source), os.fsencode(target)
-        if _rename is None or _rename(above, names[0], below, names[1], ctypes.c_uint(flags)):
-            code = ctypes.get_errno() if _rename is not None else errno.ENOSYS
-            raise OSError(code, os.strerror(code), source, None, target)
+        if _rename is None:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), source, None, target)
+        if _rename(above, names[0], below, names[1], ctypes.c_uint(flags)):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), source, None, target)
 
     def exchange(temp_folder: int | None, temp: str, folder: int | None, name: str) -> None:
         """Let two files change places in one step; no moment shows neither."""
@@ -89,8 +88,7 @@ def copy_attributes(source: int, target: int) -> None:
     if old.st_mode != os.fstat(target).st_mode:
         os.fchmod(target, old.st_mode & 0o7777)
     if sys.platform == "darwin":
-        access_lists_and_attributes = 0x1 | 0x4  # COPYFILE_ACL, COPYFILE_XATTR
-        _libc.fcopyfile(source, target, None, ctypes.c_uint32(access_lists_and_attributes))
+        _libc.fcopyfile(source, target, None, ctypes.c_uint32(0x1 | 0x4))  # COPYFILE_ACL, COPYFILE_XATTR
     else:
         with suppress(OSError):  # best effort: some disks carry none, some are for root alone
             for key in os.listxattr(source):
@@ -107,9 +105,6 @@ def sync_file(fd: int, *, last: bool = False) -> None:
             fcntl.fcntl(fd, fcntl.F_FULLFSYNC if last else getattr(fcntl, "F_BARRIERFSYNC", 85))
             return
     os.fsync(fd)
-
-
-# -- looking
 
 
 class Entry(NamedTuple):
@@ -147,13 +142,12 @@ def read_file(here: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes,
 
 def read_at(fd: int, start: int, most: int) -> bytes:
     """What stands in an open file from `start` on, up to so many bytes."""
-    pieces: list[bytes] = []
+    data = b""
     if most > 0:
         os.lseek(fd, start, os.SEEK_SET)
-    while most > 0 and (piece := os.read(fd, most)):
-        pieces.append(piece)
-        most -= len(piece)
-    return b"".join(pieces)
+    while len(data) < most and (piece := os.read(fd, most - len(data))):
+        data = data + piece if data else piece
+    return data
 
 
 def entry_of(path: str, found: os.stat_result) -> Entry:
@@ -178,12 +172,9 @@ def hash_of(here: Beneath, path: str) -> str | None:
         return None
 
 
-# -- the verbs
-
-
 class Intruded(Exception):
-    """Somebody else changed the file between our look and our move; it is back as they left it. An event, not a
-    failure: `writer.py` makes a Conflict of it. `data` is what they saved, where it was seen."""
+    """Somebody else changed the file between our look and our move; it is back as they left it. `data` is what they
+    saved, where it was seen."""
 
     def __init__(self, path: str, found: str | None, data: bytes | None = None) -> None:
         super().__init__(path)
@@ -192,7 +183,7 @@ class Intruded(Exception):
 
 def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool) -> str:
     """Write `data` to a new file of ours in `folder`: its path. `like` names the note whose owner, mode and attributes
-    it gets. The vault's lock is held, so whatever such file another finds under it is nobody's any more."""
+    it gets. Whoever holds the vault's lock and finds such a file knows that it is nobody's any more."""
     path = "/".join((*folder, f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"))
     try:
         with here.opened(path, WRITE_NEW) as fd:
@@ -220,13 +211,13 @@ def staged(here: Beneath, path: str, data: bytes, *, like: str | None = None, sy
 
 
 def swap(here: Beneath, temp: str, path: str, *, expected: str, ours: str) -> None:
-    """Put our `temp` in the place of `path`. What was there is afterwards found at `temp`, and is `expected`. If not,
-    somebody saved in that moment: theirs goes back, and Intruded tells. Should they save once more meanwhile, the later
-    save wins the place and the earlier one is left at `temp` for the caller to keep."""
+    """Put our `temp` in the place of `path`. What was there is afterwards at `temp`, and is `expected`; if not, somebody
+    saved in that moment: theirs goes back, and Intruded tells. Should they save once more meanwhile, the later save wins
+    the place and the earlier one is left at `temp`."""
     try:
         _trade(here, temp, path)
     except FileNotFoundError as error:
-        if exists(here, temp):
+        if entry_at(here, temp) is not None:
             raise Intruded(path, None) from error
         raise
     try:
@@ -294,7 +285,8 @@ def _move_new(here: Beneath, source: str, target: str) -> None:
     if _link(here, source, target):
         return remove(here, source)
     # Neither call: the vault's lock keeps our own kind away between the look and the rename.
-    if exists(here, target):
+    with suppress(FileNotFoundError):
+        here.stat(target)
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
     return rename_over(here, source, target)
 
@@ -317,15 +309,6 @@ def rename_over(here: Beneath, source: str, target: str) -> None:
     patiently(lambda: os.replace(old, new, src_dir_fd=above, dst_dir_fd=folder))
 
 
-def exists(here: Beneath, path: str) -> bool:
-    """Whether anything lies at a path, be it a link."""
-    try:
-        here.stat(path)
-    except FileNotFoundError:
-        return False
-    return True
-
-
 def aside(temp: str) -> str:
     """The name that the old file has beside a staged one, while a disk without exchange swaps them."""
     return temp.removesuffix(".tmp") + "-old.tmp"
@@ -338,13 +321,6 @@ def remove(here: Beneath, path: str) -> None:
         patiently(lambda: os.unlink(folder.name(name), dir_fd=folder.fd))
 
 
-def sync_folder(here: Beneath, parts: Parts) -> None:
-    """Make the names in a folder durable. Where folders have no handle (Windows) they are written through at once."""
-    fd = here.folder(parts).fd
-    if fd is not None:
-        sync_file(fd)
-
-
 def sync_path(root: str, path: str, *, last: bool = False) -> None:
     """Make the bytes of one file of ours durable; `last` says that a write is answered after this."""
     with Beneath(root) as here, here.opened(path, _SYNC) as fd:
@@ -352,16 +328,16 @@ def sync_path(root: str, path: str, *, last: bool = False) -> None:
 
 
 def sync_paths(root: str, paths: Sequence[str]) -> None:
-    """Make the bytes of files of ours durable. Many are waited for at once: a file system with a journal writes that
-    once for all who wait, which for hundreds of files is a twentieth of the time."""
-    if len(paths) > _FEW:
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(_FEW) as threads:
-            list(threads.map(partial(sync_path, root), paths))
-    else:
+    """Make the bytes of files of ours durable. Many are waited for at once: a journal is written once for all who wait,
+    which for hundreds of files is a twentieth of the time."""
+    if len(paths) <= _FEW:
         for path in paths:
             sync_path(root, path)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_FEW) as threads:
+        list(threads.map(partial(sync_path, root), paths))
 
 
 def append_lines(fd: int, lines: bytes) -> None:

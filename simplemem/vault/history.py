@@ -115,8 +115,6 @@ class Log:
         self.root = root
         self.kind: Kind = kind
 
-    # Reading
-
     def whole_lines(self, start: int = 0) -> bytes:
         """Its bytes from `start` on, up to the end of the last line that is complete."""
         with self._opened() as (fd, size):
@@ -165,8 +163,6 @@ class Log:
                 found = os.fstat(fd)
                 size = found.st_size if stat.S_ISREG(found.st_mode) else 0  # a pipe would keep us waiting
             yield fd, size
-
-    # Writing
 
     def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
         """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""
@@ -270,8 +266,6 @@ class History:
         yield place_of(sha)
         yield from (f"{DISPLACED}/{name}" for name in here.names(DISPLACED) if name.endswith(sha))
 
-    # Writing, under the vault's lock
-
     def keep(self, here: Beneath, data: bytes, sha: str) -> None:
         """Keep a text under its hash, in a file of its own. One that is there already and whole is left alone."""
         path = place_of(sha)
@@ -331,8 +325,6 @@ class History:
                     self.keep(here, data, sha)  # a power cut may have cost the text that was kept then
                     disk.remove(here, file)
         return saved
-
-    # Thinning
 
     def is_full(self) -> bool:
         """Whether it is time to thin: that was hours ago, or never."""

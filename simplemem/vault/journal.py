@@ -1,9 +1,8 @@
 """Changes of one or many notes that happen together: written down first, carried out, logged, and then forgotten.
 
-`.simplemem/journal/plan` says what is about to be done, and nothing otherwise. Who finds a plan there under the lock
-finds a change that a crash interrupted: what was begun is brought to its end where nobody else has changed the note
-since, what was not begun is dropped (durability.md §3, F6). How far each act has come is told by hashes alone. A vault
-may come from anywhere, and its journal with it: a plan must be whole, and ask only for what ours ask."""
+Who finds a plan in `.simplemem/journal/plan` under the lock finds a change that a crash interrupted: what was begun is
+brought to its end where nobody else has changed the note since, what was not begun is dropped (durability.md §3, F6).
+How far each act has come is told by hashes alone."""
 
 from __future__ import annotations
 
@@ -90,9 +89,9 @@ def is_trash(path: str) -> bool:
 
 
 def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
-    """The steps of a plan and the folders that are made for it, or None when it is damaged or asks for what no plan of
-    ours asks for. Only notes are named in one, only our own staged files and the trash are taken from: none can reach a
-    hidden file such as a hook of git."""
+    """The steps of a plan and the folders that are made for it, or None when it is damaged. A vault may come from
+    anywhere, and its journal with it: a plan names only notes, our own staged files and the trash, so that none can
+    reach a hidden file such as a hook of git."""
     seal, _, line = data.partition(b"\n")
     line = line.partition(b"\n")[0]
     if seal != sha256(line).encode():
@@ -101,25 +100,19 @@ def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
         plan = json.loads(line)
         folders: list[str] = plan["folders"]
         steps = [Step(version, item["temp"]) for item in plan["steps"] if (version := read_version(item)) is not None]
-        is_whole = 0 < len(steps) == len(plan["steps"])
-        is_ours = is_whole and all(map(_is_ours, steps)) and all(isinstance(f, str) and is_path(f) for f in folders)
+        is_whole = 0 < len(steps) == len(plan["steps"]) and all(isinstance(f, str) and is_path(f) for f in folders)
+        return (steps, folders) if is_whole and all(map(_is_ours, steps)) else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return (steps, folders) if is_ours else None
 
 
 def _is_ours(step: Step) -> bool:
-    """Whether a step that was read is one that we might have written."""
     version, (above, _, name) = step.version, (step.temp or "").rpartition("/")
     is_staged = TEMP.fullmatch(name) is not None and (not above or is_path(above))
     goes_well = is_trash(step.target) and step.temp is None if version.after is None else is_path(step.target)
     takes_well = is_staged or is_trash(step.temp) if step.temp is not None else bool(version.before)
-    return (
-        is_path(version.path) and bool(version.before or version.after) and goes_well and takes_well and bool(step.acts)
-    )
-
-
-# -- how far an act has come, told by what lies where
+    is_change = bool(version.before or version.after) and bool(step.acts)
+    return is_path(version.path) and is_change and goes_well and takes_well
 
 
 def _state_of(here: Beneath, act: Act) -> State:
@@ -163,14 +156,12 @@ def _listed(here: Beneath, path: str) -> str | None:
 
 
 def _hash_at(here: Beneath, path: str) -> str | None:
-    """The hash of what lies at a path, None when nothing does. What is no readable file matches no hash: a link or a
-    folder that somebody put there must not stop every later write."""
+    """The hash of what lies at a path, None when nothing does, "" for a link, a folder or what cannot be read: it must
+    not stop every later write."""
     try:
         return disk.hash_of(here, path)
-    except (Unreadable, TooLong):
-        return ""
-    except OSError as error:
-        if error.errno not in _NO_TEXT:
+    except (Unreadable, TooLong, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in _NO_TEXT:
             raise
         return ""
 
@@ -215,15 +206,20 @@ class Journal:
         if data.startswith(_NOTHING) or not data:
             return False
         if (plan := _read_plan(data)) is not None:  # else it was cut short: it is whole before anything is begun
-            self._finish(here, *plan)
+            steps, folders = plan
+            for step in steps:
+                self._gather(here, step)
+            logged = {version.id for version in self._history.log.since(min(step.version.number for step in steps))}
+            if not logged and all(_state_of(here, step.acts[0]) in _NOT_BEGUN for step in steps):
+                self._back_out(here, steps, 0, folders)
+            else:
+                self._finish(here, steps, logged)
         self._put_down(here, _NOTHING)
         return plan is not None
 
-    # The plan on disk
-
     def _write(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> None:
         here.make(parent(PLAN))
-        # What is one rename a power cut cannot halve; what takes several needs the plan on the disk first, and a move takes
+        # One rename is never halved by a power cut; what takes several needs the plan on the disk first, and a move takes
         # two where the disk knows no rename that spares.
         halves = len(steps) > 1 or steps[0].version.new_path is not None
         items = [step.version._asdict() | {"temp": step.temp} for step in steps]
@@ -233,14 +229,12 @@ class Journal:
             self._sync_folders(here, {parent(PLAN), *(parent(step.staged) for step in steps if step.staged)})
 
     def _put_down(self, here: Beneath, text: bytes, *, sync: bool = False) -> None:
-        # One file, written over from its start and never made shorter: making or emptying a file costs more than
-        # all the rest of a write. What stands behind the plan's own line is of older plans.
+        # Written over and never made shorter: making or emptying a file costs more than all the rest of a write. What
+        # stands behind the plan's own line is of older plans.
         with here.opened(PLAN, OVERWRITE) as fd:
             disk.write_all(fd, text)
             if sync and self._durable:
                 disk.sync_file(fd)
-
-    # Forward
 
     def _do(self, here: Beneath, act: Act) -> None:
         if act.after is not None:
@@ -271,8 +265,8 @@ class Journal:
         return None
 
     def _conclude(self, here: Beneath, steps: Sequence[Step]) -> None:
-        """The change stands and is logged: put the displaced files away, make all of it durable, forget the plan."""
-        tidy = True
+        """Put the displaced files of a logged change away, make all of it durable, forget the plan."""
+        is_tidy = True
         try:
             for step in steps:
                 if step.staged and step.version.before is not None:
@@ -280,14 +274,14 @@ class Journal:
                 elif step.temp and step.temp.startswith(f"{OWN_TRASH}/"):
                     here.prune(parent(step.temp), keep=2)
         except OSError:
-            tidy = False  # the change itself is complete; the plan stays, and whoever comes next tidies up
+            is_tidy = False  # the change itself is complete; whoever finds the plan tidies up
         try:
             self._sync(here, steps)
         except OSError as error:
             first = steps[0].version
             what = f"The {first.op} of {first.path!r} stands, but the disk did not confirm it: {error.strerror}."
             raise Unavailable(what, hint="The disk may be failing: check it, and read the note.") from error
-        if tidy:
+        if is_tidy:
             with suppress(OSError):
                 self._put_down(here, _NOTHING)
 
@@ -300,12 +294,11 @@ class Journal:
             disk.sync_path(here.root, LOG, last=True)
 
     def _sync_folders(self, here: Beneath, folders: set[Parts]) -> None:
-        """Make the names in these folders durable, and the folders that were made themselves."""
         for folder in sorted({*folders, *here.made, *(made[:-1] for made in here.made)}):
             with suppress(FileNotFoundError):  # emptied and removed, such as a folder in the trash
-                disk.sync_folder(here, folder)
-
-    # Back
+                fd = here.folder(folder).fd  # none on Windows, which writes names through at once
+                if fd is not None:
+                    disk.sync_file(fd)
 
     def _back_out(self, here: Beneath, steps: Sequence[Step], done: int, folders: Sequence[str]) -> None:
         """Take back the acts that are done (-1: not even the plan was written), and what is begun of the next."""
@@ -338,14 +331,7 @@ class Journal:
                 else:
                     disk.remove(here, path)
 
-    # After a crash
-
-    def _finish(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> None:
-        for step in steps:
-            self._gather(here, step)
-        logged = {version.id for version in self._history.log.since(min(step.version.number for step in steps))}
-        if not logged and all(_state_of(here, step.acts[0]) in _NOT_BEGUN for step in steps):
-            return self._back_out(here, steps, 0, folders)
+    def _finish(self, here: Beneath, steps: Sequence[Step], logged: set[str]) -> None:
         new = []
         for step in steps:
             # Also what is logged: a power cut may keep the line and lose the renames before it.
@@ -356,7 +342,7 @@ class Journal:
             self._history.log.append(here, new)
         for step in steps:
             self._clear(here, step, was_in_place=True)
-        return self._sync(here, steps)
+        self._sync(here, steps)
 
     def _complete(self, here: Beneath, act: Act) -> bool:
         """Bring an interrupted act to its end. False: the note has changed since, and is left alone."""

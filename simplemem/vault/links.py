@@ -1,8 +1,7 @@
 """What a link means, as Obsidian resolves it, and how links are written again when a note comes, moves or is renamed,
 so that each goes on meaning what it meant. Pure: no disk, no SQL.
 
-`Named` is whatever can answer "which files have this name". Of a link only the path is written again (and a shown text
-that was the old name); every byte outside it stays. Broken links are left alone (obsidian.md §1.6)."""
+Of a link only the path is written again (and a shown text that was the old name); every byte outside it stays."""
 
 from __future__ import annotations
 
@@ -50,10 +49,18 @@ def resolve(target: str, source: str, named: Named) -> Resolution:
         return Resolution(_exactly(wanted, candidates))
     if target.startswith("/"):
         return Resolution(_exactly(target.lstrip("/"), candidates))
-    if "/" not in target and len(candidates) == 1:
-        return Resolution(candidates[0])
-    exact = _exactly(target, candidates)
-    return Resolution(exact) if exact is not None else _nearest(target, source, candidates)
+    exact = candidates[0] if "/" not in target and len(candidates) == 1 else _exactly(target, candidates)
+    if exact is not None:
+        return Resolution(exact)
+    # Step 6: paths that end with the target, those below the source's folder first, then the shortest.
+    if "/" in target:
+        endings = ("/" + compare_key(target), "/" + compare_key(target) + ".md")
+        candidates = [path for path in candidates if compare_key(path).endswith(endings)]
+    folder = posixpath.dirname(source)
+    below = compare_key(folder) + "/" if folder else ""
+    ranked = sorted((not compare_key(path).startswith(below), len(path), path) for path in candidates)
+    equal = tuple(path for *distance, path in ranked if distance == [*ranked[0][:2]])
+    return Resolution(equal[0] if equal else None, equal if len(equal) > 1 else ())
 
 
 def _candidates(target: str, named: Named) -> Sequence[str]:
@@ -66,20 +73,6 @@ def _exactly(wanted: str, candidates: Sequence[str]) -> str | None:
     return next((path for path in candidates if compare_key(path) in keys), None)
 
 
-def _nearest(target: str, source: str, candidates: Sequence[str]) -> Resolution:
-    """Step 6: paths that end with the target, those below the source's folder first, then the shortest."""
-    if "/" in target:
-        endings = ("/" + compare_key(target), "/" + compare_key(target) + ".md")
-        candidates = [path for path in candidates if compare_key(path).endswith(endings)]
-    folder = posixpath.dirname(source)
-    below = compare_key(folder) + "/" if folder else ""
-    ranked = sorted((not compare_key(path).startswith(below), len(path), path) for path in candidates)
-    equal = tuple(path for *distance, path in ranked if distance == [*ranked[0][:2]])
-    return Resolution(equal[0] if equal else None, equal if len(equal) > 1 else ())
-
-
-# -- links written again
-
 _Edit = tuple[int, int, str]  # replace text[start:end]
 
 _ENDS_TARGET = re.compile(r"[#|\n\r]|\[\[|\]\]")  # no wikilink can hold these in its path
@@ -90,7 +83,7 @@ _ENTITY = re.compile(r"&(?=#?[A-Za-z0-9]+;)")
 
 
 class Move(NamedTuple):
-    """A change of names: `old` became `new`. `old` is None when the note is new, so that only theft is undone."""
+    """`old` became `new`. `old` is None when the note is new, so that only theft is undone."""
 
     old: str | None
     new: str
@@ -189,18 +182,14 @@ def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format
                 yield target
 
 
-def _destination(path: str, *, angle: bool) -> str:
-    """A path as a Markdown link destination: only what would end or change it is encoded (obsidian.md §1.5)."""
-    special = _SPECIAL_IN_ANGLES if angle else _SPECIAL
-    written = "".join(f"%{ord(char):02X}" if char in special or ord(char) < 32 else char for char in path)
-    return _ENTITY.sub("%26", written)
-
-
 def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -> list[_Edit]:
     """The new path in its place, and what the reader sees: a shown text that was the old name follows it, and a path
-    that had been a bare name is shown as that name.
-    """
-    path = written if link.form == "wiki" else _destination(written, angle=link.angle)
+    that had been a bare name is shown as that name."""
+    path = written
+    if link.form != "wiki":  # only what would end or change a destination is encoded (obsidian.md §1.5)
+        special = _SPECIAL_IN_ANGLES if link.angle else _SPECIAL
+        path = "".join(f"%{ord(char):02X}" if char in special or ord(char) < 32 else char for char in written)
+        path = _ENTITY.sub("%26", path)
     edits = [(link.path_start, link.path_end, path)]
     if not aim.was:
         if link.form == "wiki" and link.display_start < 0 and not link.embed:

@@ -1,9 +1,8 @@
 """The one choke point: how a vault path becomes an open folder and a name in it, never anything outside the vault.
 
-A vault path is relative, with `/`, and is walked component by component from the root with O_NOFOLLOW (durability.md
-F36-F39): neither `..` nor a link nor a folder swapped for a link in between leads out. Nothing here reads or writes a
-note. At the end stand the rules about who may see and change what, and one table from errno to the errors of
-`errors.py`."""
+A vault path is walked component by component from the root with O_NOFOLLOW (durability.md F36-F39): neither `..` nor a
+link nor a folder swapped for a link in between leads out. At the end stand the rules about who may see and change what,
+and one table from errno to the errors of `errors.py`."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ _PASSING = frozenset((5, 32, 33, 1224, 1175, 1176))
 
 
 def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
-    """The components of a vault path of a note or attachment, or Invalid: what could lead elsewhere is refused."""
+    """The components of a vault path of a note or attachment, or Invalid when it could lead elsewhere."""
     parts = tuple(path.split("/"))
     if wrong := _wrong_with(path, parts, windows):
         hint = "Give a path inside the vault such as 'folder/note.md'."
@@ -248,12 +247,9 @@ def _checked(name: str) -> str:
     return name
 
 
-# -- who may see and change what
-
-
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Which paths are hidden, which are not to be changed, and whether a note may go. Nothing is forbidden at first."""
+    """Which paths are hidden, which are not to be changed, and whether a note may go."""
 
     hidden: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
@@ -267,8 +263,7 @@ class Access:
         return private_by_rule(path, self.hidden) or (sys.platform == "win32" and bool(_SHORT_NAME.search(path)))
 
     def check(self, path: str, *, asked: bool) -> None:
-        """ReadOnly when this path may not be changed. Unless it was asked for by name it is not named: a change may
-        touch what its reader does not see."""
+        """ReadOnly when this path may not be changed. A hidden one is named only when it was asked for by name."""
         if self.hides(path):
             where = f"{name_of(path)!r}" if asked else "a memory that this would change"
             raise ReadOnly(f"{where} is in a place that is closed here: nothing was changed.", hint=_ELSEWHERE)
@@ -290,8 +285,6 @@ _ELSEWHERE = (
 )
 WHOLE_ACCESS = Access()
 
-
-# -- what is said when the system refuses
 
 _FULL = (Unavailable, "the disk is full", "Free some space; nothing was changed.")
 _TOO_MANY = (Unavailable, "too many files are open", "Try again in a moment.")

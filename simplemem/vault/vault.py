@@ -17,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, Unavailable
+from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLong, Unavailable
 from simplemem.vault import disk
 from simplemem.vault.disk import Entry, entry_at, entry_of, sha256
 from simplemem.vault.history import History, Kind, Version
@@ -35,7 +35,7 @@ from simplemem.vault.paths import (
     is_path,
     telling,
 )
-from simplemem.vault.writer import Change, Wish, Written, carry_out, no_such
+from simplemem.vault.writer import Change, Operation, Wish, Written, no_such
 
 __all__ = ["Change", "Entry", "File", "Vault", "Version", "Wish", "Written"]
 
@@ -77,8 +77,6 @@ class Vault:
         sidecar = self.root / SIDECAR
         # F9: a vault on a disk that cannot be written is opened all the same, and read.
         self.read_only = read_only or not (os.access(self.root, os.W_OK) or os.access(sidecar, os.W_OK))
-
-    # Looking
 
     def scan(self) -> list[Entry]:
         """Every regular file that is not under a dot-folder, sorted by path. What it could not see: `problems`."""
@@ -122,12 +120,13 @@ class Vault:
                 raise no_such(path) from error
         return File(path, data, sha256(data), entry_of(path, found))
 
-    # Writing
-
     @contextmanager
     def lock(self, timeout: float = 10.0) -> Iterator[None]:
         """Hold the vault: no other thread or process writes meanwhile. A thread may take it again and again.
-        Unavailable after `timeout` seconds, naming who has it."""
+        Unavailable after `timeout` seconds, naming who has it; ReadOnly where nothing may be written."""
+        if self.read_only:
+            hint = "It was opened so, or its folder does not allow writing."
+            raise ReadOnly(f"The vault {str(self.root)!r} is for reading only.", hint=hint)
         deadline = time.monotonic() + timeout
         if not self._threads.acquire(timeout=max(timeout, 0)):
             raise _busy(f"another thread of this process ({os.getpid()})", timeout)
@@ -176,35 +175,43 @@ class Vault:
         if path == new_path:
             raise Invalid(f"{path!r} is its path already.", hint="Give another path.")
         check_path(new_path)
-        with self._changing():
+        with self.lock():
             wish = Wish("move", path, expected_sha256 or self.read(path).sha256, new_path, data)
             return self.carry_out([wish, *rewrites], change)[0]
 
     def trash(self, path: str, expected_sha256: str | None, change: Change) -> Written:
         """Put a file into the trash. `undo` with the version brings it back, even when the trash was emptied."""
         check_path(path)
-        with self._changing():
-            return self.carry_out([Wish("delete", path, expected_sha256 or self.read(path).sha256, gone=True)], change)[
-                0
-            ]
+        with self.lock():
+            wish = Wish("delete", path, expected_sha256 or self.read(path).sha256, gone=True)
+            return self.carry_out([wish], change)[0]
 
     def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         """Change several files as one operation, all of it or nothing; it can be undone as one. Every write comes by
         here: what may not be changed is not, whatever asks for it and however it is reached."""
-        self._check_writable()
-        for number, wish in enumerate(wishes):
-            for path in (wish.path, wish.target):
-                self.access.check(path, asked=number == 0 and wish.op != "undo")
-            if wish.gone:
-                self.access.check_gone(wish.path)
-        written = carry_out(self, wishes, change)
+        seen = set[str]()
+        with self.lock():
+            for number, wish in enumerate(wishes):
+                for path in {wish.path, wish.target}:
+                    self.access.check(path, asked=number == 0 and wish.op != "undo")
+                    check_path(path)
+                    if path in seen:
+                        raise Invalid(f"{path!r} is changed twice in one operation.")
+                    seen.add(path)
+                if wish.gone:
+                    self.access.check_gone(wish.path)
+                if wish.data is not None and len(wish.data) > disk.MOST_BYTES:
+                    most = f"at most {disk.MOST_BYTES:,} are written"
+                    raise TooLong(f"{len(wish.data):,} bytes for {wish.path!r}; {most}.")
+            with telling(wishes[0].op, wishes[0].path, writing=True), self._beneath() as here:
+                written = Operation(self, here, wishes).carry_out(change)
         if self.on_written is not None and written[0].changed:
             self.on_written(written[0].version)
         return written
 
     def undo(self, version: str, change: Change) -> list[Written]:
         """Reverse all of an operation. Conflict when one of its notes has changed since; an undo can be undone."""
-        with self._changing():
+        with self.lock():
             first = self.history.log.find(version)
             if first.op == "recovered":
                 hint = "Read it by its sha256 and write it where it belongs."
@@ -214,7 +221,7 @@ class Vault:
 
     def keep_text(self, data: bytes) -> None:
         """Keep a text that no change has written, so that it can be read by its hash. Where it cannot be, it is not."""
-        with suppress(SimplememError, OSError), self._changing(), self._beneath() as here:
+        with suppress(SimplememError, OSError), self.lock(), self._beneath() as here:
             self.history.keep(here, data, sha256(data))
             self.history.given.add(sha256(data))
 
@@ -248,24 +255,12 @@ class Vault:
         with self.lock(), self._beneath() as here, telling(doing, SIDECAR, writing=True):
             yield here
 
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """The vault held, for a change of what is read first."""
-        self._check_writable()
-        with self.lock():
-            yield
-
     def _seen(self, scan: Scan) -> list[Entry]:
         if not self.access.hidden:
             self.problems = scan.problems
             return scan.entries
         self.problems = {path: why for path, why in scan.problems.items() if not self.access.hides(path)}
         return [entry for entry in scan.entries if not self.access.hides(entry.path)]
-
-    def _check_writable(self) -> None:
-        if self.read_only:
-            hint = "It was opened so, or its folder does not allow writing."
-            raise ReadOnly(f"The vault {str(self.root)!r} is for reading only.", hint=hint)
 
     def _reversed(self, step: Version) -> Wish:
         path = step.path

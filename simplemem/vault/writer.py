@@ -1,8 +1,5 @@
-"""How a write goes: wishes are checked, staged, carried out together, and answered (durability.md §3).
-
-A wish says what one note shall become. Everything that changes a note is a list of them, all carried out or none, under
-the vault's lock. Nothing here knows where a wish comes from, or what a note means.
-"""
+"""How a write goes: wishes are checked, staged, carried out together under the vault's lock, and answered
+(durability.md §3). Nothing here knows where a wish comes from, or what a note means."""
 
 from __future__ import annotations
 
@@ -13,14 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, ReadOnly, TooLong
+from simplemem.errors import AlreadyExists, Conflict, NotFound, ReadOnly
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.note.names import compare_key
 from simplemem.vault import disk
-from simplemem.vault.disk import MOST_BYTES, Entry, Intruded, entry_at, sha256
+from simplemem.vault.disk import Entry, Intruded, entry_at, sha256
 from simplemem.vault.history import OWN_TRASH, Op, Version, spell
 from simplemem.vault.journal import OBSIDIAN_TRASH, Step
-from simplemem.vault.paths import Beneath, check_path, is_path, parent, telling
+from simplemem.vault.paths import Beneath, is_path, parent
 
 if TYPE_CHECKING:
     from simplemem.vault.vault import Vault
@@ -83,23 +80,8 @@ class _Present(NamedTuple):
     writable: bool
 
 
-def carry_out(vault: Vault, wishes: Sequence[Wish], change: Change) -> list[Written]:
-    """All of it or nothing; the answers in the order of the wishes."""
-    seen: set[str] = set()
-    for wish in wishes:
-        for path in {wish.path, wish.target}:
-            check_path(path)
-            if path in seen:
-                raise Invalid(f"{path!r} is changed twice in one operation.")
-            seen.add(path)
-        if wish.data is not None and len(wish.data) > MOST_BYTES:
-            raise TooLong(f"{len(wish.data):,} bytes for {wish.path!r}; at most {MOST_BYTES:,} are written.")
-    with telling(wishes[0].op, wishes[0].path, writing=True), vault.lock(), Beneath(str(vault.root)) as here:
-        return _Operation(vault, here, wishes).carry_out(change)
-
-
-class _Operation:
-    """Wishes that are being carried out, with the vault's lock held."""
+class Operation:
+    """Wishes that are being carried out, all or none, with the vault's lock held."""
 
     def __init__(self, vault: Vault, here: Beneath, wishes: Sequence[Wish]) -> None:
         self._vault, self._here, self._wishes = vault, here, wishes
@@ -107,10 +89,15 @@ class _Operation:
         self._folders: dict[str, tuple[list[str], str]] = {}  # the names in those that were looked into
 
     def carry_out(self, change: Change) -> list[Written]:
+        """All of it or nothing; the answers in the order of the wishes."""
         self._vault.journal.resume(self._here)
         present = [self._present(wish) for wish in self._wishes]
         if all(map(self._is_done, self._wishes, present)):
-            return self._repeated()
+            last = [next(self._vault.history.log.of(wish.target), None) for wish in self._wishes]
+            return [
+                self._written(wish, wish.after, one.id if one is not None and one.after == wish.after else "", False)
+                for wish, one in zip(self._wishes, last, strict=True)
+            ]
         keep = self._vault.history.keep
         for wish, there in zip(self._wishes, present, strict=True):
             self._check_expected(wish, there)
@@ -131,17 +118,14 @@ class _Operation:
             steps = [Step(version, self._staged.get(wish.path, wish.trash)) for wish, version in paired]
             self._vault.journal.perform(self._here, steps)
         except Intruded as event:
-            raise self._conflict(
-                next(wish for wish, _ in paired if event.path in (wish.path, wish.new_path))
-            ) from event
+            wish = next(wish for wish in self._wishes if event.path in (wish.path, wish.new_path))
+            raise self._conflict(wish) from event
         except FileExistsError as error:
             raise _exists(self._wishes[0].target) from error
-        return [
-            Written(wish.target, wish.after, wish.before, version.id, entry_at(self._here, wish.target), True)
-            for wish, version in paired
-        ]
+        return [self._written(wish, wish.before, version.id, True) for wish, version in paired]
 
-    # Checks
+    def _written(self, wish: Wish, before: str | None, version: str, changed: bool) -> Written:
+        return Written(wish.target, wish.after, before, version, entry_at(self._here, wish.target), changed)
 
     def _present(self, wish: Wish) -> _Present | None:
         try:
@@ -164,9 +148,9 @@ class _Operation:
         return last is not None and (last.path, last.new_path, last.before, last.after) == asked
 
     def _check_expected(self, wish: Wish, present: _Present | None) -> None:
-        if present is None and wish.before is None:
-            return
         if present is None:
+            if wish.before is None:
+                return
             with suppress(FileNotFoundError):
                 self._here.stat(wish.path)  # a link or a file where a folder should be is told as such
             raise self._conflict(wish) if wish.op == "undo" else no_such(wish.path)
@@ -184,16 +168,13 @@ class _Operation:
         found, parts = [""], wish.target.split("/")
         for depth, part in enumerate(parts, 1):
             ending = "/" if depth < len(parts) else ""
-            found = [
-                f"{prefix}{name}{ending}" for prefix in found for name in self._called_so(prefix, compare_key(part))
-            ]
+            found = [f"{above}{name}{ending}" for above in found for name in self._called_so(above, compare_key(part))]
         for twin in found:
             if is_path(twin) and (twin != wish.path or wish.new_path is None):
                 raise _exists(twin)
 
     def _called_so(self, folder: str, key: str) -> list[str]:
-        """The names in a folder that are this one in another spelling. Most operations ask once, of a folder that may
-        hold many thousand: so all names are looked at together first."""
+        """The names in a folder with this compare key: looked for in all of them together first, they may be many."""
         if folder not in self._folders:
             names: list[str] = []
             with suppress(FileNotFoundError, NotADirectoryError):
@@ -232,8 +213,6 @@ class _Operation:
         if self._vault.durable and not is_one:
             disk.sync_paths(self._here.root, list(self._staged.values()))
 
-    # What is said about it
-
     def _versions(self, change: Change) -> list[Version]:
         log = self._vault.history.log
         number = log.next_number(self._here)
@@ -245,7 +224,7 @@ class _Operation:
         return log.stamp(steps, first=number, tool=change.tool, who=change.who, reason=change.reason)
 
     def _trash_place(self, path: str, version: str) -> str:
-        """Where a deleted file goes: ours keeps versions apart, and what clashes is numbered (obsidian.md §5)."""
+        """Where a deleted file goes; what clashes is numbered (obsidian.md §5)."""
         top = f"{OWN_TRASH}/{version}" if self._vault.trash_kind == "own" else OBSIDIAN_TRASH
         stem, ending = os.path.splitext(path)
         place, number = f"{top}/{path}", 1
@@ -253,15 +232,6 @@ class _Operation:
             number += 1
             place = f"{top}/{stem} {number}{ending}"
         return place
-
-    def _repeated(self) -> list[Written]:
-        answers = []
-        for wish in self._wishes:
-            last = next(self._vault.history.log.of(wish.target), None)
-            version = last.id if last is not None and last.after == wish.after else ""
-            entry = entry_at(self._here, wish.target)
-            answers.append(Written(wish.target, wish.after, wish.after, version, entry, changed=False))
-        return answers
 
 
 def no_such(path: str) -> NotFound:

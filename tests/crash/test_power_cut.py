@@ -16,6 +16,7 @@ from crash_cases import CASES, CHANGE, OLD, Case, make, notes
 from lacking import lack
 
 from simplemem.vault import disk
+from simplemem.vault.journal import Journal
 from simplemem.vault.vault import Vault
 
 if sys.platform != "linux":
@@ -76,6 +77,6 @@ def test_a_forgotten_sync_would_be_seen(room: Path, monkeypatch: pytest.MonkeyPa
     if forgotten == "file":
         monkeypatch.setattr(disk, "sync_file", lambda fd, last=False: None)
     else:
-        monkeypatch.setattr(disk, "sync_folder", lambda here, parts: None)
+        monkeypatch.setattr(Journal, "_sync_folders", lambda *_: None)
     with pytest.raises(AssertionError):
         check_each_cut(room, CASES["replace"])
