@@ -1,8 +1,7 @@
 """The blocks of a Markdown body, found line by line in one pass. Pure; it looks at no inline markup.
 
 CommonMark with tables and `$$` blocks, as `markdown-it-py` reads it, at a sixth of its cost: a property test holds the
-two equal wherever the scanner is sure. It is not in a few corners (a tab behind a quote's mark, a table inside a list's
-first line); there it goes the way of CommonMark. Nothing in a note may stall the program: each line is read once.
+two equal wherever the scanner is sure. Where it is not (a tab behind a quote's mark), it goes the way of CommonMark.
 """
 
 from __future__ import annotations
@@ -42,9 +41,6 @@ def trimmed(lines: Sequence[str], leaf: Leaf) -> Leaf:
     while end - 1 > leaf.first and not lines[end - 1].strip(" \t>"):
         end -= 1
     return leaf._replace(end=end)
-
-
-# ------------------------------------------------------------------ the scanner
 
 
 _BLANK_START = re.compile(r"[ \t]*")
@@ -362,8 +358,7 @@ _LABEL_PART = re.compile(r"\\.|[\[\]]")
 
 
 def _is_table_head(header: str, delimiters: str) -> bool:
-    """Whether these two lines begin a table: as many delimiters as there are header cells. Bars divide cells unless
-    escaped; one at either end is a border."""
+    """Whether these two lines begin a table: as many delimiters as cells; a bar at either end is a border."""
     cells = [cell.strip() for cell in delimiters.split("|")]
     inner = [cell for k, cell in enumerate(cells) if cell or k not in (0, len(cells) - 1)]
     header = header.strip(SPACES)

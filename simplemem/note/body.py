@@ -1,9 +1,7 @@
 """What stands in a note's body: headings, blocks, links, tags, block ids, each with its place. Pure.
 
-Blocks are CommonMark's (`blocks.py`), links and tags Obsidian's. What counts and what hides is obsidian.md §1.1, §1.2
-and §2: code, math, HTML comments and escapes hide; `%%` does not. Whatever begins first wins: a backtick in `[[...]]`
-is the link's, brackets in code are code. Offsets are into the whole text of the note, lines are counted from 1 in the
-whole file. Nothing here knows what a link leads to.
+Blocks are CommonMark's (`blocks.py`), links and tags Obsidian's: what counts and what hides is obsidian.md §1.1, §1.2
+and §2. Whatever begins first wins. Offsets are into the whole text of the note; nothing here knows what a link leads to.
 """
 
 from __future__ import annotations
@@ -32,15 +30,13 @@ class Heading(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A piece of the body: paragraph, item, quote, heading, table, code, math, html or definition. It begins after the
-    indent of its first line. `heading` is the index of the heading it stands under (a heading's own), -1 above the
-    first."""
+    """A piece of the body: paragraph, item, quote, heading, table, code, math, html or definition."""
 
     kind: str
-    start: int
+    start: int  # after the indent of its first line
     end: int
     line: int
-    heading: int
+    heading: int  # the index of the one it stands under (a heading's own), -1 above the first
 
 
 class Link(NamedTuple):
@@ -105,9 +101,7 @@ def read_body(text: str, start: int) -> Body:
         ends = starts[end - 1] + len(lines[end - 1].rstrip(" \t"))
         if kind == "heading":
             headings.append(Heading(level, _heading_text(lines, leaf), first + first_line, begins, ends))
-        if kind in _WITH_TEXT and (
-            end > first + 1 or "[" in line or line.count("#") != level
-        ):  # else it is marks alone
+        if kind in _WITH_TEXT and (end > first + 1 or "[" in line or line.count("#") != level):  # not marks alone
             scanner.read(starts[first], ends)
         elif kind == "table":
             for row in range(first, end):
@@ -231,8 +225,7 @@ _CELL = re.compile(r"\[\[[^\[\]|\n\r]*+(?:\|[^\[\]|\n\r]*+)?+\]\]|(?<!\\)(\|)")
 
 
 class _InlineScanner:
-    """Collects the links and tags of one body, region by region: a paragraph, a heading, a cell. What was looked for in
-    vain in a region is remembered and not looked for again."""
+    """Collects the links and tags of one body by regions: a paragraph, a cell. No vain search is made again in one."""
 
     def __init__(self, text: str, line_starts: Sequence[int], first_line: int) -> None:
         self.text = text

@@ -1,8 +1,8 @@
 """The one differ: which lines two texts share, and the unified diff that shows the others. Pure, and of bounded work.
 
-Lines that stand once in both texts are matched first, in the longest order they share (patience); what lies between two
-of them is matched in the same way, and a small rest by `difflib`. Where the work allowed is used up, the rest stays
-unmatched: a merge, a blame and a diff then see one large change, never a wrong one.
+Lines that stand once in both texts are matched first, in the longest order they share (patience), then what lies
+between them, and a small rest by `difflib`. Where the work allowed is used up, a merge, a blame and a diff see one
+large change, never a wrong one.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ _Change = tuple[int, int, int, int]  # these lines of the one text became those 
 
 
 def unified_diff(old: bytes | None, new: bytes, names: tuple[str, str], most: int | None = SHORT_DIFF) -> str:
-    """From one text to another, called by their names; "" when they are equal. Of `most` characters, and then empty
-    where the texts are too large for it to be of use; None shows all of it, since what somebody agrees to must be
-    seen."""
+    """From one text to another, called by their names, in at most so many characters; "" when they are equal or, but
+    for `most` None, too large for it to be of use."""
     if old is None or old == new or (most is not None and max(len(old), len(new)) > _MOST_BYTES):
         return ""
     one, two = lines_of(old), lines_of(new)
@@ -82,9 +81,8 @@ def lines_of(data: bytes) -> list[str]:
 def blame(
     now: bytes, states: Sequence[tuple[str | None, _Maker]], text_of: Callable[[str], bytes | None]
 ) -> list[_Maker | None]:
-    """Who made every line of a text, which is that of the first state: its hash (None: no note), and who made it so,
-    newest first. `text_of` gives an earlier text, None when it is not kept: where several could have written a line,
-    nobody is named. A text that comes back brings its authors along."""
+    """Who made every line of the text of the first state; each is a hash (None: no note) and its maker, newest first.
+    Where a text is not kept, and several could have written a line, nobody is named."""
 
     def bare(text: bytes) -> list[str]:
         return [line.rstrip() for line in lines_of(text)]
@@ -159,8 +157,7 @@ def matches(one: Sequence[str], other: Sequence[str]) -> list[int]:
 def _anchors(
     one: Sequence[str], other: Sequence[str], start: int, end: int, there: int, stop: int
 ) -> list[tuple[int, int]]:
-    """The lines that stand once on either side of a stretch: of these pairs the longest row that rises on both
-    sides."""
+    """Of the lines that stand once on either side of a stretch, the longest row that rises on both sides."""
     here, over = Counter(one[start:end]), Counter(other[there:stop])
     places = {other[at]: at for at in range(there, stop) if over[other[at]] == 1}
     pairs = [(at, places[one[at]]) for at in range(start, end) if here[one[at]] == 1 and one[at] in places]

@@ -61,12 +61,8 @@ def _settled(base: Any, ours: Any, theirs: Any) -> Any:
     return theirs if ours == base else None
 
 
-# ------------------------------------------------------------------ lines
-
-
 def _merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str]) -> Merged:
-    """One text out of two that began as `base`. Lines are compared without their ends: a side that was saved with other
-    line ends has not changed every line."""
+    """Lines are compared without their ends: a side that was saved with others has not changed every line."""
     settled = _settled(base, ours, theirs)
     if settled is not None:
         return Merged(settled, 0)
@@ -130,9 +126,6 @@ def _newline_of(text: str) -> str:
 
 def _keys(lines: list[str]) -> list[str]:
     return [line.rstrip("\r\n") for line in lines]
-
-
-# ------------------------------------------------------------------ properties
 
 
 def _merge_headers(base: str | None, ours: str, theirs: str) -> tuple[str, dict[str, Any], dict[str, Any]]:

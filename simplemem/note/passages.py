@@ -100,8 +100,7 @@ _ID_ALONE = re.compile(r"[ \t>]*+\^([A-Za-z0-9-]+)[ \t]*$")
 
 
 def find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
-    """The span of a section ("Heading", "#Heading#Sub", or "Heading > Sub" as hits say it) or of the block with an id
-    ("^id"), or None."""
+    """The span of a section ("Heading", "#Heading#Sub", "Heading > Sub") or of the block with an id ("^id"), or None."""
     known = [tuple(map(_heading_key, path)) for path in heading_paths(body)[:-1]]
     for name in dict.fromkeys((wanted, wanted.replace(" > ", "#"))):
         parts = [part.strip() for part in name.split("#") if part.strip()]
@@ -311,8 +310,8 @@ def _is_value(word: str) -> bool:
 
 
 def disagree(one: Sentence, other: Sentence, about_one: str, about_other: str) -> bool:
-    """Whether two sentences of one frame differ in exactly one value, or in a negation. `about` is what the notes call
-    themselves: a value that stands there tells two subjects apart and not two opinions."""
+    """Whether two sentences of one frame differ in exactly one value, or in a negation. A value that the notes call
+    themselves by (`about`) tells two subjects apart and not two opinions."""
     if one.frame != other.frame or not one.says_enough():
         return False
     differing = [

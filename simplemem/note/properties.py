@@ -1,9 +1,7 @@
 """Change one property of a note by splicing its text (obsidian.md §3.2): every other byte stays. Pure.
 
-Nothing that exists is re-serialised: an edit is a span of the text and what takes its place. Each verb takes the text
-of a whole note and returns the new one, which has been read again: where any other property came out different, the
-edit is refused with Unreadable. A note whose header is broken, JSON or one pair of braces is never rewritten. Only the
-header of a new note is written whole.
+Nothing that exists is re-serialised: an edit is a span of the text and what takes its place, and the new text is read
+again: where any other property came out different, the edit is refused with Unreadable.
 """
 
 from __future__ import annotations
@@ -45,8 +43,7 @@ _Edit = tuple[int, int, str]  # replace text[start:end]
 
 
 def set_property(text: str, key: str, value: Any) -> str:
-    """Give a property this value: in its place when the note has it, else at the end of the header. In a list or a map
-    only the items that differ are touched."""
+    """Give a property this value: in its place, item by item, when the note has it, else at the end of the header."""
     header = _read_to_edit(text)
     properties = dict(header.properties)
     spelled = find_key(properties, key)
@@ -74,7 +71,7 @@ def remove_property(text: str, key: str) -> str:
         return text
     left = {name: value for name, value in header.properties.items() if name != spelled}
     name, value = _entry(header.root, spelled)
-    start, end = _lines(text, name.start, value.end)
+    start, end = _line_start(text, name.start), _line_end(text, value.end)[1]
     return _checked(text, header, text[:start] + text[end:], left)
 
 
@@ -179,11 +176,6 @@ def _line_end(text: str, at: int) -> tuple[int, int, str]:
     return (*found.span(), found[0]) if found else (len(text), len(text), "\n")
 
 
-def _lines(text: str, start: int, end: int) -> tuple[int, int]:
-    """The lines that are one entry or item."""
-    return _line_start(text, start), _line_end(text, end)[1]
-
-
 def _add(text: str, header: Header, key: str, value: Any) -> str:
     """A text with one more property: at the end of its header, indented as that is, or in a header made for it."""
     if header.style == "none":
@@ -242,8 +234,8 @@ def _change_inside(text: str, key: Node, node: Node, wanted: list[Any] | dict[st
             for item, value in zip(items[start:stop], list(wanted)[first:last], strict=False):
                 edits.append((item.start, item.end, _write_scalar(value, item.style)))
                 start, first = start + 1, first + 1
-        edits += [(*_lines(text, begins[at], ends[at].end), "") for at in range(start, stop)]
-        where = _lines(text, begins[start - 1], ends[start - 1].end)[1] if start else _line_start(text, begins[0])
+        edits += [(_line_start(text, begins[at]), _line_end(text, ends[at].end)[1], "") for at in range(start, stop)]
+        where = _line_end(text, ends[start - 1].end)[1] if start else _line_start(text, begins[0])
         edits.append((where, where, "".join(mark + write() + newline for write in texts[first:last])))
     return edits
 
@@ -342,7 +334,7 @@ def _write_text(value: str, style: str = "", *, flow: bool = False) -> str:
 
 
 def _write_key(key: str) -> str:
-    """A property's name. Names are one line, and short enough for every parser to see the colon."""
+    """A property's name: one line, and short enough for every parser to see the colon."""
     if not key or len(key) > _KEY_LIMIT or key != key.strip() or _UNWRITABLE.search(key):
         raise Invalid(
             f"{key[:40]!r} cannot be the name of a property.",
@@ -370,15 +362,12 @@ def _write_scalar(value: Any, style: str = "", *, flow: bool = False) -> str:
 
 
 def _clean_value(value: Any, there: Any = None) -> Any:
-    """The value as it will read back: a scalar, a list of them or a flat map. Invalid for anything else.
-
-    `there` is what stands in the note: an item or entry of it may stay, whatever it is.
-    """
+    """The value as it will read back: a scalar, a list of them or a flat map. Invalid for anything else, except what
+    stands in the note."""
     kept = there.values() if isinstance(there, dict) else there if isinstance(there, list) else ()
-    nested = [one for one in kept if isinstance(one, (list, dict))]
 
     def clean(inner: Any) -> Any:
-        if any(same(inner, one) for one in nested):
+        if isinstance(inner, (list, dict)) and any(same(inner, one) for one in kept):
             return inner
         _write_scalar(inner)
         return str.__str__(inner) if isinstance(inner, str) else inner  # an enum's member reads back as its text
