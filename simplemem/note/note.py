@@ -115,7 +115,7 @@ def read_property_links(text: str, scalars: Iterable[Scalar]) -> tuple[Link, ...
 
 
 # ------------------------------------------------------------------ tags
-# One idea in three notations, list, nested name (`status/done`) and map (`{status: done}`): all are read alike.
+# In three notations, list, nested name (`status/done`) and map (`{status: done}`), which are read alike.
 
 Value = str | bool | int | float
 
@@ -199,14 +199,13 @@ def nested_tag(name: str, value: Any) -> str | None:
     return f"{name}/{part}" if part and "/" not in part and not NOT_IN_TAG.search(part) else None
 
 
-def tag_names(tags: Iterable[Tag]) -> list[str]:
+def tag_names(tags: Sequence[Tag]) -> list[str]:
     return [tag.name for tag in tags]
 
 
-def tag_pairs(tags: Iterable[Tag], properties: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def tag_pairs(tags: Sequence[Tag], properties: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Rows for filters, with lower-case keys: (key, "") says that it is there, (key, value) what it says. `a/b/c` gives
     (a, ""), (a/b, ""), (a/b/c, ""), (a, b/c) and (a/b, c); an entry of a map also its value to the letter."""
-    tags = tuple(tags)
     rows: dict[tuple[str, str], None] = {}
     for tag in tags:
         levels = tag.name.split("/")
@@ -223,18 +222,14 @@ def tag_pairs(tags: Iterable[Tag], properties: Mapping[str, Any]) -> tuple[tuple
     return tuple(rows)
 
 
-def tag_map(tags: Iterable[Tag], properties: Mapping[str, Any]) -> dict[str, Value]:
+def tag_map(tags: Sequence[Tag], properties: Mapping[str, Any]) -> dict[str, Value]:
     """The tags as a map: `{"todo": true, "status": "done"}`. A second value of a key keeps its full name."""
-    tags = tuple(tags)
     found: dict[str, tuple[str, Value]] = {}
     for tag in tags:
-        if tag.source == "map":
-            continue
         key, slash, rest = tag.name.partition("/")
-        folded = key.casefold()
-        if slash and key and (folded not in found or found[folded][1] is True):
-            found[folded] = key, rest
-        else:
+        if tag.source != "map" and slash and key and found.get(key.casefold(), ("", True))[1] is True:
+            found[key.casefold()] = key, rest
+        elif tag.source != "map":
             found.setdefault(tag.name.casefold(), (tag.name, True))
     for key, value in _values_kept_whole(tags, properties):
         shown, there = found.get(key.casefold(), (bare_tag(key), True))

@@ -39,6 +39,10 @@ def _is_tag(item: Any, name: str) -> bool:
     return is_tag_item(item) and bare_tag(item).casefold() == name.casefold()
 
 
+def _is_key(key: str, name: str) -> bool:
+    return joined(bare_tag(key)).casefold() == name.casefold()
+
+
 def parse_tag_request(value: object) -> Request:
     """Tags as callers write them, forgivingly: a map, a list, "a, status=b", or any of these as JSON text."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
@@ -114,18 +118,17 @@ def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
     properties = read_header(text).properties
     tags = find_value(properties, "tags")
     is_map = isinstance(tags, Mapping)
-    entries: dict[str, Any] = dict(tags) if isinstance(tags, Mapping) else {}
-    items = tag_items(tags)
-    gone: list[str] = []
+    entries: dict[str, Any] = dict(tags) if is_map else {}
+    items, gone = tag_items(tags), list[str]()
     for key, value in changes.items():
         name = _name_of(key)
         if value is None or (value is False and not is_map):
             gone.append(name)
-            entries = {k: v for k, v in entries.items() if not _is_entry(k, v, name)}
+            keys = {key for key, tag, _ in map_entries(entries) if _is_named(tag, name)}
+            entries = {k: v for k, v in entries.items() if k not in keys and not _is_key(k, name)}
             items = [item for item in items if not _is_named(item, name)]
         elif is_map:
-            is_key = (k for k in entries if joined(bare_tag(k)).casefold() == name.casefold())
-            spelled = next(is_key, name)
+            spelled = next((k for k in entries if _is_key(k, name)), name)
             # In a map, `status/done` may be there as `status: done`.
             if value is not True or spelled in entries or not any(_is_tag(t, name) for _, t, _ in map_entries(entries)):
                 entries[spelled] = _typed_like(entries.get(spelled), value)
@@ -145,12 +148,6 @@ def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
     return text
 
 
-def _is_entry(key: str, value: Any, name: str) -> bool:
-    """Whether an entry of the map is asked for by its key, or stands for this tag or one below it."""
-    tags = [tag for _, tag, _ in map_entries({key: value})]
-    return joined(bare_tag(key)).casefold() == name.casefold() or any(_is_named(tag, name) for tag in tags)
-
-
 def _change_list(
     items: list[Any], name: str, value: str | bool, properties: Mapping[str, Any]
 ) -> tuple[list[Any], Any]:
@@ -168,10 +165,9 @@ def _change_list(
     wanted = nested or name
     # The first value there is gives up its place to the new one; the others of that key go.
     values = [at for at, item in enumerate(items) if _is_named(item, name) and not _is_tag(item, name)]
-    place = next((at for at, item in enumerate(items) if _is_tag(item, wanted)), values[0] if values else len(items))
-    changed = [*items, wanted] if place == len(items) else list(items)
-    if not _is_tag(changed[place], wanted):
-        changed[place] = wanted
+    same = [at for at, item in enumerate(items) if _is_tag(item, wanted)]
+    place = (same or values or [len(items)])[0]
+    changed = [*items[:place], items[place] if same else wanted, *items[place + 1 :]]
     left = [item for at, item in enumerate(changed) if at == place or at not in values]
     return left, _typed_like(there, value) if nested is None else None
 
