@@ -304,7 +304,13 @@ class _Scan:
         if self.open != "paragraph" or lazy or was_lazy or self.opened_at == number - 1:
             self.sure = False
             return False
-        if indent >= 4 or not _is_table_head(self.lines[number - 1][begins:], line[at:]):
+        # As many delimiters as cells; a bar at either end is a border.
+        cells = [cell.strip() for cell in line[at:].split("|")]
+        inner = [cell for k, cell in enumerate(cells) if cell or k not in (0, len(cells) - 1)]
+        header = self.lines[number - 1][begins:].strip(SPACES)
+        heads = len(_BAR.findall(header)) + 1 - header.startswith("|")
+        heads -= heads > 0 and header.endswith("|") and not header.endswith("\\|")
+        if indent >= 4 or not inner or len(inner) != heads or not all(map(_COLUMN.fullmatch, inner)):
             return False
         if self.first == number - 1:
             self.open, self.kind = "table", "table"
@@ -320,7 +326,6 @@ def _columns(blank: str, column: int) -> int:
 
 
 # ------------------------------------------------------------------ blocks that their first lines tell
-
 _BLOCK_NAMES = (
     "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div"
     "|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li"
@@ -355,16 +360,6 @@ _DEFINITION = re.compile(
     r"""([ \t]++(?:"[^"\\]*+"|'[^'\\]*+'|\([^()\\]*+\)))?[ \t]*+$"""
 )
 _LABEL_PART = re.compile(r"\\.|[\[\]]")
-
-
-def _is_table_head(header: str, delimiters: str) -> bool:
-    """Whether these two lines begin a table: as many delimiters as cells; a bar at either end is a border."""
-    cells = [cell.strip() for cell in delimiters.split("|")]
-    inner = [cell for k, cell in enumerate(cells) if cell or k not in (0, len(cells) - 1)]
-    header = header.strip(SPACES)
-    heads = len(_BAR.findall(header)) + 1 - header.startswith("|")
-    heads -= heads > 0 and header.endswith("|") and not header.endswith("\\|")
-    return all(_COLUMN.fullmatch(cell) for cell in inner) and 0 < len(inner) == heads
 
 
 def _is_definition(line: str, at: int, following: str) -> bool | None:

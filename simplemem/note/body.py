@@ -144,8 +144,6 @@ def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
 
 
 # ------------------------------------------------------------------ links as they are written
-
-
 def read_value_link(value: str) -> Link | None:
     """The link that a value is, blanks around it aside; its places are in the value without those blanks."""
     value = value.strip()
@@ -209,7 +207,6 @@ def _looked_up(name: str) -> str:
 
 
 # ------------------------------------------------------------------ the scanner of links and tags
-
 # Every alternative begins with a character of its own, so that `re` skips over plain text at once.
 _TOKEN = re.compile(r"\\[!-/:-@\[-`{-~]|``*|\$\$?|<|!\[\[?|\[\[?|\]|#")
 _WIKI_END = re.compile(r"\]\]|\[\[|[\n\r]")

@@ -156,7 +156,6 @@ def _scalars(text: str, node: Node, path: tuple[str, ...], flow: bool = False) -
 
 
 # ------------------------------------------------------------------ values
-
 _CORE_FIRST: Final = frozenset("~nNtTfF+-.0123456789")
 _CORE_WORDS: Final[dict[str, Any]] = (
     dict.fromkeys(("~", "null", "Null", "NULL"))
@@ -196,8 +195,6 @@ def same(one: Any, other: Any) -> bool:
 
 
 # ------------------------------------------------------------------ reading with libyaml
-
-
 Document = tuple[Node | None, int]  # the root, None of comments and blanks alone; where the content ends
 
 
@@ -315,7 +312,6 @@ class _YamlReader:
 
 
 # ------------------------------------------------------------------ reading what most headers are
-
 _MOST_CHARACTERS: Final = 8_000
 # Nothing that begins or ends something in YAML: no tabs, no hash, a colon only where it is part of a word.
 _INSIDE: Final = r"\w ./+(),&!?=;@\[\]{}|%~^$*<>\-"

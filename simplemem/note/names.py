@@ -67,8 +67,14 @@ def legal_name(title: str) -> str:
 def _mended(name: str) -> str:
     """One step to a legal name."""
     name = "".join(char for char in name if unicodedata.category(char) != "Cf")
-    name = _FORBIDDEN.sub(_bridge, name)
-    name = _shortened(_tidy(unicodedata.normalize("NFC", _PERCENT.sub("", name))))
+    name = _tidy(unicodedata.normalize("NFC", _PERCENT.sub("", _FORBIDDEN.sub(_bridge, name))))
+    encoded = name.encode()
+    if len(encoded) > MOST_SEGMENT_BYTES:  # cut between words if that costs little, never inside a character
+        cut = encoded[:MOST_SEGMENT_BYTES].decode("utf-8", "ignore")
+        while cut and unicodedata.combining(name[len(cut)]):
+            cut = cut[:-1]
+        words = cut.rfind(" ")
+        name = _tidy(cut[:words] if words > len(cut) * 2 // 3 else cut)
     if not name or name == "~":
         return NAMELESS
     stem, dot, rest = name.partition(".")
@@ -86,18 +92,6 @@ def _bridge(run: re.Match[str]) -> str:
 def _tidy(name: str) -> str:
     """Without the spaces and dots at the ends, and the extension that every note has anyway."""
     return name_of(name.strip().lstrip(". ")).rstrip(". ")
-
-
-def _shortened(name: str) -> str:
-    """At most as many bytes as a name may have, cut between words if that costs little, never inside a character."""
-    encoded = name.encode()
-    if len(encoded) <= MOST_SEGMENT_BYTES:
-        return name
-    cut = encoded[:MOST_SEGMENT_BYTES].decode("utf-8", "ignore")
-    while cut and unicodedata.combining(name[len(cut)]):
-        cut = cut[:-1]
-    words = cut.rfind(" ")
-    return _tidy(cut[:words] if words > len(cut) * 2 // 3 else cut)
 
 
 def clean_reference(name: str) -> str:

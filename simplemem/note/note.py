@@ -250,7 +250,6 @@ def _values_kept_whole(tags: Sequence[Tag], properties: Mapping[str, Any]) -> It
 
 
 # ------------------------------------------------------------------ privacy
-
 _NOT_PRIVATE = frozenset(("", "false", "no", "off", "0", "null", "none", "~"))
 _MEANT_AS_HEADER = re.compile(r"\s*---[ \t]*\r?\n(?:[^\n]*\n){0,40}?[\"']?private[\"']?[ \t]*:", re.IGNORECASE)
 

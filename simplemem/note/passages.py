@@ -51,7 +51,14 @@ def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
     passages: list[Passage] = []
     first = 0
     while first < len(pieces):
-        end = _fill(pieces, first)
+        end, tokens = first, 0
+        while end < len(pieces) and (end == first or tokens + pieces[end].tokens <= MOST_TOKENS):
+            if tokens >= _ENOUGH_FOR_A_SECTION and pieces[end].opens_section:
+                break
+            tokens += pieces[end].tokens
+            end += 1
+        while end < len(pieces) and end - 1 > first and pieces[end - 1].is_heading and not pieces[end].is_heading:
+            end -= 1  # a heading goes with what it heads
         named = next((piece for piece in pieces[first:end] if not piece.is_heading), pieces[first])
         start, stop = pieces[first].start, pieces[end - 1].end
         passages.append(Passage(start, stop, pieces[first].line, paths[named.heading]))
@@ -63,24 +70,6 @@ def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
             first -= 1
             room -= pieces[first].tokens
     return tuple(passages)
-
-
-def _fill(pieces: list[_Piece], first: int) -> int:
-    """Where the passage that begins with piece `first` ends: full, or enough and a new section begins."""
-    tokens = 0
-    end = first
-    while end < len(pieces):
-        piece = pieces[end]
-        if end > first and tokens + piece.tokens > MOST_TOKENS:
-            break
-        if tokens >= _ENOUGH_FOR_A_SECTION and piece.opens_section:
-            return end
-        tokens += piece.tokens
-        end += 1
-    if end < len(pieces):
-        while end - 1 > first and pieces[end - 1].is_heading and not pieces[end].is_heading:
-            end -= 1  # a heading goes with what it heads
-    return end
 
 
 def heading_paths(body: Body) -> list[tuple[str, ...]]:
@@ -204,7 +193,6 @@ def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, i
 
 
 # ------------------------------------------------------------------ sentences
-
 # The end of a sentence: its mark and what closes it before a space, or a mark of a script that needs no space. A class
 # of characters stands first, so that `re` skips over everything else at once.
 _SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]*_]*+(?=\s))")

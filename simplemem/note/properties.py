@@ -121,8 +121,6 @@ def _checked(before: str, was: Header, after: str, expected: dict[str, Any]) -> 
 
 
 # ------------------------------------------------------------------ new notes
-
-
 def render_header(properties: Mapping[str, Any], newline: str = "\n") -> str:
     """The header of a new note, as Obsidian writes it: block lists indented by two spaces, dates bare."""
     import frontmatter  # imported where a note is made: reading needs none of it
@@ -158,8 +156,6 @@ def handler() -> BaseHandler:
 
 
 # ------------------------------------------------------------------ a value into its place
-
-
 def _entry(node: Node | None, name: str) -> tuple[Node, Node]:
     """The name and the value of an entry that a map has."""
     assert node is not None
