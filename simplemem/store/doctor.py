@@ -1,8 +1,6 @@
 """The doctor: what is wrong with a vault, its index, or the disk they are on, and mending the links that lead nowhere.
 
-It looks, and changes nothing. Mending is one change that one undo takes back, and only of what is sure: the history
-tells where the note went, or one note alone bears that very name. What merely looks alike is offered, never taken.
-"""
+It changes nothing unless asked, and then only what is sure: what merely looks alike is offered, never taken."""
 
 from __future__ import annotations
 
@@ -11,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext, suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -19,7 +18,6 @@ from typing import Literal
 from simplemem.errors import Invalid, SimplememError
 from simplemem.index.audit import Difference, differences
 from simplemem.index.links import named_in_memory
-from simplemem.index.notes import stat_of
 from simplemem.index.sync import Progress
 from simplemem.memory import Finding, Mend, Mended, Mending
 from simplemem.note.diff import unified_diff
@@ -55,7 +53,7 @@ def examine(core: Core, only: Collection[str], progress: Progress | None) -> Ite
         raise Invalid(f"there is no check {name!r}", hint=f"There are {', '.join(CHECKS)}.")
     tell = progress or (lambda _stage, _done, _total: None)
     for name, check in CHECKS.items():
-        found = list(check(core, tell)) if not only or name in only else []
+        found = [each for each in check(core, tell) if each.check == name] if not only or name in only else []
         yield from found
         if any("damaged" in finding.message for finding in found if name == "index"):
             return
@@ -64,22 +62,18 @@ def examine(core: Core, only: Collection[str], progress: Progress | None) -> Ite
 # -- notes
 
 
-def _check_headers(core: Core, _: Progress) -> Iterator[Finding]:
-    for row in core.index.counts()["problems"]:
-        if row["problem"].startswith("its header"):
-            place, why = _PLACE.search(row["problem"]), _PLACE.sub("", row["problem"])
-            line = int(place[1]) if place else 0
-            yield Finding("headers", "warning", row["path"], f"{why}; {_SERVED}", "Mend it in an editor.", line)
-
-
 def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
+    """Headers that cannot be read, and notes that are no text or too large to be indexed."""
     for path, why in core.not_indexed():
         hint = "Split it, or raise the setting index.max_note_mb." if why.endswith("are not indexed") else ""
         yield Finding("notes", "warning", path, why, hint)
-    for row in core.index.counts()["problems"]:
-        if not row["problem"].startswith("its header"):
+    for path, problem in ((row["path"], row["problem"]) for row in core.index.counts()["problems"]):
+        if problem.startswith("its header"):
+            place, why = _PLACE.search(problem), f"{_PLACE.sub('', problem)}; {_SERVED}"
+            yield Finding("headers", "warning", path, why, "Mend it in an editor.", int(place[1]) if place else 0)
+        else:
             hint = "Save it as UTF-8 in an editor; if it is no text, it wants another extension than .md."
-            yield Finding("notes", "warning", row["path"], row["problem"], hint)
+            yield Finding("notes", "warning", path, problem, hint)
 
 
 def _check_conflicts(core: Core, _: Progress) -> Iterator[Finding]:
@@ -151,7 +145,6 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
 def _differences(core: Core, tell: Progress) -> list[Difference]:
     """The first rows in which our index is not what one made anew beside it is, which is gone afterwards."""
     core.changes.newest()  # the table of changes has all that is in the log
-    before = {entry.path for entry in core.vault.scan()}  # what lies there before anything is read
     rebuilt = core.index.build_beside()
     fresh = core.sync_of(rebuilt)
 
@@ -162,13 +155,9 @@ def _differences(core: Core, tell: Progress) -> list[Difference]:
     try:
         fresh.scan(tell)
         found = compared()
-        # What another program changed since our index, or the one beside it, was updated is no difference.
-        now = {entry.path: stat_of(entry) for entry in core.vault.scan()} if found else {}
-        changed = {path for path, row in core.index.known().items() if now.get(path) != row.stat} if found else set()
-        if found and (changed := changed | fresh.scan().changed() | (now.keys() ^ before)):
-            # Under the lock nobody writes through simplemem, and both are brought up to that moment.
+        if found:  # perhaps by what was written meanwhile: both are brought up to one moment, in which nobody writes
             with nullcontext() if core.vault.read_only else core.vault.lock():
-                core.look_at(changed)
+                core.compare_all()
                 fresh.scan(tell)
                 found = compared()
         return found
@@ -193,7 +182,7 @@ def _check_links(core: Core, _: Progress) -> Iterator[Finding]:
 
 CHECKS: Mapping[str, Callable[[Core, Progress], Iterator[Finding]]] = {
     "index": _check_index,
-    "headers": _check_headers,
+    "headers": _check_notes,
     "notes": _check_notes,
     "links": _check_links,
     "conflicts": _check_conflicts,
@@ -270,7 +259,7 @@ def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]
 
 
 class _LikelyTargets:
-    """What broken links may mean, in one vault. Asked for the same target again, it knows."""
+    """What broken links may mean, in one vault."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -282,34 +271,21 @@ class _LikelyTargets:
         self._by_loose_name: dict[str, list[str]] = {}
         for path in sorted(self._files):
             self._by_loose_name.setdefault(_loose(base_name(path)), []).append(path)
-        self._known: dict[tuple[str, str], _Likely] = {}
+        self._near = cache(self._near_names)
         self._asked = 0
 
     def of(self, target: str, source: str) -> _Likely:
         """What `[[target]]` in the note `source` may mean: by the history first, then by names, aliases and titles."""
-        key = (target, source.rpartition("/")[0])
-        if key not in self._known:
-            self._known[key] = self._by_history(target, source) or self._by_name(target)
-        return self._known[key]
-
-    def _by_history(self, target: str, source: str) -> _Likely | None:
-        """Where the note is now that the link once meant, as far as the log tells; None when that is not certain."""
         was = resolve(target, source, self._named_then).path
-        changes = self._core.changes.lineage(was) if was is not None else []
-        if was is None or not changes:
-            return None
-        last = changes[0]
-        now = last.new_path or last.path
-        if last.after is None:
-            why = f"{name_of(last.path)} was deleted in {last.id}, `simplemem undo {last.id}` brings it back"
-            return self._near(target), None, why
-        if now in self._files and now != was:
-            moved = next((change for change in changes if change.new_path == now), last)
-            return (now,), Aim(now, was), f"it was moved to {name_of(now)} in {moved.id}"
-        return None
-
-    def _by_name(self, target: str) -> _Likely:
-        """The one file that bears this very name, elsewhere, or has it as an alias or a title."""
+        if was is not None and (changes := self._core.changes.lineage(was)):
+            last = changes[0]
+            now = last.new_path or last.path
+            if last.after is None:
+                why = f"{name_of(last.path)} was deleted in {last.id}, `simplemem undo {last.id}` brings it back"
+                return self._near(target), None, why
+            if now in self._files and now != was:
+                moved = next((change for change in changes if change.new_path == now), last)
+                return (now,), Aim(now, was), f"it was moved to {name_of(now)} in {moved.id}"
         named = self._named(target)
         is_whole = not self._core.vault.access.hidden  # else the link may well lead to what is not seen from here
         if is_whole and len(named) == 1 and compare_key(base_name(target)) not in _COMMON_NAMES:
@@ -318,6 +294,7 @@ class _LikelyTargets:
         return self._near(target), None, ""
 
     def _named(self, target: str) -> dict[str, str]:
+        """The files that have this very name, and the notes that have it as an alias or a title."""
         key = name_key(target)
         found = dict.fromkeys(self._named_now(key) or self._named_now(key + ".md"), "name")
         _, _, titled, with_alias = self._core.index.called(compare_key(base_name(target)))
@@ -325,7 +302,7 @@ class _LikelyTargets:
             found |= dict.fromkeys((path for path in paths if path not in found and path not in self.copies), how)
         return found
 
-    def _near(self, target: str) -> tuple[str, ...]:
+    def _near_names(self, target: str) -> tuple[str, ...]:
         """The files of that name, then those whose name is the same but for accents, spaces and marks, or a slip."""
         loose = _loose(base_name(target))
         near = self._by_loose_name.get(loose, [])
@@ -335,11 +312,8 @@ class _LikelyTargets:
             digits = list(filter(str.isdigit, loose))
             like = [name for name in self._by_loose_name if abs(len(name) - len(loose)) < 4]
             like = [name for name in like if list(filter(str.isdigit, name)) == digits]
-            near = [
-                path
-                for name in difflib.get_close_matches(loose, like, _MOST, _LIKE)
-                for path in self._by_loose_name[name]
-            ]
+            close = difflib.get_close_matches(loose, like, _MOST, _LIKE)
+            near = [path for name in close for path in self._by_loose_name[name]]
         return tuple(dict.fromkeys((*self._named(target), *near)))[:_MOST]
 
 

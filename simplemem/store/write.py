@@ -1,5 +1,5 @@
 """Changes of one memory: create, update, tag, move, delete. Every byte outside a change stays as it was. It is made
-under the vault's lock, written, indexed, and only then answered; a lost race is settled in `races`."""
+under the vault's lock, written, indexed, and only then answered; a lost race is settled in `conflicts`."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, cha
                 note.must_be_editable(name_of(path))
             text = making.make(note)
         else:
-            from simplemem.store.races import settled
+            from simplemem.store.conflicts import settled
 
             if (merged := settled(core, file, making, if_sha256)) is None:
                 return _unchanged(core, file)

@@ -50,7 +50,6 @@ def test_a_vault_in_order_has_no_findings_and_is_left_as_it_was(
         "DELETE FROM tags",
         "INSERT INTO properties VALUES (999, 0, 'left', '1')",
         "UPDATE places SET line = line + 1",
-        "DELETE FROM files WHERE path = 'plan.png'",
         "DELETE FROM note_text WHERE rowid = (SELECT id FROM notes WHERE path = 'a.md')",
     ],
 )
@@ -171,6 +170,3 @@ def test_a_disk_that_other_computers_write_to_is_told(
     assert [(each.level, "nfs4 disk" in each.message) for each in of(plain_store, "place")] == [
         (e, True) for e in levels
     ]
-
-
-# -- what is asked
