@@ -1,7 +1,4 @@
-"""Commands that keep a vault in order: what is wrong with it, and the copies that synchronisers left beside notes.
-
-What either would write is shown whole before.
-"""
+"""Commands that keep a vault in order: what is wrong with it, and conflict copies. What they would write is shown first."""
 
 from __future__ import annotations
 
@@ -48,7 +45,6 @@ def doctor(
     $ simplemem doctor --fix
     """
     checks = [name.strip() for names in only or () for name in names.split(",")]
-    mending: Mending | None = None
     mended: Mended | None = None
     with opened(vault) as store:
         with progress_bar() as progress:
@@ -65,17 +61,19 @@ def doctor(
             mended = store.mend(mending, who=WHO)
     failed = any(finding.level != "note" for finding in findings)
     facts: dict[str, Any] = {"ok": not failed, "findings": [each.as_dict() for each in findings]}
-    lines = _findings(findings)
-    if mending is None:
-        return Answer(facts, lines, failed=failed)
-    changes = [{"path": each.path, "what": [*each.what], "diff": each.diff} for each in mending.changes]
-    facts["fix"] = {"done": mended is not None, "changes": changes, "unmended": [*mending.unmended]}
-    if mended is None:
-        above = _changes(mending) or [[("Nothing can be mended without a person.", "green")]]
-        return Answer(facts, [*above, *lines], warnings=mending.unmended, failed=failed)
-    facts["fix"] |= mended.as_dict()
-    done: list[Part] = [(f"Mended {counted(len(mended.changed), 'file')} in one step", "green")]
-    return Answer(facts, [done, undo_with(mended.version), *lines], warnings=mended.warnings, failed=failed)
+    lines, warnings = _findings(findings), tuple[str, ...]()
+    if mending is not None:
+        changes = [{"path": each.path, "what": [*each.what], "diff": each.diff} for each in mending.changes]
+        facts["fix"] = {"done": mended is not None, "changes": changes, "unmended": [*mending.unmended]}
+        if mended is None:
+            warnings = mending.unmended
+            lines = (_changes(mending) or [[("Nothing can be mended without a person.", "green")]]) + lines
+        else:
+            warnings = mended.warnings
+            facts["fix"] |= mended.as_dict()
+            done: Part = (f"Mended {counted(len(mended.changed), 'file')} in one step", "green")
+            lines = [[done], undo_with(mended.version), *lines]
+    return Answer(facts, lines, warnings=warnings, failed=failed)
 
 
 def _changes(mending: Mending) -> list[list[Part]]:
@@ -160,15 +158,14 @@ def conflicts(
 def _planned(merges: Sequence[ConflictMerge]) -> list[list[Part]]:
     lines: list[list[Part]] = []
     for merge in merges:
-        base = (
-            f"both most likely began as {merge.base}"
-            if merge.base
-            else "their base is not known, so all lines are kept"
-        )
-        found = f"they fit together; {base}"
-        if merge.conflicts or not merge.diff:
-            places = counted(merge.conflicts, "place")
-            found = f"both say something else in {places}" if merge.conflicts else "nothing in it is new to the note"
+        if merge.conflicts:
+            found = f"both say something else in {counted(merge.conflicts, 'place')}"
+        elif not merge.diff:
+            found = "nothing in it is new to the note"
+        elif merge.base:
+            found = f"they fit together; both most likely began as {merge.base}"
+        else:
+            found = "they fit together; their base is not known, so all lines are kept"
         lines.append([(merge.copy.path, "cyan"), " into ", (merge.copy.of, "cyan"), f": {merge.problem or found}"])
         lines += diff_lines(merge.diff)
     return lines

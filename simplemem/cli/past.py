@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview, renderer
+from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview
 from simplemem.cli.options import WHEN, Name, VaultOption, argument, complete_name, flag, limit_option, option
-from simplemem.cli.output import Part, Screen, ago, diff_lines, one_line
+from simplemem.cli.output import Part, ago, diff_lines, one_line
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid, NotFound
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import Restored, Undone, UndoneMany
+    from simplemem.memory import UndoneMany
 
 commands = typer.Typer()
 _PANEL = "Go back"
@@ -40,24 +40,23 @@ def history(
     $ simplemem history --by claude-ai --since yesterday
     """
     lines: list[list[Part]] = []
+    table: list[list[Part]] = []
     with opened(vault) as store:
         if blame:
             if name is None:
                 raise Invalid("--blame is of one note", hint="simplemem history NAME --blame")
             blamed = store.blame(name)
-            lines = [
-                [each.who or each.kind, (ago(each.when) if each.when else "", "dim"), each.text] for each in blamed
-            ]
-            return Answer({"name": store.resolve(name), "lines": [each.as_dict() for each in blamed]}, table=lines)
+            facts = {"name": store.resolve(name), "lines": [each.as_dict() for each in blamed]}
+            table = [[each.who or each.kind, (ago(each.when), "dim"), each.text] for each in blamed]
+            return Answer(facts, table=table)
         entries = store.history(name, limit=limit, diff=diff, by=by, since=since, until=until)
-    facts = {"versions": [entry.as_dict() for entry in entries]}
-    table: list[list[Part]] = []
     for entry in entries:
         title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
         said = (ago(entry.when), " ".join(filter(None, (entry.who, entry.tool))), one_line(entry.reason))
         table.append([(entry.version, "yellow"), entry.op, (title, "cyan"), *((each, "dim") for each in said)])
         if diff:
             lines += [[part for cell in table.pop() for part in (cell, "  ")], *diff_lines(entry.diff), []]
+    facts = {"versions": [entry.as_dict() for entry in entries]}
     return Answer(facts, lines if entries else [["No changes."]], table=table)
 
 
@@ -91,7 +90,7 @@ def restore(
     at: Annotated[str | None, option("--at", "WHEN", f"{WHEN}, `before v12`. A day means its end.")] = None,
     new_name: Annotated[str | None, option("--as", "NAME", "Bring it back under this name.")] = None,
     vault: VaultOption = None,
-) -> Restored:
+) -> Answer:
     """Bring an earlier text of a note back, to the byte. A deleted note needs no --at.
 
     What the note says now stays in the history: `undo` takes a restore back.
@@ -101,15 +100,10 @@ def restore(
     """
     with opened(vault) as store:
         finish()
-        return store.restore(name, at=at, new_name=new_name, who=WHO)
-
-
-@renderer
-def _restored(restored: Restored, screen: Screen) -> None:
+        restored = store.restore(name, at=at, new_name=new_name, who=WHO)
     when = restored.at if restored.at.startswith("before ") else f"at {restored.at}"
-    screen.say((f"{restored.name} is {'' if restored.changed else 'already '}as it was {when}.", "green"))
-    for warning in restored.warnings:
-        screen.warn(warning)
+    said = f"{restored.name} is {'' if restored.changed else 'already '}as it was {when}."
+    return Answer(restored.as_dict(), [[(said, "green")]], warnings=restored.warnings)
 
 
 @command(commands, _PANEL)
@@ -122,7 +116,7 @@ def undo(
     dry_run: Annotated[bool, flag("--dry-run", "With --by: only show what would become of what.")] = False,
     yes: Annotated[bool, flag("--yes", "With --by: do not ask.")] = False,
     vault: VaultOption = None,
-) -> Undone | UndoneMany:
+) -> Answer:
     """Undo a change, or everything a client changed. It stays in the history, so an undo can be undone.
 
     Of everything a client changed, what somebody else has changed since is left as it is, and named.
@@ -141,32 +135,25 @@ def undo(
             if what is None:
                 raise NotFound("there is nothing to undo", hint="Only changes made through simplemem are kept.")
             finish()
-            return store.undo(what, who=WHO, tool="undo")
+            undone = store.undo(what, who=WHO, tool="undo")
+            return Answer(undone.as_dict(), [[(one_line(f"{undone.what[:1].upper()}{undone.what[1:]}"), "green")]])
         plan = store.undo_all(by, since, preview=True)
         if dry_run or not plan.notes:
-            return plan
-        preview(plan)
+            return _plan(plan)
+        preview(_plan(plan))
         refused, hint = "nobody can be asked here, and nothing was changed", "Add --yes, or look with --dry-run."
         agree("Do it?", refused=refused, hint=hint, yes=yes)
         finish()
-        return store.undo_all(by, since, expected=plan.plan, who=WHO)
+        done = store.undo_all(by, since, expected=plan.plan, who=WHO)
+        said: list[Part] = [(f"Undid what {done.by} changed in {counted(len(done.notes), 'note')}", "green")]
+        return Answer(done.as_dict(), [said, undo_with(done.version)])
 
 
-@renderer
-def _undone(undone: Undone, screen: Screen) -> None:
-    screen.say((one_line(f"{undone.what[:1].upper()}{undone.what[1:]}"), "green"))
-
-
-@renderer
-def _undone_many(undone: UndoneMany, screen: Screen) -> None:
-    if undone.version:
-        screen.say((f"Undid what {undone.by} changed in {counted(len(undone.notes), 'note')}", "green"))
-        screen.say(*undo_with(undone.version))
-        return
-    for note in undone.notes:
+def _plan(plan: UndoneMany) -> Answer:
+    lines: list[list[Part]] = []
+    for note in plan.notes:
         name = f"{note.name} → {note.new_name}" if note.new_name else note.name
-        screen.say(f"{note.becomes:<12}  ", (name, "cyan"), (f"  before {note.since}", "dim"))
-    if not undone.notes:
-        screen.say(f"Nothing that {undone.by} changed since {undone.since} is to be undone.")
-    for each in undone.left:
-        screen.say(("left as it is  ", "yellow"), (each.name, "cyan"), (f"  {each.why}", "dim"))
+        lines.append([f"{note.becomes:<12}  ", (name, "cyan"), (f"  before {note.since}", "dim")])
+    lines = lines or [[f"Nothing that {plan.by} changed since {plan.since} is to be undone."]]
+    left = [[("left as it is  ", "yellow"), (each.name, "cyan"), (f"  {each.why}", "dim")] for each in plan.left]
+    return Answer(plan.as_dict(), [*lines, *left])
