@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.note.words import count_tokens
-from simplemem.search.pack import MOST_SAID, Piece, Voice, pack, voices
+from simplemem.store.packs import MOST_SAID, Piece, Voice, pack, voices
 
 WORDS = st.text(st.sampled_from("ab cd\n東京 #-é."), max_size=120)
 DAY = "2026-01-24T12:00:00"
