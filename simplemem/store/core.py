@@ -75,17 +75,17 @@ class Core:
             self.vault.history.may_tell = self.changes.may_tell
         self._reranking: Reranking | None = None
         self.listeners = Listeners(self.index)
+        self.tell = self.listeners.tell
         self._background: Background | None = None
         self._guard = threading.Lock()
         self._read_lately: dict[str, bytes] = {}  # by hash, so that a conflict can show what changed since
+        self.remembered = self._read_lately.get
         self.long_lived = False  # will be asked again: what is slow to load may be made ready beside the answer
         self._catching_up = CatchUp(self)
         self.catch_up = self._catching_up.catch_up
         self._scanned = self.index.database.meta("scanned") is not None
-        self._doubted, self._doubted_since = (
-            0,
-            0.0,
-        )  # notes that vanished all at once: the next scan but one believes it
+        self._doubted = 0  # notes that vanished all at once: the next scan but one believes it
+        self._doubted_since = 0.0
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
 
     def close(self) -> None:
@@ -113,11 +113,6 @@ class Core:
     def on_change(self, listener: Listener) -> None:
         """Be told the names of memories that changed, whoever changed them, once they are indexed."""
         self.listeners.heard_by.append(listener)
-
-    def tell(self, paths: Iterable[str]) -> None:
-        """Say which notes changed to all who listen."""
-        if self.listeners.heard_by:
-            self.listeners.tell(paths)
 
     def reranking(self) -> Reranking | None:
         """The reranker, where the settings name one."""
@@ -147,10 +142,6 @@ class Core:
             texts = self._read_lately
             while len(texts) > _MOST_READ or sum(map(len, texts.values())) > _MOST_READ_BYTES:
                 del texts[next(iter(texts))]
-
-    def remembered(self, sha256: str) -> bytes | None:
-        """A text that was given out lately."""
-        return self._read_lately.get(sha256)
 
     def fill_soon(self) -> None:
         """Have the background embed what was just written."""
@@ -226,7 +217,16 @@ class Core:
         if not embed:
             self.rows.waiting = None
         if rebuild:
-            self._rebuild(progress, embed=embed)
+            self._follow_obsidian()
+            fresh = self.index.build_beside()
+            rows = self.sync_of(fresh)
+            rows.scan(progress)
+            if embed:
+                self.embedding.take_over(self.index.path, fresh)
+                self.embedding.fill(progress, begin=True, ready=rows.waiting, into=fresh)
+            fresh.set_meta("scanned", "yes")
+            fresh.close()
+            self.index.database.replace_with(fresh.path)
         report = self.compare_all(progress, believe=believe)
         if embed:
             fill = partial(self.embedding.fill, progress, begin=begin, ready=self.rows.waiting)
@@ -257,18 +257,6 @@ class Core:
             self._scanned = True
         self.tell(report.changed())
         return report
-
-    def _rebuild(self, progress: Progress | None, *, embed: bool) -> None:
-        self._follow_obsidian()
-        fresh = self.index.build_beside()
-        rows = self.sync_of(fresh)
-        rows.scan(progress)
-        if embed:
-            self.embedding.take_over(self.index.path, fresh)
-            self.embedding.fill(progress, begin=True, ready=rows.waiting, into=fresh)
-        fresh.set_meta("scanned", "yes")
-        fresh.close()
-        self.index.database.replace_with(fresh.path)
 
     def _begin_anew(self) -> None:
         """Another file lies where our index was. If it is empty, read the vault again."""

@@ -29,6 +29,7 @@ from simplemem.vault.vault import Vault
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background
 _TURN_SECONDS = 1.0  # how often the background looks whether another process is done
 _FAILED = "embedder_failed"  # in the index's notes on itself, until vectors are made again
+_STILL_TO_MAKE = "vectors of {} have still to be made (`simplemem index`)"
 _LOG = logging.getLogger(__name__)
 
 
@@ -84,7 +85,7 @@ class Embedding:
         if embedder is None:
             return None, why_not
         if (space := standing.space) is None or space.embedder != embedder.name:
-            return None, self.trouble() or f"Searched by words only: {self._still_to_make(embedder.name)}."
+            return None, self.trouble() or f"Searched by words only: {_STILL_TO_MAKE.format(embedder.name)}."
         if not space.dimension:
             none = "Searched by words only: no note has a vector yet."
             return None, (self.trouble() or none) if standing.waiting else ""
@@ -97,9 +98,6 @@ class Embedding:
             anew = "searched by words only until `simplemem index --rebuild`."
             return None, f"The embedder {embedder.name} gives other dimensions than its vectors have; {anew}"
         return QueryVector(vector, embedder.name), self.trouble()
-
-    def _still_to_make(self, name: str) -> str:
-        return f"vectors of {name} have still to be made (`simplemem index`)"
 
     def trouble(self) -> str:
         """Why vectors are not being made just now; nothing when they are."""
@@ -129,8 +127,10 @@ class Embedding:
                 if progress is not None:
                     progress("vectors", max(0, total - waiting), total)
                 time.sleep(0.1)
+            private, database = self._settings.embed.private, into or self._index.database
+            stopped = lambda: time.monotonic() > ends  # noqa: E731
             try:
-                return self._filled(embedder, progress, ready, into, lambda: time.monotonic() > ends)
+                return self._run(Filling(self._vault, database, embedder, progress, stopped, ready, private))
             finally:
                 self._turn.resign()
 
@@ -147,7 +147,8 @@ class Embedding:
         try:
             if not self._turn.held():
                 return _TURN_SECONDS if self.pending() else None
-            self._filled(embedder, None, ready, None, stopped)
+            private, database = self._settings.embed.private, self._index.database
+            self._run(Filling(self._vault, database, embedder, None, stopped, ready, private))
             if self._failure and not stopped():
                 _LOG.warning("%s", self._failure)  # a command says it in its answer
         finally:
@@ -171,21 +172,13 @@ class Embedding:
         space = self._index.standing().space
         return space is None or space.embedder == embedder.name or (first and not self._begun)
 
-    def _filled(
-        self,
-        embedder: Embedder,
-        progress: Progress | None,
-        ready: Waiting | None,
-        into: Database | None,
-        stopped: Callable[[], bool],
-    ) -> int:
+    def _run(self, filling: Filling) -> int:
         self._begun = True
-        database, private = into or self._index.database, self._settings.embed.private
         try:
-            done = Filling(self._vault, database, embedder, progress, stopped, ready, private).run()
+            done = filling.run()
         except Unavailable as error:
-            if not stopped():
-                self._failure = _said(embedder.name, error)
+            if not filling.stopped():
+                self._failure = _said(filling.embedder.name, error)
                 self._not_before = time.monotonic() + self._waits
                 self._waits = min(2 * self._waits, _LONGEST_WAIT)
                 with suppress(SimplememError):  # for `stats` of another process: what went wrong last, and when
@@ -213,7 +206,7 @@ class Embedding:
         name, pending = self._called_for()[0], self.pending(standing)
         said = f"{counted(pending, 'note')} {'is' if pending == 1 else 'are'} searchable by words, not yet by meaning"
         if standing.space is not None and standing.space.embedder != name:
-            said += f": {self._still_to_make(name)}"
+            said += f": {_STILL_TO_MAKE.format(name)}"
         return f"{said}. {self.trouble()}".strip()
 
     def kept_private(self) -> int:
