@@ -280,12 +280,7 @@ def list_page(
 
 
 def backlinks(
-    core: Core,
-    name: str,
-    *,
-    query: str | None = None,
-    limit: int = 5,
-    kinds: Sequence[str] = ("link", "semantic"),
+    core: Core, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
 ) -> tuple[Backlink, ...]:
     """Memories that lead to this one, by a link or by meaning; by a query when one is given."""
     path, limit = core.path_meant(name), within(limit, 1, MAX_LIMIT, "limit")

@@ -11,13 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.index.sync import Progress
-from simplemem.memory import (
-    By,
-    Finding,
-    IndexState,
-    Mended,
-    Mending,
-)
+from simplemem.memory import By, Finding, IndexState, Mended, Mending
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
 from simplemem.store import conflicts, history, packs, read, recall, undo, write

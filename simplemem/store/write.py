@@ -100,14 +100,7 @@ def write_text(core: Core, name: str, text: str, *, if_sha256: str, **by: Unpack
     return _carry_out(core, name, Making(lambda _: text, whole=True), if_sha256, change_by(by, "edit"))
 
 
-def change_tags(
-    core: Core,
-    name: str,
-    tags: Any,
-    *,
-    if_sha256: str | None = None,
-    **by: Unpack[By],
-) -> Saved:
+def change_tags(core: Core, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[By]) -> Saved:
     """Set tags, and take away those given as null, in the notation the note has."""
     changes = parse_tag_request(tags)
     if not changes:
