@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from simplemem.cli import care, evaluate, find, graph, knowledge, past, vault, write
+from simplemem.cli import evaluate, find, graph, knowledge, past, vault, write
 from simplemem.version import __version__
 
 app = typer.Typer(
@@ -36,7 +36,7 @@ def serve(arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTION
     raise typer.Exit(serve_main(arguments or []))
 
 
-_GROUPS = (find, write, past, graph, vault, care, knowledge, evaluate)
+_GROUPS = (find, write, past, graph, vault, knowledge, evaluate)
 for group in (*(module.commands for module in _GROUPS), _serving):
     app.add_typer(group)
 
