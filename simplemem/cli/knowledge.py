@@ -1,5 +1,4 @@
-"""The commands knowledge stats, list, search, show, export and analyze: what was learned, from the
-terminal. They need no server (capabilities.md SI-34)."""
+"""The commands `knowledge stats`, `list`, `search`, `show`, `export` and `analyze`, which need no server."""
 
 from __future__ import annotations
 
@@ -15,6 +14,7 @@ import typer
 from simplemem.cli.command import Answer, command, opened
 from simplemem.cli.options import Query, VaultOption, argument, limit_option, option
 from simplemem.cli.output import Part, facts_table, one_line, tags_shown
+from simplemem.kinds.learned import TYPES
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ commands = typer.Typer()
 commands.add_typer(_knowledge, name="knowledge", rich_help_panel="Keep")
 _MOST = 10  # entries of one finding that a person is shown
 
-EntryType = StrEnum("EntryType", "decision error solution pattern insight")
+EntryType = StrEnum("EntryType", TYPES)  # type: ignore[misc]
 Form = StrEnum("Form", "md html json dot")
 TypeOption = Annotated[EntryType | None, typer.Option("--type", help="Only entries of this type.")]
 ConfidenceOption = Annotated[float, option("--min-confidence", "0..1", "Only entries at least so sure.", min=0, max=1)]
@@ -38,8 +38,8 @@ LimitOption = Annotated[int, limit_option("How many at most.")]
 
 
 def vault_of(named: Path | None) -> Path | None:
-    """The vault that is meant: what is named, else where self-improving-memory was told to keep its own, else
-    `./.claude-memory` when it is there; None leaves it to the rules of all commands."""
+    """What is named, else the folder that self-improving-memory was told of, else `./.claude-memory`; None leaves it to
+    the rules of all commands."""
     if named is not None or os.environ.get("SIMPLEMEM_VAULT"):
         return named
     if path := os.environ.get("MEMORY_STORAGE_PATH"):
@@ -62,8 +62,9 @@ def _rows(entries: Iterable[Mapping[str, Any]]) -> list[list[Part]]:
     for entry in entries:
         sure = "?" if entry["confidence"] is None else f"{entry['confidence']:.2f}"
         said = one_line(entry["content"])[:120] + (" (superseded)" if "status" in entry else "")
-        tags = (tags_shown(entry["tags"]), "green")
-        rows.append([(entry["id"][:8], "cyan"), entry["type"], (sure, "dim"), said, tags])
+        rows.append(
+            [(entry["id"][:8], "cyan"), entry["type"], (sure, "dim"), said, (tags_shown(entry["tags"]), "green")]
+        )
     return rows
 
 
@@ -119,8 +120,8 @@ def search(
         entries = knowledge.shown([entry for entry, _ in hits])
     results = [entry | {"score": hit.score} for entry, (_, hit) in zip(entries, hits, strict=True)]
     facts = {"query": asked, "results": results, "method": method, "degraded": degraded}
-    said = f"by {method}" if hits else "Nothing found."
-    return Answer(facts, [[said]], _rows(entries), gives_way=3, warnings=[degraded] if degraded else [])
+    lines: list[list[Part]] = [[f"by {method}" if hits else "Nothing found."]]
+    return Answer(facts, lines, _rows(entries), gives_way=3, warnings=[degraded] if degraded else [])
 
 
 @command(_knowledge)
@@ -136,11 +137,11 @@ def show(
         entry = knowledge.find(ref)
         knowledge.count([entry.id])
         (shown,), ties = knowledge.shown([entry]), knowledge.leading_to([entry])[entry.path]
-    told = ("id", "type", "confidence", "verified", "timestamp", "accessCount", "tags", "supersededBy")
     lines: list[list[Part]] = [[entry.content]]
     lines += [["Context: ", entry.context]] if entry.context else []
     lines += [[(f"  {words} ", "dim"), (other.id[:8], "cyan"), f" {other.headline}"] for words, other in ties]
     relations = [{"relationship": words, "id": other.id, "name": other.name} for words, other in ties]
+    told = ("id", "type", "confidence", "verified", "timestamp", "accessCount", "tags", "supersededBy")
     table = facts_table({key: shown[key] for key in told if key in shown})
     return Answer(shown | {"relations": relations}, lines, table)
 
@@ -174,7 +175,7 @@ def analyze(
     vault: VaultOption = None,
 ) -> Answer:
     """Show what to look at: what is unsure, unverified or never read, contradictions, what recurs and what belongs
-    together. No model is asked; everything is counted or compared, and nothing is written.
+    together. No model is asked, and nothing is written.
 
     $ simplemem knowledge analyze
     $ simplemem knowledge analyze --notes projects/
@@ -183,13 +184,14 @@ def analyze(
 
     from simplemem.kinds.learned.analysis import analysis_of, brief
 
-    with _opened(vault, embed=True) as (store, knowledge):
-        analysis, reads = analysis_of(store, notes), knowledge.reads()
-        standing, patterns = analysis.standing, analysis.patterns(date.today())  # noqa: DTZ011  (local, as notes are)
+    with _opened(vault, embed=True) as (store, _):
+        analysis = analysis_of(store, notes)
+        own, patterns = [e for e in analysis.standing if e.is_own], analysis.patterns(date.today())  # noqa: DTZ011
+        sure = [e for e in analysis.standing if e.confidence is not None]
         findings = {
-            "low_confidence": [brief(e) for e in standing if e.confidence is not None and e.confidence < 0.5],
-            "unverified": [brief(e) for e in standing if e.is_own and not e.verified],
-            "never_read": [brief(e) for e in standing if e.is_own and e.id not in reads],
+            "low_confidence": [brief(e) for e in sure if (e.confidence or 0.0) < 0.5],
+            "unverified": [brief(e) for e in own if not e.verified],
+            "never_read": [brief(e) for e in own if e.id not in analysis.reads],
             "superseded": analysis.superseded(),
             "contradictions": [each.data for each in analysis.contradictions()],
             "recurring": patterns["recurring"],

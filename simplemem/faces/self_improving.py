@@ -20,8 +20,8 @@ from simplemem.faces.arguments import Several, Share, Words, about, also, at_mos
 from simplemem.faces.face import Call, Caller, Data, Manner, Reply, Tool, tool
 from simplemem.faces.graph_tools import RelationOut, Rules, graph_tools
 from simplemem.kinds.graph.page import ENTITY
+from simplemem.kinds.learned import TYPES
 from simplemem.kinds.learned.analysis import Analysis, analysis_of, export_text
-from simplemem.kinds.learned.entry import TYPES
 from simplemem.kinds.learned.knowledge import Knowledge, hits_of_kind
 
 if TYPE_CHECKING:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from simplemem.kinds.learned.entry import TYPES, KnowledgeEntry, plain, read_entry
-from simplemem.kinds.learned.knowledge import NEVER, Related, knowledge_of
+from simplemem.kinds.learned import TYPES
+from simplemem.kinds.learned.entry import KnowledgeEntry, plain, read_entry
+from simplemem.kinds.learned.knowledge import NEVER, knowledge_of
 from simplemem.memory import Filter
 from simplemem.note.passages import Sentence, disagree, sentences
 from simplemem.note.words import STOP_WORDS, content_words, words_in_order
@@ -50,28 +51,16 @@ class Contradiction(NamedTuple):
     verdict: tuple[KnowledgeEntry, KnowledgeEntry, str] | None
 
 
-@dataclass(frozen=True)
 class Analysis:
-    """Some entries of a store, and what can be said of them. Everything is found when it is asked for."""
+    """Some entries of a store (`what` says which), and what can be said of them, found when it is asked for."""
 
-    store: EnhancedStore
-    entries: Sequence[KnowledgeEntry]
-    what: str = "entries"  # or which notes
-
-    @cached_property
-    def method(self) -> str:
-        """By what entries are compared."""
-        embedder = self.store.bench.embedder
-        return f"embedding ({embedder})" if embedder else "nothing (there are no vectors)"
-
-    @cached_property
-    def standing(self) -> list[KnowledgeEntry]:
-        """Those that hold."""
-        return [entry for entry in self.entries if not entry.is_superseded]
-
-    @cached_property
-    def _related(self) -> Related:
-        return knowledge_of(self.store).leading_to(self.standing)
+    def __init__(self, store: EnhancedStore, entries: Sequence[KnowledgeEntry], what: str = "entries") -> None:
+        self.store, self.entries, self.what = store, entries, what
+        self.standing = [entry for entry in entries if not entry.is_superseded]
+        self.knowledge = knowledge_of(store)
+        self.reads = self.knowledge.reads()
+        embedder = store.bench.embedder
+        self.method = f"embedding ({embedder})" if embedder else "nothing (there are no vectors)"
 
     @cached_property
     def _vectors(self) -> NDArray[np.float32]:
@@ -102,15 +91,16 @@ class Analysis:
         which one leads to the other take no part: somebody has looked at those."""
         told = sorted(self._disagreeing(), key=lambda each: each[0] == "polarity")
         for ends in self.near(threshold):
-            sure = [(self.standing[end].headline, self.standing[end].confidence) for end in ends]
-            (said, high), (instead, low) = sure
-            if high is not None and low is not None and abs(high - low) >= least_delta - 1e-9:
-                said, instead = f"{said} (confidence {high:g})", f"{instead} (confidence {low:g})"
+            one, other = (self.standing[end] for end in ends)
+            a, b = one.confidence, other.confidence
+            if a is not None and b is not None and abs(a - b) >= least_delta - 1e-9:
+                said, instead = f"{one.headline} (confidence {a:g})", f"{other.headline} (confidence {b:g})"
                 told.append(("duplicate?", ends, said, instead, ""))
-        seen = {frozenset((path, other.path)) for path, ties in self._related.items() for _, other in ties}
+        related = self.knowledge.leading_to(self.standing)
+        seen = {frozenset((path, other.path)) for path, ties in related.items() for _, other in ties}
         found, lost = list[Contradiction](), set[str]()  # what lost takes no part any more
-        for rule, (a, b), said, instead, about in told:
-            one, other = self.standing[a], self.standing[b]
+        for rule, ends, said, instead, about in told:
+            one, other = (self.standing[end] for end in ends)
             paths = frozenset((one.path, other.path))
             if paths in seen or (same_type_only and one.type != other.type):
                 continue
@@ -121,7 +111,7 @@ class Analysis:
                 "one": brief(one) | {"said": said, "confidence": one.confidence},
                 "other": brief(other) | {"said": instead, "confidence": other.confidence},
                 "about": about,
-                "similarity": max(0.0, round(float(self._vectors[a] @ self._vectors[b]), 4)),
+                "similarity": max(0.0, round(float(self._vectors[ends[0]] @ self._vectors[ends[1]]), 4)),
             }
             if verdict:
                 lost.add(verdict[1].path)
@@ -186,8 +176,8 @@ class Analysis:
         for one, other in self.near(threshold):
             around[one].add(other)
             around[other].add(one)
-        reads, entries, found = knowledge_of(self.store).reads(), self.standing, []
-        weight = [(reads.get(e.id, NEVER)[0], e.confidence or 0.0, e.created, e.name) for e in entries]
+        entries, found = self.standing, []
+        weight = [(self.reads.get(e.id, NEVER)[0], e.confidence or 0.0, e.created, e.name) for e in entries]
         free = set(range(len(entries)))
         for seed in sorted(free, key=weight.__getitem__, reverse=True):
             close = sorted(free & around[seed])
@@ -202,8 +192,8 @@ class Analysis:
 
     def clusters(self, threshold: float = 0.75, least: int = 2) -> list[Data]:
         """The themes as they are told."""
-        themes = self.themes(threshold, least)
-        return [{"words": words, "size": len(some), "entries": list(map(brief, some))} for words, some in themes]
+        found = self.themes(threshold, least)
+        return [{"words": words, "size": len(some), "entries": list(map(brief, some))} for words, some in found]
 
     def suggested_tags(self, threshold: float = 0.75) -> list[Data]:
         """Words that most of a theme of three and more have, as tags for those that lack them."""
@@ -217,7 +207,7 @@ class Analysis:
 
     def stats(self) -> Data:
         """How much there is of what; confidence is high from 0.8 on, medium from 0.5 on."""
-        reads, sure = knowledge_of(self.store).reads(), [e.confidence for e in self.entries if e.confidence is not None]
+        reads, sure = self.reads, [e.confidence for e in self.entries if e.confidence is not None]
         often = sorted((e for e in self.entries if e.id in reads), key=lambda e: (-reads[e.id][0], e.name))
         high, low = sum(each >= 0.8 for each in sure), sum(each < 0.5 for each in sure)
         return {
@@ -261,7 +251,7 @@ class Analysis:
             if sum(entry.type == "error" for entry in members) >= 3:
                 kind, priority = "recurring error", "critical"
             says = f"{len(members)} entries are about one thing: {', '.join(words)}".rstrip(": ")
-            found.append(_finding(kind, priority, says, members, words))
+            found.append(_finding(kind, priority, says, members, words=words))
         return sorted(found, key=lambda each: _PRIORITIES.index(each["priority"]))
 
     def antipatterns(self) -> list[Data]:
@@ -273,7 +263,7 @@ class Analysis:
 
     def _habits(self) -> Iterator[Data]:
         """What is so of more of the entries than it should be."""
-        reads, standing, related = knowledge_of(self.store).reads(), self.standing, self._related
+        standing, related = self.standing, self.knowledge.leading_to(self.standing)
         ties = [(entry, other) for entry in standing for _, other in related[entry.path]]
         solved = {each.path for tie in ties if "solution" in (tie[0].type, tie[1].type) for each in tie}
         sure = [entry for entry in standing if entry.confidence is not None]
@@ -282,12 +272,12 @@ class Analysis:
         for kind, priority, of, most, some in (
             ("errors without solution", "high", errors, 0.5, [e for e in errors if e.path not in solved]),
             ("low confidence", "medium", sure, 0.2, [e for e in sure if (e.confidence or 0.0) < 0.5]),
-            ("never read", "medium", own, 0.3, [e for e in own if e.id not in reads]),
+            ("never read", "medium", own, 0.3, [e for e in own if e.id not in self.reads]),
             ("untagged", "low", standing, 0.3, [e for e in standing if not e.tags]),
         ):
             if len(some) > most * len(of):
                 share = round(len(some) / len(of), 3)
-                yield _finding(kind, priority, f"{kind}: {len(some)} of {len(of)}", some[:20], share=share)
+                yield _finding(kind, priority, f"{kind}: {len(some)} of {len(of)}", some[:20], numbers={"share": share})
 
 
 def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
@@ -311,11 +301,9 @@ def brief(entry: KnowledgeEntry) -> Data:
     return {"id": entry.id, "name": entry.name, "type": entry.type, "says": entry.headline}
 
 
-def _finding(
-    kind: str, priority: str, says: str, some: Iterable[KnowledgeEntry], words: Sequence[str] = (), **numbers: float
-) -> Data:
+def _finding(kind: str, priority: str, says: str, some: Iterable[KnowledgeEntry], **more: Any) -> Data:
     shown = {"kind": kind, "priority": priority, "says": says, "entries": list(map(brief, some))}
-    return shown | {"words": list(words), "numbers": numbers}
+    return shown | {"words": [], "numbers": {}} | more
 
 
 def _slot(sentence: Sentence) -> tuple[tuple[str, ...], frozenset[str]]:

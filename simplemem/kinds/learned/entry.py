@@ -1,8 +1,5 @@
-"""One thing that was learned, and how it is a note: `knowledge/<type>/<slug>.md`. Pure.
-
-The header holds what machines ask for, the body what was learned, `## Context` where that was, `## Relations` what it
-has to do with the others (capabilities.md §4.4). A person may write such a note by hand, with as little of this as they
-like."""
+"""One thing that was learned as a note, `knowledge/<type>/<slug>.md`: in its body what was learned, `## Context` and
+`## Relations` (capabilities.md §4.4). A person may write one by hand, with as little of this as they like. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +10,12 @@ from typing import Final
 from simplemem.errors import Invalid
 from simplemem.kinds.graph.page import Bond, bond_line, read_page, unspelled, with_lines
 from simplemem.kinds.kind import Kind
+from simplemem.kinds.learned import TYPES
 from simplemem.note.names import base_name, legal_name, name_of
 from simplemem.note.note import Note, read_note, tag_names
 from simplemem.note.words import words_in_order
 
 FOLDER: Final = "knowledge"
-TYPES: Final = ("decision", "error", "solution", "pattern", "insight")
 _MOST_SLUG: Final = 60
 _MOST_HEADLINE: Final = 120
 _UNREAD: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)|%%.*?(?:%%|\Z)", re.MULTILINE | re.DOTALL)
@@ -29,8 +26,7 @@ _MARKUP: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeEntry:
-    """One thing that was learned. An ordinary note that is looked at in the same way has its name for an id, and no
-    confidence."""
+    """One thing that was learned, or an ordinary note that is looked at in the same way: its id is its name."""
 
     id: str
     type: str
@@ -69,12 +65,8 @@ class KnowledgeEntry:
 
 
 def plain(text: str) -> str:
-    """A text as it is read: links are what they show; code blocks, comments, tags of HTML and marks of emphasis are
-    gone."""
+    """A text as it is read: links are what they show; code, comments, HTML and marks of emphasis are gone."""
     return _MARKUP.sub(lambda found: found[1] or found[2] or "", _UNREAD.sub("", text))
-
-
-# -- reading
 
 
 def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
@@ -86,7 +78,13 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
         return note.string(key) or ""
 
     is_own = LEARNED.holds(path, said("type"))
-    content, context = _parts(note) if is_own else (note.content.strip(), "")
+    content, context, ties = note.content.strip(), "", tuple[Bond, ...]()
+    if is_own:
+        content, context = _parts(note)
+        page = read_page(path, text)  # its relations are read as those of an entity
+        begin, end = page.sections.get("relations", (0, 0))
+        found = [each.says for each in page.bullets if begin <= each.start < end]
+        ties = tuple(each for each in found if isinstance(each, Bond) and each.link)
     by_folder = folder.rpartition("/")[2].casefold().removesuffix("s")
     kind = said("knowledge_type") or (by_folder if by_folder in TYPES else "insight")
     sure = note.header.get("confidence")
@@ -104,7 +102,7 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
         name=name,
         path=path,
         sha256=sha256,
-        ties=_ties(path, text) if is_own else (),
+        ties=ties,
         status=said("status"),
         superseded_by=re.sub(r"\A\[\[([^\[\]|#]++)[^\[\]]*+\]\]\Z", r"\1", said("superseded_by").strip()).strip(),
         superseded_at=said("superseded_at"),
@@ -137,25 +135,12 @@ def _parts(note: Note) -> tuple[str, str]:
     return "\n\n".join(filter(None, [*kept, note.text[at:].strip()])), note.text[begin:end].strip()
 
 
-def _ties(path: str, text: str) -> tuple[Bond, ...]:
-    """Its relations, read as those of an entity."""
-    page = read_page(path, text)
-    begin, end = page.sections.get("relations", (0, 0))
-    found = (each.says for each in page.bullets if begin <= each.start < end)
-    return tuple(each for each in found if isinstance(each, Bond) and each.link)
-
-
-# -- writing
-
-
 def body_of(content: str, context: str) -> str:
-    """The body of a new entry. Sections of ours that stand in the content are the entry's own."""
+    """The body of a new entry."""
     body = f"{content}\n" + (f"\n## Context\n\n{context}\n" if context else "")
     if read_page("", text := f"---\n---\n{body}").opened < len(text):
-        raise Invalid(
-            "the content leaves something open that would swallow what follows it",
-            hint="Close the code block or comment in it.",
-        )
+        why = "the content leaves something open that would swallow what follows it"
+        raise Invalid(why, hint="Close the code block or comment in it.")
     return body
 
 
