@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
 from pydantic import Field, WithJsonSchema
 
 from simplemem.errors import Invalid
-from simplemem.faces import pages, render
+from simplemem.faces import render
 from simplemem.faces.arguments import BareName, LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
 from simplemem.faces.face import Reply, Result, tool
 from simplemem.faces.reference import resolved
@@ -154,13 +154,13 @@ def read_memory(
 ) -> Reply[MemoryPage]:
     """Read one memory: text, properties, tags, links, what links to it and what is about the same. Keep its sha256 for
     a change."""
-    asked, number = pages.asked_page(section)
+    asked, number = render.asked_page(section)
     if version is None:
         memory = store.read(resolved(store, name), section=asked)
     else:
         when = {"version": version} if _AN_ID.fullmatch(version.strip()) else {"at": version}
         memory = store.read(name, section=asked, **when)
-    page = pages.page_of(memory.content, asked, number, pages.page_size(memory.content, memory.tokens))
+    page = render.page_of(memory.content, asked, number, render.page_size(memory.content, memory.tokens))
     above, index = _above(memory), store.state()
     warnings = [memory.problem] if memory.problem else []
     warnings += render.warnings_of(page.text, memory.content_line + memory.content.count("\n", 0, page.start))

@@ -16,8 +16,8 @@ from simplemem.index.text import Waiting, understood, units
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import text_hash
 from simplemem.note.words import without_stop_words
+from simplemem.services.client import Refused
 from simplemem.services.embed import Embedder
-from simplemem.services.patience import Refused
 from simplemem.vault.vault import Vault
 
 _NOTES_AT_ONCE = 500

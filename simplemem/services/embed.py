@@ -13,8 +13,7 @@ from typing import Any, Literal, Protocol
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.note.words import counted, well_formed
-from simplemem.services.client import VOYAGE, Key, KeySource, address_of, client_of
-from simplemem.services.patience import Refused, Stopped
+from simplemem.services.client import VOYAGE, Key, KeySource, Refused, Stopped, address_of, client_of
 
 Purpose = Literal["document", "query"]
 _QUESTIONS_KEPT = 100

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simplemem.errors import Unavailable
-from simplemem.services.client import VOYAGE, ServiceClient
-from simplemem.services.patience import Passing
+from simplemem.services.client import VOYAGE, Passing, ServiceClient
 
 
 class VoyageClient(ServiceClient):

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 
 from simplemem.errors import Unavailable
 from simplemem.note.words import well_formed
-from simplemem.services.patience import Stopped
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from simplemem.services.client import Stopped
 
 _FOLDER = Path(__file__).with_name("model")
 _WEIGHTS, _TOKENIZER = "l2_supercat_256.safetensors", "l2_supercat_tokenizer_config.json"

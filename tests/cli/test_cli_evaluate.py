@@ -53,14 +53,12 @@ def test_init_writes_questions_beside_the_index_and_run_asks_them(evaluate: Run,
     assert {file: file.read_bytes() for file in vault.rglob("*.md")} == before
 
 
-def test_a_run_ends_with_one_below_what_is_wanted(evaluate: Run, tmp_path: Path) -> None:
+def test_questions_of_ones_own_are_asked_from_any_file(evaluate: Run, tmp_path: Path) -> None:
     asked = [("tides almanac", "people/Bert"), ("tides almanac", "people/Ada")]
     pairs = [{"kind": "mine", "question": text, "gold": [name], "held_out": []} for text, name in asked]
     (file := tmp_path / "mine.json").write_text(json.dumps({"format": 1, "notes": 4, "pairs": pairs}))
-    passed = evaluate("run", "--file", str(file), "--min-recall5", "0.5")
+    passed = evaluate("run", "--file", str(file))
     assert passed.code == 0 and "0.500" in passed.out
-    failed = evaluate("run", "--file", str(file), "--min-mrr", "0.9", "--json")
-    assert failed.code == 1 and failed.json["missed"] == ["mrr"]
 
 
 def test_what_cannot_be_asked_is_told_with_its_way_out(evaluate: Run, tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.faces.pages import asked_page, page_of, page_size
-from simplemem.faces.render import brief, brief_lines
+from simplemem.faces.render import asked_page, brief, brief_lines, page_of, page_size
 from simplemem.note.words import count_tokens
 
 texts = st.text(st.sampled_from("ab \n#中é-\r\u2028"), max_size=400)

@@ -13,8 +13,7 @@ from waiting import eventually
 
 from simplemem.errors import Unavailable
 from simplemem.services import client as module
-from simplemem.services.client import Key, ServiceClient, address_of, quoted
-from simplemem.services.patience import Patience
+from simplemem.services.client import Key, Patience, ServiceClient, address_of, quoted
 
 REQUEST = {"model": "m", "input": ["crane"]}
 

@@ -13,8 +13,8 @@ from embedding_service import CUT, ENDLESS, HANGS_UP, PAGE, Answer, EmbeddingSer
 from pydantic import SecretStr
 
 from simplemem.errors import Invalid, Unavailable
+from simplemem.services.client import Refused
 from simplemem.services.embed import Choice, Embedder, embedder_named, prefixes_of
-from simplemem.services.patience import Refused
 
 TEXTS = ["the harbour crane was repaired", "a puppy at the veterinarian", "income tax for last year"]
 KEY = "sk-test-0123456789abcdefghij"
