@@ -24,7 +24,7 @@ from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.note.names import base_name, name_of
 from simplemem.note.note import read_note
 from simplemem.note.passages import sentence_spans
-from simplemem.note.properties import remove_item, remove_property
+from simplemem.note.properties import remove_property, set_property
 from simplemem.note.words import content_words, words_in_order, words_of
 from simplemem.store import EnhancedStore, Progress, write_file
 
@@ -146,8 +146,8 @@ def without(text: str, held: Sequence[str], *, title: bool = False) -> str:
     for key in ("title", "description"):
         if (said := note.string(key)) and (says(said) or (key == "title" and title)):
             text = remove_property(text, key)
-    for alias in filter(says, note.aliases):
-        text = remove_item(text, "aliases", alias)
+    if any(map(says, note.aliases)):
+        text = set_property(text, "aliases", [alias for alias in note.aliases if not says(alias)])
     note = read_note(text.encode("utf-8", "surrogatepass"))
     begins = len(text) - len(note.content)
     spans = [(heading.start, heading.end) for heading in note.body.headings if says(heading.text)]

@@ -83,11 +83,7 @@ def blame(
 ) -> list[_Maker | None]:
     """Who made every line of the text of the first state; each is a hash (None: no note) and its maker, newest first.
     Where a text is not kept, and several could have written a line, nobody is named."""
-
-    def bare(text: bytes) -> list[str]:
-        return [line.rstrip() for line in lines_of(text)]
-
-    lines = bare(now)
+    lines = [line.rstrip() for line in lines_of(now)]
     found: list[_Maker | None] = [None] * len(lines)
     oldest = {sha: at for at, (sha, _) in enumerate(states)}
     places = dict(enumerate(range(len(lines))))  # the lines whose maker is still sought, and where they stood then
@@ -100,7 +96,7 @@ def blame(
             earlier = b"" if sha is None else text_of(sha)  # a note that was not there has no lines to hand on
             before += earlier is None
         makers = {maker for _, maker in states[at:before]}
-        old = bare(earlier or b"")
+        old = [line.rstrip() for line in lines_of(earlier or b"")]
         was = matches(lines, old)
         found_here = states[at][1] if len(makers) == 1 else None
         for line, place in list(places.items()):

@@ -204,14 +204,25 @@ def read_yaml(text: str, start: int, end: int) -> Document:
         raise RefusedError(f"it is longer than {HEADER_LIMIT // 1024} kB", start)
     reader = _YamlReader(text, start, end)
     events: Any = yaml.parse(reader.source, Loader=getattr(yaml, "CLoader", yaml.Loader))
+    root: Node | None = None
+    is_over = False
     try:
-        return reader.document(events)
+        for event in events:
+            kind = type(event)
+            if kind is yaml.DocumentStartEvent and is_over:
+                raise RefusedError("a second YAML document begins", start + event.start_mark.index)
+            if kind is yaml.DocumentEndEvent:
+                is_over = True
+                end = start + event.start_mark.index if event.explicit else end
+            elif kind not in (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentStartEvent):
+                root = reader.node(event, events, DEPTH_LIMIT)
     except (yaml.YAMLError, UnicodeError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         said = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
         raise RefusedError(said, start + (mark.index if mark else 0)) from None
     finally:
         events.close()
+    return root, end
 
 
 # libyaml follows YAML 1.1: NEL, LS and PS end a line for it, and controls are errors. For YAML 1.2 and for Obsidian
@@ -231,7 +242,7 @@ class _YamlReader:
     """One pass over the events of one header."""
 
     def __init__(self, text: str, base: int, end: int) -> None:
-        self.text, self.base, self.end = text, base, end
+        self.text, self.base = text, base
         self.source = text[base:end]
         self.originals: dict[int, str] = {}  # by what stands in their place
         self.values = 0
@@ -244,21 +255,7 @@ class _YamlReader:
             self.source = self.source.translate(stand_ins)
             self.originals = {new: chr(old) for old, new in stand_ins.items()}
 
-    def document(self, events: Iterator[Any]) -> Document:
-        root: Node | None = None
-        end, is_over = self.end, False
-        for event in events:
-            kind = type(event)
-            if kind is yaml.DocumentStartEvent and is_over:
-                raise RefusedError("a second YAML document begins", self.base + event.start_mark.index)
-            if kind is yaml.DocumentEndEvent:
-                is_over = True
-                end = self.base + event.start_mark.index if event.explicit else end
-            elif kind not in (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentStartEvent):
-                root = self._node(event, events, DEPTH_LIMIT)
-        return root, end
-
-    def _node(self, event: Any, events: Iterator[Any], levels: int) -> Node:
+    def node(self, event: Any, events: Iterator[Any], levels: int) -> Node:
         kind, start = type(event), self.base + event.start_mark.index
         self.values += 1
         if self.values > VALUE_LIMIT:
@@ -283,7 +280,7 @@ class _YamlReader:
         for inner in events:
             if type(inner) is yaml.SequenceEndEvent:
                 break
-            items.append(self._node(inner, events, levels - 1))
+            items.append(self.node(inner, events, levels - 1))
         style, end = ("[", self.base + inner.end_mark.index) if event.flow_style else ("-", items[-1].end)
         return Node(style, [item.value for item in items], start, end, tuple(items))
 
@@ -299,8 +296,8 @@ class _YamlReader:
             key = inner.value.translate(self.originals)
             if key in found:  # obsidian.md §3.1: no properties at all; unnamed, since this is said among our own words
                 raise RefusedError("a key is there twice", at)
-            name = self._node(inner, events, levels - 1)._replace(value=key)
-            value = self._node(next(events), events, levels - 1)
+            name = self.node(inner, events, levels - 1)._replace(value=key)
+            value = self.node(next(events), events, levels - 1)
             if not event.flow_style and not _COLON.match(self.text, name.end):
                 raise RefusedError("a key with a question mark before it", at)
             nodes += [name, value]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
 from simplemem.errors import Unreadable
 from simplemem.note.body import Body, Link, count_lines, read_body, read_value_link
-from simplemem.note.header import Header, Scalar, content_start, find_value, read_header
+from simplemem.note.header import Header, content_start, find_value, read_header
 from simplemem.note.names import private_by_rule
 
 _BINARY_PROBE = 8192
@@ -37,10 +37,22 @@ class Note:
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
-        """All links, those in properties first."""
-        if any(self.text.find(sign, 0, self.header.body_start) >= 0 for sign in "[\\"):  # as few headers have them
-            return read_property_links(self.text, self.header.scalars) + self.body.links
-        return self.body.links
+        """All links, those in properties first: values that are one link and nothing else (obsidian.md §1.3)."""
+        found: list[Link] = []
+        has_any = any(
+            self.text.find(sign, 0, self.header.body_start) >= 0 for sign in "[\\"
+        )  # as few headers have them
+        for scalar in self.header.scalars if has_any else ():
+            link = read_value_link(scalar.value)
+            if link is not None:
+                places = [scalar.start, scalar.end, scalar.start, scalar.end, -1, -1]
+                if scalar.verbatim >= 0:  # else the source is escaped, and only the value has a place
+                    at = scalar.verbatim + len(scalar.value) - len(scalar.value.lstrip())
+                    places = [at + place if place >= 0 else -1 for place in link[7:13]]
+                says = (link.target, link.subpath, link.display, 1 + count_lines(self.text, 0, scalar.start))
+                values = (link.form, link.embed, ".".join(scalar.path), *says, *places, link.angle, scalar)
+                found.append(Link._make(values))
+        return (*found, *self.body.links)
 
     @cached_property
     def tags(self) -> tuple[Tag, ...]:
@@ -96,22 +108,6 @@ def read_note(data: bytes, sha256: str | None = None) -> Note:
         line = header.problem.line
         problem = f"its header cannot be read: {header.problem.message} (line {line}, column {header.problem.column})"
     return Note(text, sha256 or hashlib.sha256(data).hexdigest(), header, problem, line)
-
-
-def read_property_links(text: str, scalars: Iterable[Scalar]) -> tuple[Link, ...]:
-    """The links in a header: values that are one link and nothing else (obsidian.md §1.3)."""
-    found = []
-    for scalar in scalars:
-        link = read_value_link(scalar.value)
-        if link is not None:
-            places = [scalar.start, scalar.end, scalar.start, scalar.end, -1, -1]
-            if scalar.verbatim >= 0:  # else the source is escaped, and only the value has a place
-                at = scalar.verbatim + len(scalar.value) - len(scalar.value.lstrip())
-                places = [at + place if place >= 0 else -1 for place in link[7:13]]
-            says = (link.target, link.subpath, link.display, 1 + count_lines(text, 0, scalar.start))
-            values = (link.form, link.embed, ".".join(scalar.path), *says, *places, link.angle, scalar)
-            found.append(Link._make(values))
-    return tuple(found)
 
 
 # ------------------------------------------------------------------ tags

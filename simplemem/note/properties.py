@@ -75,14 +75,6 @@ def remove_property(text: str, key: str) -> str:
     return _checked(text, header, text[:start] + text[end:], left)
 
 
-def remove_item(text: str, key: str, item: Any) -> str:
-    """The note without this item of a list; the last one leaves `[]`, and so does a single value."""
-    current = _read_to_edit(text).get(key)
-    items = current if isinstance(current, list) else [] if current is None else [current]
-    kept = [there for there in items if not same(there, item)]
-    return text if len(kept) == len(items) else set_property(text, key, kept)
-
-
 def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
     """The note with another text in this place, in the quotes that stand there wherever they can hold it."""
     header = _read_to_edit(text)

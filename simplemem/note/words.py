@@ -273,11 +273,6 @@ def holding_together(words: Iterable[str], languages: Collection[str]) -> frozen
     return frozenset(word for word, form in plain.items() if form in small)
 
 
-def is_small_word(word: str, language: str) -> bool:
-    """Whether it only holds a sentence of that language together."""
-    return _plain(word) in _STOP[language]
-
-
 MARKS = {language: chr(0xE001 + place) for place, language in enumerate(LANGUAGES)}
 _STEMMERS = {"de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch", "pt": "Portuguese"}
 _ONE_AT_A_TIME = threading.Lock()  # a stemmer keeps the word it works on
@@ -286,7 +281,7 @@ _ONE_AT_A_TIME = threading.Lock()  # a stemmer keeps the word it works on
 def stems_of(text: str, language: str) -> str:
     """The stems of a text's words of letters alone, in order, without those that only hold it together."""
     words = (word for word in _split(text) if word.isalpha() and not _UNSPACED.search(word))
-    return " ".join(stem(word, language) for word in words if not is_small_word(word, language))
+    return " ".join(stem(word, language) for word in words if _plain(word) not in _STOP[language])
 
 
 @lru_cache(maxsize=20_000)

@@ -7,8 +7,7 @@ import unicodedata
 import pytest
 
 from simplemem.note.body import Link, read_body
-from simplemem.note.header import read_header
-from simplemem.note.note import read_property_links
+from simplemem.note.note import read_note
 
 
 def links(text: str) -> tuple[Link, ...]:
@@ -161,8 +160,7 @@ def test_tags_follow_obsidians_grammar(text: str, expected: list[str]) -> None:
 def property_links(header: str) -> list[tuple[str | None, str, str]]:
     text = f"---\n{header}\n---\n"
     return [
-        (link.property, link.target, text[link.path_start : link.path_end])
-        for link in read_property_links(text, read_header(text).scalars)
+        (link.property, link.target, text[link.path_start : link.path_end]) for link in read_note(text.encode()).links
     ]
 
 
@@ -193,7 +191,7 @@ def test_other_properties_are_no_links(header: str) -> None:
 
 def test_a_property_link_that_is_escaped_in_the_source_names_its_scalar() -> None:
     text = '---\nup: "[[Caf\\u00e9|x]]"\n---\n'
-    (link,) = read_property_links(text, read_header(text).scalars)
+    (link,) = read_note(text.encode()).links
     assert (link.target, link.display, link.line) == ("Café", "x", 2)
     assert link.scalar is not None
     assert text[link.path_start : link.path_end] == '"[[Caf\\u00e9|x]]"'

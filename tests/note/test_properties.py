@@ -14,7 +14,6 @@ from simplemem.note.header import Scalar, read_header
 from simplemem.note.properties import (
     handler,
     is_plain_safe,
-    remove_item,
     remove_property,
     render_header,
     replace_scalar,
@@ -126,7 +125,6 @@ def test_what_cannot_be_read_safely_is_never_rewritten(header: str) -> None:
         lambda: set_property(text, "new", 2),
         lambda: remove_property(text, "a"),
         lambda: set_property(text, "tags", ["x"]),
-        lambda: remove_item(text, "tags", "x"),
         lambda: replace_scalar(text, Scalar(("a",), "x", 5, 6, 5), "y"),
     ]
     for change in changes:

@@ -19,7 +19,6 @@ from simplemem.errors import SimplememError, Unreadable
 from simplemem.note.header import RefusedError, read_header, read_plain_yaml, read_yaml
 from simplemem.note.properties import (
     is_plain_safe,
-    remove_item,
     remove_property,
     render_header,
     replace_scalar,
@@ -293,7 +292,7 @@ def test_a_change_and_its_opposite_give_the_same_bytes(
     many = set_property(sample.text, key, [one, "second", "third"])
     assert set_property(set_property(many, key, [one, "changed", "third"]), key, [one, "second", "third"]) == many
     more = set_property(many, key, [one, "second", "third", "fourth"])
-    assert remove_item(more, key, "fourth") == many
+    assert set_property(more, key, [one, "second", "third"]) == many
 
 
 @relaxed
@@ -309,10 +308,10 @@ def test_items_come_and_go_without_disturbing_the_others(sample: Sample, data: s
     assert added.endswith(tail)
     assert same(read_header(added).properties[entry.key], [*entry.value, "brand new"])
     is_flow = re.match(r"[^:]*:\s*\[", entry.source) is not None  # written anew, on one line
-    assert is_flow or remove_item(added, entry.key, "brand new") == sample.text
+    assert is_flow or set_property(added, entry.key, entry.value) == sample.text
     item = data.draw(st.sampled_from(entry.value))
-    removed = remove_item(sample.text, entry.key, item)
     kept = [there for there in entry.value if not same(there, item)]
+    removed = set_property(sample.text, entry.key, kept)
     assert removed.startswith(head)
     assert removed.endswith(tail)
     assert same(read_header(removed).properties[entry.key], kept)
