@@ -17,7 +17,7 @@ import apsw
 from simplemem.errors import SimplememError
 from simplemem.index.database import Database
 from simplemem.note.words import well_formed
-from simplemem.vault.history import Log, Version, last_before, no_version, number_meant, number_of, spell, versions_in
+from simplemem.vault.history import Log, Version, last_before, no_version, number_of, spell, versions_in
 from simplemem.vault.vault import Vault
 
 T = TypeVar("T")
@@ -107,7 +107,7 @@ class ChangeTable:
 
     def find(self, version: str) -> Version:
         """The change of this id. A hidden one is refused as one that never was."""
-        for found in self._those("version = ?", number_meant(version)):
+        for found in self._those("version = ?", number_of(version)):
             return found
         raise no_version(version)
 

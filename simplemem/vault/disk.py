@@ -168,7 +168,7 @@ def hash_of(here: Beneath, path: str) -> str | None:
     """The hash of what lies at a path, None when nothing does."""
     try:
         return sha256(read_file(here, path)[0])
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 

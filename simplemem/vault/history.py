@@ -1,9 +1,8 @@
 """Earlier versions: the log of every change we made, and the texts before and after it. Nothing here touches a note.
 
 The log is a line for every change, only ever added to; its order is that of the lines, never the clock (durability.md
-F12). It is the truth, and is read from its end here; questions about the past go to the table that the index keeps of
-it. Beside it `objects/ab/<sha256>` has the texts, and `displaced/` for a day the very files a write took the place of:
-an editor that still has one open may yet save into it, which makes that text a version too (F20)."""
+F12). Beside it `objects/ab/<sha256>` has the texts, and `displaced/` for a day the very files a write took the place
+of: an editor that still has one open may yet save into it, which makes that text a version too (F20)."""
 
 from __future__ import annotations
 
@@ -85,17 +84,12 @@ _OPS = frozenset(get_args(Op))
 _ID = re.compile(r"v?[0-9]{1,15}")
 
 
-def number_of(version: str) -> int:
-    """The number in the id of a version."""
-    return int(version.removeprefix("v"))
-
-
 def spell(number: int) -> str:
     """The id of a version by its number."""
     return f"v{number:06d}"
 
 
-def number_meant(version: str) -> int:
+def number_of(version: str) -> int:
     """The number of a version as people write it: 'v42', '42' and 'v000042' are one. NotFound for anything else."""
     digits = version.strip().removeprefix("v")
     if digits.isascii() and digits.isdigit() and len(digits) < 16:
@@ -112,8 +106,7 @@ class Log:
     """Reading needs no lock; whoever appends holds the vault's. `kind` says who makes the changes of this process."""
 
     def __init__(self, root: str, *, kind: Kind = "agent") -> None:
-        self.root = root
-        self.kind: Kind = kind
+        self.root, self.kind = root, kind
 
     def whole_lines(self, start: int = 0) -> bytes:
         """Its bytes from `start` on, up to the end of the last line that is complete."""
@@ -135,11 +128,11 @@ class Log:
 
     def find(self, version: str) -> Version:
         """The change of this id."""
-        wanted = spell(number_meant(version))
-        found = next((known for known in self.backwards(wanted.encode()) if known.id == wanted), None)
-        if found is None:
-            raise no_version(version)
-        return found
+        wanted = spell(number_of(version))
+        for known in self.backwards(wanted.encode()):
+            if known.id == wanted:
+                return known
+        raise no_version(version)
 
     def group(self, group: str) -> list[Version]:
         """All changes of one operation, in the order they were made. The first of them bears the group's name."""
@@ -235,8 +228,7 @@ class History:
 
     def __init__(self, root: str, *, keep_days: int, keep_mb: int, kind: Kind = "agent") -> None:
         self.log = Log(root, kind=kind)
-        # Where notes are hidden: whether a text is not only theirs.
-        self.may_tell: Callable[[str], bool] = lambda _sha: True
+        self.may_tell: Callable[[str], bool] = lambda _sha: True  # whether a text is not only a hidden note's
         self.given = set[str]()  # texts that no change has written, kept for whoever is asking here
         self._root, self.keep_days, self.keep_bytes = root, keep_days, keep_mb * 1_000_000
 
@@ -305,24 +297,23 @@ class History:
             with suppress(FileNotFoundError):
                 found = here.stat(file)
                 is_old = abs(time.time() - found.st_ctime) > seconds
-                # It was put here after it was last written: no late save. One that set the time back is found when
-                # the history is thinned, which reads them all.
+                # Put here after it was last written: no late save. One that set the time back is found when thinning.
                 rests = found.st_nlink == 1 and found.st_ctime_ns - found.st_mtime_ns > _A_WHILE_NS
                 if rests and not is_old and not thorough:
                     continue
                 data, _ = disk.read_file(here, file)
-                is_same = sha256(data) == sha
-                if found.st_nlink > 1 or (
-                    is_old and not is_same and not data
-                ):  # another name holds it, or it is cut off
+                if found.st_nlink > 1:  # another name holds it
                     disk.remove(here, file)
-                elif data and not is_same:
+                elif sha256(data) == sha:
+                    if is_old:
+                        self.keep(here, data, sha)  # a power cut may have cost the text that was kept then
+                        disk.remove(here, file)
+                elif data:
                     known = next((each for each in self.log.backwards(version.encode()) if each.id == version), None)
                     note = (known.new_path or known.path) if known is not None else file
                     reason = "saved by another program into the version that a write had just replaced"
                     saved += self.rescue(here, file, note, reason, version)
-                elif is_old:
-                    self.keep(here, data, sha)  # a power cut may have cost the text that was kept then
+                elif is_old:  # it is cut off
                     disk.remove(here, file)
         return saved
 
@@ -368,8 +359,8 @@ class History:
         return list(dropped)
 
     def _texts(self, here: Beneath, last_use: dict[str, int]) -> Iterator[tuple[int, str, int]]:
-        """The texts that are kept: number of their last use, hash, size. One that no change names may be needed by
-        whoever put it there a moment ago; after a day it is as old as can be."""
+        """The texts that are kept: number of their last use, hash, size. One that no change names counts as the newest for
+        a day, since whoever put it there may need it, and then as the oldest."""
         for drawer in here.names(OBJECTS):
             for name in here.names(f"{OBJECTS}/{drawer}"):
                 path = f"{OBJECTS}/{drawer}/{name}"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from simplemem.errors import AlreadyExists, Conflict, NotFound, ReadOnly
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
@@ -72,41 +72,37 @@ class Wish:
         return self.path if self.new_path is None else self.new_path
 
 
-class _Present(NamedTuple):
-    """What lies at the path of a wish."""
-
-    data: bytes
-    sha256: str
-    writable: bool
-
-
 class Operation:
     """Wishes that are being carried out, all or none, with the vault's lock held."""
 
     def __init__(self, vault: Vault, here: Beneath, wishes: Sequence[Wish]) -> None:
         self._vault, self._here, self._wishes = vault, here, wishes
+        self._texts: dict[str, tuple[bytes, str]] = {}  # what lies at the path of each wish, and its hash
         self._staged: dict[str, str] = {}  # by path, until the journal answers for it
         self._folders: dict[str, tuple[list[str], str]] = {}  # the names in those that were looked into
 
     def carry_out(self, change: Change) -> list[Written]:
         """All of it or nothing; the answers in the order of the wishes."""
         self._vault.journal.resume(self._here)
-        present = [self._present(wish) for wish in self._wishes]
-        if all(map(self._is_done, self._wishes, present)):
-            last = [next(self._vault.history.log.of(wish.target), None) for wish in self._wishes]
+        history = self._vault.history
+        for wish in self._wishes:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                data, _ = disk.read_file(self._here, wish.path)
+                self._texts[wish.path] = data, sha256(data)
+        if all(map(self._is_done, self._wishes)):
+            last = [next(history.log.of(wish.target), None) for wish in self._wishes]
             return [
                 self._written(wish, wish.after, one.id if one is not None and one.after == wish.after else "", False)
                 for wish, one in zip(self._wishes, last, strict=True)
             ]
-        keep = self._vault.history.keep
-        for wish, there in zip(self._wishes, present, strict=True):
-            self._check_expected(wish, there)
-            if there is not None:  # of a move too: where it goes, another program may change it unseen
-                keep(self._here, there.data, there.sha256)
+        for wish in self._wishes:
+            self._check_expected(wish)
+            if wish.path in self._texts:  # of a move too: where it goes, another program may change it unseen
+                history.keep(self._here, *self._texts[wish.path])
         for wish in self._wishes:
             self._check_free(wish)
             if wish.data is not None:
-                keep(self._here, wish.data, wish.after or "")
+                history.keep(self._here, wish.data, wish.after or "")
         paired = list(zip(self._wishes, self._versions(change), strict=True))
         try:
             self._stage()
@@ -127,28 +123,18 @@ class Operation:
     def _written(self, wish: Wish, before: str | None, version: str, changed: bool) -> Written:
         return Written(wish.target, wish.after, before, version, entry_at(self._here, wish.target), changed)
 
-    def _present(self, wish: Wish) -> _Present | None:
-        try:
-            data, found = disk.read_file(self._here, wish.path)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        return _Present(data, sha256(data), bool(found.st_mode & 0o222))
-
-    def _is_done(self, wish: Wish, present: _Present | None) -> bool:
+    def _is_done(self, wish: Wish) -> bool:
         """A repeated write that has happened is success: the answer to the first may have been lost (F66)."""
         if wish.new_path is None and not wish.gone:
-            return present is not None and present.sha256 == wish.after
-        there = None
-        with suppress(NotADirectoryError):
-            there = disk.hash_of(self._here, wish.target)
-        if present is not None or there != wish.after:
+            return wish.path in self._texts and self._texts[wish.path][1] == wish.after
+        if wish.path in self._texts or disk.hash_of(self._here, wish.target) != wish.after:
             return False
         asked = (wish.path, wish.new_path, wish.before, wish.after)
         last = next(self._vault.history.log.of(wish.path), None)
         return last is not None and (last.path, last.new_path, last.before, last.after) == asked
 
-    def _check_expected(self, wish: Wish, present: _Present | None) -> None:
-        if present is None:
+    def _check_expected(self, wish: Wish) -> None:
+        if wish.path not in self._texts:
             if wish.before is None:
                 return
             with suppress(FileNotFoundError):
@@ -156,9 +142,9 @@ class Operation:
             raise self._conflict(wish) if wish.op == "undo" else no_such(wish.path)
         if wish.before is None and wish.op != "undo":
             raise _exists(wish.path)
-        if present.sha256 != wish.before:
+        if self._texts[wish.path][1] != wish.before:
             raise self._conflict(wish)
-        if wish.data is not None and not present.writable:
+        if wish.data is not None and not self._here.stat(wish.path).st_mode & 0o222:
             raise ReadOnly(f"{wish.path!r} is write-protected.", hint="Allow writing to the file first.")
 
     def _check_free(self, wish: Wish) -> None:
