@@ -59,7 +59,7 @@ def export_graph(
     """
     from simplemem.kinds.graph.graph import graph_of
     from simplemem.kinds.graph.jsonl import written
-    from simplemem.kinds.picture import PICTURES, drawing_of_store, withheld_in
+    from simplemem.kinds.picture import PICTURES, drawing_of_store
     from simplemem.memory import Filter
     from simplemem.store import write_file
 
@@ -67,11 +67,10 @@ def export_graph(
         raise Invalid("--json says what was written, so it needs --output FILE", hint="--format json prints JSON.")
     if form == "jsonl" and (notes or narrowed != Filter() or not texts or private):
         raise Invalid("jsonl is always the whole graph", hint="--notes and filters are for html, dot and json.")
-    warnings: list[str] = []
-    withheld = 0
+    file = file and file.expanduser()
+    withheld, warnings = 0, []
     with opened(vault) as store:
-        file = file.expanduser() if file is not None else None
-        if file is not None and file.suffix.lower() == ".md" and file.resolve().is_relative_to(store.root.resolve()):
+        if file and file.suffix.lower() == ".md" and file.resolve().is_relative_to(store.root.resolve()):
             raise Invalid(f"{file} would be a note of the vault", hint="Give a picture the ending of its format.")
         graph = graph_of(store).read()
         if form == "jsonl":
@@ -80,10 +79,8 @@ def export_graph(
             beside: Any = notes or ("linked" if graph.entities else "all")
             drawing = drawing_of_store(store, graph, notes=beside, narrowed=narrowed, texts=texts, private=private)
             text, nodes, edges = PICTURES[form](drawing), len(drawing["nodes"]), len(drawing["links"])
-            withheld = withheld_in(drawing)
-            warnings += [] if nodes else ["there is nothing to draw (--notes all draws every note)"]
-    if withheld and form != "dot":
-        warnings.append(f"{counted(withheld, 'private note')} drawn without the text (--private puts it in)")
+            if withheld := sum("private" in node for node in drawing["nodes"]):
+                warnings.append(f"{counted(withheld, 'private note')} drawn without the text (--private puts it in)")
     size = len(text.encode())
     facts = {"file": str(file), "format": form, "nodes": nodes, "edges": edges, "bytes": size, "private": withheld}
     if file is None:
@@ -116,9 +113,10 @@ def _imported(done: Imported, screen: Screen) -> None:
         screen.warn(f"line {broken.line} was left out: {broken.why}")
     if len(done.broken) > _MOST_LINES:
         screen.warn(f"and {len(done.broken) - _MOST_LINES} more lines; --json names them all")
-    made = [counted(done.entities, "entity", "entities"), counted(done.relations, "relation")]
-    made += [f"{counted(done.observations, 'observation')} more of entities that were there"] * bool(done.observations)
+    made = f": {counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
+    if done.observations:
+        made += f", {counted(done.observations, 'observation')} more of entities that were there"
     there = f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else ""
-    screen.say(("Imported", "green"), f": {', '.join(made)}{there}")
+    screen.say(("Imported", "green"), made + there)
     if done.since:
         screen.say((f'  undo with: simplemem undo --by "{WHO}" --since {done.since}', "dim"))

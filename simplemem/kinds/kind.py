@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from simplemem.errors import Conflict, SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.memory import By
@@ -20,16 +19,10 @@ from simplemem.note.names import conflict_name, name_of
 from simplemem.note.properties import render_header
 from simplemem.store import Bench, Carried, Draft, Mark, Read
 
-if TYPE_CHECKING:
-    from simplemem.store import EnhancedStore
-
 M = TypeVar("M")
 R = TypeVar("R")
 Line = Mapping[str, Any]
 _PATIENCE: Final = 0.25  # seconds; lines of a log that find no turn go with the next ones
-_MAKING: Final = threading.Lock()
-Lookup = defaultdict[Hashable, set[str]]
-"""Paths by key."""
 
 
 class NoteValue(Protocol):
@@ -215,15 +208,6 @@ class Shelf(Generic[T]):
         """Hold a note no longer."""
         self.items.pop(path, None)
         self._order = None
-
-
-def one_of(store: EnhancedStore, make: Callable[[EnhancedStore], M]) -> M:
-    """What there is one of for each store, for all who ask: made when it is first asked for."""
-    with _MAKING:
-        if make not in store.bench.made:
-            store.bench.made[make] = make(store)
-        made: M = store.bench.made[make]
-        return made
 
 
 class StateLog(Generic[M]):

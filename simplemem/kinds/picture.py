@@ -31,11 +31,6 @@ Drawing = dict[str, Any]
 a note, or a name that nobody has written yet (`missing`)."""
 
 
-def withheld_in(drawing: Drawing) -> int:
-    """How many notes are drawn without what they say, because they are private."""
-    return sum("private" in node for node in drawing["nodes"])
-
-
 def drawing_of(
     title: str,
     graph: Graph,
@@ -168,7 +163,7 @@ def html(drawing: Drawing) -> str:
         own = page.split(f"<{tag}>", 1)[1].split(f"</{tag}>", 1)[0]
         rules.append(f"{tag}-src 'sha256-{base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()}'")
     said = json.dumps(drawing, separators=(",", ":"))
-    private = withheld_in(drawing)
+    private = sum("private" in node for node in drawing["nodes"])
     parts = {
         "policy": "; ".join(rules),
         "title": escape(_UNSAYABLE.sub("\ufffd", " ".join(drawing["graph"]["name"].split()))),

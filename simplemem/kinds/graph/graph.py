@@ -18,7 +18,7 @@ from simplemem.errors import SimplememError
 from simplemem.kinds.graph.edit import GraphEdit, file_for
 from simplemem.kinds.graph.page import ENTITY, GraphPage, Tie, entity_of, graph_of_pages, read_page
 from simplemem.kinds.graph.values import Entity, Graph, Relation
-from simplemem.kinds.kind import Lookup, Shelf, one_of
+from simplemem.kinds.kind import Shelf
 from simplemem.memory import By
 from simplemem.note.names import base_name, compare_key, name_of
 
@@ -53,8 +53,9 @@ class KnowledgeGraph(Shelf[GraphPage]):
 
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store.bench, ENTITY)
-        self._named, self._linking = Lookup(set), Lookup(set)  # pages by their names, by the names that they link to
-        self._into = Lookup(set)  # pages by the path or the name that a relation of theirs leads to
+        self._named = defaultdict[str, set[str]](set)  # pages by their names
+        self._linking = defaultdict[str, set[str]](set)  # ... by the names that they link to
+        self._into = defaultdict[object, set[str]](set)  # ... by the path or the name that a relation leads to
         self.ties: dict[str, list[Tie]] = {}
         self.last_order = 0
 
@@ -229,7 +230,9 @@ def _key(target: str) -> str:
 
 def graph_of(store: EnhancedStore) -> KnowledgeGraph:
     """The graph of a store: one for all who ask."""
-    return one_of(store, KnowledgeGraph)
+    made = store.bench.made
+    graph: KnowledgeGraph = made.get("graph") or made.setdefault("graph", KnowledgeGraph(store))
+    return graph
 
 
 def entity_history(store: EnhancedStore, name: str) -> Past[Entity]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, TooLong
-from simplemem.kinds.kind import ChangeSet, Kind, Shelf, StateLog, one_of
+from simplemem.kinds.kind import ChangeSet, Kind, Shelf, StateLog
 from simplemem.kinds.learned import entry as entries
 from simplemem.kinds.learned.entry import FOLDER, LEARNED, KnowledgeEntry
 from simplemem.memory import By, Filter, Hit
@@ -215,7 +215,9 @@ class Knowledge:
 
 def knowledge_of(store: EnhancedStore) -> Knowledge:
     """The knowledge of a store: one for all who ask."""
-    return one_of(store, Knowledge)
+    made = store.bench.made
+    knowledge: Knowledge = made.get("knowledge") or made.setdefault("knowledge", Knowledge(store))
+    return knowledge
 
 
 def hits_of_kind(
