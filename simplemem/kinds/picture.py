@@ -8,14 +8,14 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from simplemem.kinds.graph.values import Graph
-from simplemem.memory import Filter, Listed
+from simplemem.kinds.graph.values import Entity, Graph
+from simplemem.memory import Filter
 from simplemem.note.header import read_header
 
 if TYPE_CHECKING:
@@ -35,47 +35,39 @@ def drawing_of(
     title: str,
     graph: Graph,
     *,
-    notes: Sequence[Listed] = (),
     links: Iterable[tuple[str, str]] = (),
     told: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Drawing:
-    """A drawing of a graph, and of notes and links between paths beside it. What is `told` of a path stands in its node;
+    """A drawing of a graph, and of links between the paths of its entities. What is `told` of a path stands in its node;
     of one that is `private` the observations and what is said of its relations are left out."""
     nodes: dict[str, dict[str, Any]] = {}
+    edges: list[dict[str, Any]] = []
     by_name: dict[str, str] = {}
     by_path: dict[str, str] = {}
-    edges: list[dict[str, Any]] = []
 
-    def add(name: str, label: str, kind: str, type_: str = "", path: str = "", said: Sequence[str] = ()) -> str:
+    def add(kind: str, entity: Entity) -> None:
+        name, path = entity.name, entity.path
         id_ = next((each for each in (name, path) if each not in nodes), f"{name} ({len(nodes)})")
-        more = {"path": path, "observations": said, **(told or {}).get(path, {})}
+        more = {"path": path, "observations": entity.texts, **(told or {}).get(path, {})}
         if "private" in more:
             del more["observations"]
-        nodes[id_] = {"id": id_, "label": label, "type": type_, "kind": kind} | {k: v for k, v in more.items() if v}
+        facts = {"id": id_, "label": name, "type": entity.type, "kind": kind}
+        nodes[id_] = facts | {key: value for key, value in more.items() if value}
+        by_name.setdefault(name, id_)
         by_path.setdefault(path, id_)
-        return id_
 
     def join(source: str, target: str, kind: str, **more: Any) -> None:
         edges.append({"source": source, "target": target, "key": len(edges), "type": kind, **more})
 
     for entity in graph.entities:
-        kind = "note" if entity.is_note else "entity"
-        id_ = add(entity.name, entity.name, kind, entity.type, entity.path, entity.texts)
-        by_name.setdefault(entity.name, id_)
-    for note in notes:
-        if note.path not in by_path:
-            id_ = add(note.name, note.title, "note", note.type if note.type != "memory" else "note", note.path)
-            if note.type == "entity":  # a page that only holds relations
-                by_name.setdefault(note.title, id_)
+        add("note" if entity.is_note else "entity", entity)
     for relation in graph.relations:
         for end in (relation.source, relation.target):
             if end not in by_name:
-                by_name[end] = add(end, end, "missing")
-        source = by_name[relation.source]
-        more = (
-            {"attributes": dict(relation.attributes)} if relation.attributes and "private" not in nodes[source] else {}
-        )
-        join(source, by_name[relation.target], relation.type, link=False, **more)
+                add("missing", Entity(end, ""))
+        source, said = by_name[relation.source], dict(relation.attributes)
+        shown = {"attributes": said} if said and "private" not in nodes[source] else {}
+        join(source, by_name[relation.target], relation.type, link=False, **shown)
     joined = {(edge["source"], edge["target"]) for edge in edges}
     for source, target in dict.fromkeys((by_path.get(one, ""), by_path.get(other, "")) for one, other in links):
         if source and target and source != target and (source, target) not in joined:  # a relation says more
@@ -108,10 +100,13 @@ def drawing_of_store(
     ]
     gone = {each.name for each in graph.entities} - {each.name for each in kept}
     relations = tuple(each for each in graph.relations if each.source not in gone and each.target not in gone)
-    drawn = every if notes == "all" else []
-    inspected = store.inspect() if drawn else {}
-    links = [(each.path, target) for each in drawn for target in inspected.get(each.path, {}).get("links", ())]
-    wanted = {*(each.path for each in kept), *(each.path for each in drawn)} if texts else set()
+    links: list[tuple[str, str]] = []
+    if notes == "all":
+        held, inspected = {each.path for each in kept}, store.inspect()
+        links += [(path, target) for path in told for target in inspected.get(path, {}).get("links", ())]
+        others = ((each, each.type if each.type != "memory" else "note") for each in every if each.path not in held)
+        kept += [Entity(each.title, kind, path=each.path, is_note=True) for each, kind in others]
+    wanted = {each.path for each in kept} if texts else set()
     withheld = set() if private else store.bench.private(wanted)
     for read in store.bench.read(sorted(wanted - withheld)):
         text = read.text[read_header(read.text).body_start :].strip("\r\n").replace("\r\n", "\n")
@@ -119,7 +114,7 @@ def drawing_of_store(
     for path in wanted:
         if "text" not in told.setdefault(path, {}):
             told[path]["private"] = True  # in doubt one that cannot be read just now
-    return drawing_of(store.root.name, Graph(tuple(kept), relations), notes=drawn, links=links, told=told)
+    return drawing_of(store.root.name, Graph(tuple(kept), relations), links=links, told=told)
 
 
 # -- its forms
