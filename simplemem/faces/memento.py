@@ -48,15 +48,14 @@ class _Weighed(GraphArguments):
     def attributes(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """These as attributes. What is not given again is kept of those `before`."""
         kept = before or {}
-        found = {key: kept[key] for key in _WEIGHTS if key in kept}
-        found |= self.model_dump(include={*_WEIGHTS}, exclude_none=True)
-        if metadata := _metadata(kept) if self.metadata is None else self.metadata:
-            found["metadata"] = metadata
+        found = {**kept, **self.model_dump(include={*_WEIGHTS, "metadata"}, exclude_none=True)}
+        if not found.get("metadata"):
+            found.pop("metadata", None)
         if found:
             moment = datetime.now(UTC) if self.updatedAt is None else _moment(self.updatedAt)
             found[_AT] = moment.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
-            if _AT in kept:
-                found["created"] = kept.get("created", kept[_AT])
+        if _AT in kept:
+            found.setdefault("created", kept[_AT])
         return found
 
 
@@ -66,13 +65,6 @@ class WeighedRelation(_Weighed, verbs.RelationIn):
 
 
 class WeighedAddition(_Weighed, verbs.Addition): ...
-
-
-def _metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata among attributes; each may also be one by itself."""
-    plain = {key: value for key, value in attributes.items() if key not in (*_WEIGHTS, _AT, "created", "metadata")}
-    rest = attributes.get("metadata")
-    return plain | (dict(rest) if isinstance(rest, Mapping) else {})
 
 
 Source = Annotated[str, also("from"), about("The entity it begins at")]
@@ -85,7 +77,7 @@ def get_relation(graph: KnowledgeGraph, source: Source, target: Target, relation
     found, page = graph.relation(source, relationType, target), graph.entity(source)
     if found is None:
         return Reply(f"Relation not found: {source} -> {relationType} -> {target}")
-    return Reply(pretty(_relation(found, _time(page.modified) if page is not None else None)))
+    return Reply(pretty(_relation(found, _time(page.modified) if page else None)))
 
 
 @tool("Update Relation", writes=True, destructive=True, manner=_MANNER)
@@ -93,8 +85,9 @@ def update_relation(graph: KnowledgeGraph, caller: Caller, relation: WeighedRela
     """Change the strength, the confidence or the metadata of a relation"""
     wanted = relation.relation()
     there = graph.relation(*wanted.key)
-    attributes = relation.attributes(there.attributes if there is not None else None)
-    graph.update_relation(replace(wanted, attributes=attributes), **caller)
+    if there is not None:
+        wanted = replace(wanted, attributes=relation.attributes(there.attributes))
+    graph.update_relation(wanted, **caller)
     return Reply("Relation updated successfully")
 
 
@@ -223,11 +216,12 @@ def _graph(store: EnhancedStore | None, graph: Graph, began: datetime, **more: A
 
 def _relation(relation: Relation, page: datetime | None) -> Data:
     """A relation. `page` is when its note was changed, for one that tells no time."""
-    told = relation.attributes
-    last = _time(told.get(_AT)) or page
-    times = _ms(createdAt=_time(told.get("created")) or last, updatedAt=last) if last else {}
-    metadata = times | _metadata(told)
-    return relation.as_dict() | {key: told[key] for key in _WEIGHTS if key in told} | {"metadata": metadata}
+    told = dict(relation.attributes)
+    weights = {key: told.pop(key) for key in _WEIGHTS if key in told}
+    last = _time(told.pop(_AT, None)) or page
+    created, rest = _time(told.pop("created", None)) or last, told.pop("metadata", None)
+    metadata = (_ms(createdAt=created, updatedAt=last) if last else {}) | told  # one may also stand by itself
+    return relation.as_dict() | weights | {"metadata": metadata | (rest if isinstance(rest, dict) else {})}
 
 
 def _id(name: str) -> str:

@@ -117,9 +117,6 @@ def drawing_of_store(
     return drawing_of(store.root.name, Graph(tuple(kept), relations), links=links, told=told)
 
 
-# -- its forms
-
-
 def node_link(drawing: Drawing) -> str:
     """JSON of nodes and links, all in ASCII: half a character in a name is no UTF-8."""
     return json.dumps(drawing, indent=1) + "\n"

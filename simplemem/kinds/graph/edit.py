@@ -169,8 +169,6 @@ class GraphEdit(ChangeSet):
         bonds = [each for each in page.bullets if isinstance(each.says, Bond)]
         return list(zip(bonds, graph_of_pages([page], self._graph.ties, self._graph.items).relations, strict=True))
 
-    # -- files and links
-
     def _make(self, entity: Entity, *, stub: bool = False) -> str:
         """A new page. Returns its path."""
 

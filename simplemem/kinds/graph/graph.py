@@ -59,8 +59,6 @@ class KnowledgeGraph(Shelf[GraphPage]):
         self.ties: dict[str, list[Tie]] = {}
         self.last_order = 0
 
-    # -- reading
-
     def read(self) -> Graph:
         """All of it, in the order in which it came."""
         with self.reading():
@@ -92,8 +90,6 @@ class KnowledgeGraph(Shelf[GraphPage]):
             self.refresh()
             return self.outside_changes
 
-    # -- writing
-
     create_entities = _step(GraphEdit.create)
     create_relations = _step(GraphEdit.relate)
     add_observations = _step(GraphEdit.say)
@@ -122,8 +118,6 @@ class KnowledgeGraph(Shelf[GraphPage]):
             if progress is not None:
                 progress("import", first + len(some), len(names))
         return counts
-
-    # -- pages
 
     def all_named(self, name: str) -> list[GraphPage]:
         return sorted((self.items[path] for path in self._named.get(name, ())), key=ENTITY.place)
@@ -162,8 +156,6 @@ class KnowledgeGraph(Shelf[GraphPage]):
         every = graph_of_pages(sorted(near.values(), key=ENTITY.place), self.ties, self.items).relations
         relations = tuple(each for each in every if each.source in names or each.target in names)
         return Graph(tuple(map(entity_of, some)), relations)
-
-    # -- what relations lead to
 
     def resolved(self, pages: Iterable[GraphPage], among: Collection[str] | None = None) -> dict[str, list[Tie]]:
         """What the relations of some pages lead to; as if only the files `among` were there."""

@@ -125,9 +125,6 @@ def _text(value: Any) -> str | None:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# -- the graph that pages make
-
-
 class Tie(NamedTuple):
     """A bond with what it leads to: a page, or no more than a name."""
 
@@ -158,9 +155,6 @@ def graph_of_pages(
                 name = items[path].name if path in items else base_name(path)
             relations.append(Relation(page.name, bond.type, name, bond.attributes))
     return Graph(tuple(entity_of(page) for page in every if not page.is_stub), tuple(relations))
-
-
-# -- the lists
 
 
 def _read_lists(text: str, at: int, *, everything: bool) -> tuple[list[Bullet], dict[str, tuple[int, int]], int]:
@@ -234,9 +228,6 @@ def _bond(said: str, attributes: Mapping[str, Any], section: str) -> Bond | None
     return Bond(kind if kind is not None else before or _UNNAMED, target, "", attributes)
 
 
-# -- writing
-
-
 def new_page(path: str, entity: Entity, order: int, now: str, *, stub: bool = False, bonds: Sequence[str] = ()) -> str:
     """The text of a new page. A stub only holds a name that relations begin at."""
     properties: dict[str, Any] = {"title": spell(entity.name)} if base_name(path) != entity.name else {}
@@ -294,9 +285,6 @@ def with_attributes(text: str, bullet: Bullet, attributes: Mapping[str, Any]) ->
     item = old.rstrip()
     said, _ = split_attributes(item)
     return text[: bullet.start] + said + spell_attributes(attributes) + old[len(item) :] + text[bullet.end :]
-
-
-# -- any text on one line
 
 
 def spell(text: str) -> str:
