@@ -54,21 +54,13 @@ class Background:
 
     def stop(self) -> None:
         self._stop.set()
-        self._ring()
+        self.ring()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout=5.0)
 
-    def scan_soon(self) -> None:
-        """The index was replaced or doubts itself: look through the whole vault."""
-        self._scan_wanted = True
-        self._ring()
-
-    def fill_soon(self) -> None:
-        """A note was written: its vectors are wanted."""
-        self._fill_wanted = True
-        self._ring()
-
-    def _ring(self) -> None:
+    def ring(self, *, scan: bool = False, fill: bool = False) -> None:
+        """Wake the thread: to scan, as the index was replaced or doubts itself, or to embed what was written."""
+        self._scan_wanted, self._fill_wanted = self._scan_wanted or scan, self._fill_wanted or fill
         self._wake.set()
         if self._watch is not None:
             self._watch.ring()

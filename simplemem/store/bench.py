@@ -6,7 +6,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import count
 from math import hypot
 from typing import Any, NamedTuple, Unpack
 
@@ -14,7 +13,7 @@ from simplemem.errors import Conflict, SimplememError
 from simplemem.index.door import Narrow, Question
 from simplemem.index.links import named_in_memory
 from simplemem.memory import By
-from simplemem.note.names import check_name, name_of, private_by_rule
+from simplemem.note.names import check_name, name_of
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.words import well_formed
 from simplemem.search.query import read_query
@@ -82,9 +81,7 @@ class Bench:
         self.recover = core.vault.recover
         self.is_taken: Callable[[str], bool] = lambda path: core.entry(path) is not None
         self.folder = core.vault.sidecar
-        self.side = partial(
-            SideFile, str(core.root)
-        )  # a file under `.simplemem/` that is neither a note nor the index's
+        self.side = partial(SideFile, str(core.root))  # a file of `.simplemem/` that is neither a note nor the index's
 
     @property
     def read_only(self) -> bool:
@@ -131,14 +128,8 @@ class Bench:
     def private(self, paths: Iterable[str]) -> set[str]:
         """Those of these notes that are private now, or cannot be read."""
         rules, private = self._core.settings.embed.private, set(paths)
-        known = self._core.index.known(private)
         for read in self.read(list(private)):
-            there = known.get(read.path)
-            if there is not None and there.sha256 == read.sha256:
-                is_private = there.private is not None or private_by_rule(read.path, rules)
-            else:
-                is_private = private_reason(read.path, read_note(read.text.encode()), rules) is not None
-            if not is_private:
+            if private_reason(read.path, read_note(read.text.encode()), rules) is None:
                 private.discard(read.path)
         return private
 
@@ -189,18 +180,17 @@ class Bench:
 
     def change(self, draft: Callable[[], Sequence[Draft]], **by: Unpack[By]) -> Carried:
         """Draft and write as one step, all or nothing, with one undo; again when a note changed meanwhile."""
-        change = change_by(by, "")
+        change, tries = change_by(by, ""), 0
         with self._core.vault.lock():
-            for tries in count():
+            while True:
                 drafts: Sequence[Draft] = ()
                 try:
                     drafts = draft()
                     return self._carry_out(drafts, change)
                 except Conflict:
-                    if tries == _TRIES:
+                    if (tries := tries + 1) > _TRIES:
                         raise
                     self.look_at(each.path for each in drafts)
-        raise AssertionError("unreachable")
 
     def _carry_out(self, drafts: Sequence[Draft], change: Change) -> Carried:
         """Carry out drafts. Conflict, and nothing written, when a note is not what its draft was made of."""
@@ -217,10 +207,8 @@ class Bench:
                 wishes.append(Wish("delete", path, before=sha, gone=True))
                 continue
             warnings += judge(core.settings, name, before or "", text)
-            if before is None:
-                wishes.append(Wish("create", path, data=encoded(text)))
-            else:
-                wishes.append(Wish.update(path, sha, encoded(stamp_modified(text, now()) if text != before else text)))
+            data = encoded(stamp_modified(text, now()) if before is not None and text != before else text)
+            wishes.append(Wish("create", path, data=data) if before is None else Wish.update(path, sha, data))
         written = core.vault.carry_out(wishes, change) if wishes else []
         texts = {wish.path: wish.data for wish in wishes if wish.data is not None}
         warnings += indexed(core, texts, written, gone=[wish.path for wish in wishes if wish.gone])

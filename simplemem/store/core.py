@@ -146,7 +146,7 @@ class Core:
     def fill_soon(self) -> None:
         """Have the background embed what was just written."""
         if self._background is not None:
-            self._background.fill_soon()
+            self._background.ring(fill=True)
 
     def _follow_obsidian(self) -> None:
         """Read Obsidian's settings again when they have changed: not every server watches them."""
@@ -262,7 +262,7 @@ class Core:
         """Another file lies where our index was. If it is empty, read the vault again."""
         self._scanned = self.index.database.meta("scanned") is not None
         if not self._scanned and self._background is not None:
-            self._background.scan_soon()
+            self._background.ring(scan=True)
         elif not self._scanned:
             self._scan()
 

@@ -119,13 +119,8 @@ class Embedding:
         ends = time.monotonic() + self._settings.embed.query_seconds if is_short else float("inf")
         with self._making:
             while not self._turn.held() and self._turn_file.exists():
-                waiting, total, *_ = self._index.embedded(embedder.name, embedder.remote)
                 if not begin:
                     return 0
-                if not waiting:
-                    break
-                if progress is not None:
-                    progress("vectors", max(0, total - waiting), total)
                 time.sleep(0.1)
             private, database = self._settings.embed.private, into or self._index.database
             stopped = lambda: time.monotonic() > ends  # noqa: E731
