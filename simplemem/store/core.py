@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext, suppress
 from functools import lru_cache, partial
 from pathlib import Path
@@ -142,11 +142,6 @@ class Core:
             texts = self._read_lately
             while len(texts) > _MOST_READ or sum(map(len, texts.values())) > _MOST_READ_BYTES:
                 del texts[next(iter(texts))]
-
-    def fill_soon(self) -> None:
-        """Have the background embed what was just written."""
-        if self._background is not None:
-            self._background.ring(fill=True)
 
     def _follow_obsidian(self) -> None:
         """Read Obsidian's settings again when they have changed: not every server watches them."""
@@ -344,15 +339,19 @@ class Core:
         self.tell(report.changed())
         return ask()
 
-    def indexed(self, paths: Iterable[str], put: Callable[[], None]) -> list[str]:
-        """Index files that were just written. They are safe; an index that fails now is caught up with later."""
+    def indexed(self, paths: Collection[str], put: Callable[[], None]) -> list[str]:
+        """Index files that were just written, and tell of them; they are safe if the index fails now."""
+        failures = []
         try:
             self.index.consistently(put)
             self.index.database.checkpoint()  # a program that only writes has no background that would see to it
         except (SimplememError, Damaged) as error:
             self._owed |= set(paths)
-            return [f"written, but not yet searchable: {error}"]
-        return []
+            failures.append(f"written, but not yet searchable: {error}")
+        self.tell(paths)
+        if self._background is not None:
+            self._background.ring(fill=True)
+        return failures
 
 
 def change_by(by: By, tool: str) -> Change:

@@ -32,9 +32,7 @@ def carry_out(core: Core, wishes: Sequence[Wish], change: Change) -> tuple[list[
 
 
 def _index(core: Core, paths: set[str]) -> list[str]:
-    warnings = core.indexed(paths, lambda: core.look_at(paths))
-    core.fill_soon()
-    return warnings
+    return core.indexed(paths, lambda: core.look_at(paths))
 
 
 def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:

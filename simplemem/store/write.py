@@ -241,8 +241,6 @@ def indexed(
     changed = {*texts, *gone, *(moved or ())}
     if changed:
         warnings += core.indexed(changed, lambda: core.rows.put(notes, gone=gone, moved=moved))
-        core.tell(changed)
-        core.fill_soon()
     return warnings
 
 
