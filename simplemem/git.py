@@ -55,9 +55,6 @@ Patch = tuple[str, str, bytes | None, bytes | None]
 """Of one note: its path, where it is afterwards, and the text before and after, None where there is no such note."""
 
 
-# -- where the repository is
-
-
 class Checkout(NamedTuple):
     """A working tree, its git directory, the one it shares with others, and the vault's place in the tree."""
 
@@ -125,9 +122,6 @@ def _odd(folder: Path, only: Collection[str] = ()) -> Iterator[Path]:
                 yield from _odd(Path(each.path))
             elif not each.is_file(follow_symlinks=False):
                 yield Path(each.path)
-
-
-# -- what git knows
 
 
 def history(root: Path, path: str, limit: int = 20) -> list[Commit]:

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import difflib
 import re
-import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext, suppress
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -59,9 +57,6 @@ def examine(core: Core, only: Collection[str], progress: Progress | None) -> Ite
             return
 
 
-# -- notes
-
-
 def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
     """Headers that cannot be read, and notes that are no text or too large to be indexed."""
     for path, why in core.not_indexed():
@@ -101,9 +96,6 @@ def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
             yield Finding("secrets", "warning", entry.path, f"{secret.kind}: {secret.shown}", hint, secret.line)
 
 
-# -- what the vault is on
-
-
 def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
     """A vault that something else carries to other computers. The notes are safe there, the index is not."""
     root, index = core.vault.root, Path(core.index.path)
@@ -125,12 +117,8 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
         yield Finding("place", "warning", "", message, _ELSEWHERE)
 
 
-# -- the index
-
-
 def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
-    """The promise: rebuilt beside itself it is equal, row for row; but for the vectors, which are dear to make
-    again."""
+    """Rebuilt beside itself it is equal, row for row; but for the vectors, which are dear to make again."""
     damage = core.index.database.check()
     for problem in damage:
         yield Finding("index", "error", "", f"the index is damaged: {problem}", f"{_ANEW}.")
@@ -149,25 +137,21 @@ def _differences(core: Core, tell: Progress) -> list[Difference]:
     fresh = core.sync_of(rebuilt)
 
     def compared() -> list[Difference]:
+        fresh.scan(tell)
         with core.index.database.reading() as ours, rebuilt.reading() as theirs:
             return list(islice(differences(ours, theirs, vectors=False), _SHOWN))
 
     try:
-        fresh.scan(tell)
         found = compared()
         if found:  # perhaps by what was written meanwhile: both are brought up to one moment, in which nobody writes
             with nullcontext() if core.vault.read_only else core.vault.lock():
                 core.compare_all()
-                fresh.scan(tell)
                 found = compared()
         return found
     finally:
         rebuilt.close()
         for suffix in ("", "-wal", "-shm"):
             Path(f"{rebuilt.path}{suffix}").unlink(missing_ok=True)
-
-
-# -- links
 
 
 def _check_links(core: Core, _: Progress) -> Iterator[Finding]:
@@ -232,9 +216,6 @@ def mend(core: Core, mending: Mending, change: Change) -> Mended:
     return Mended(written[0].version, tuple(each.path for each in written), (*mending.unmended, *warnings))
 
 
-# -- what a broken link may mean
-
-
 _Likely = tuple[tuple[str, ...], Aim | None, str]
 """What a link may mean, the likeliest first; where it clearly leads; and how that is known, or what became of it."""
 
@@ -268,11 +249,10 @@ class _LikelyTargets:
         self._named_now = named_in_memory(self._files)
         named_once = {path for each in core.changes.recent() for path in (each.path, each.new_path) if path}
         self._named_then = named_in_memory(named_once - self._files)
-        self._by_loose_name: dict[str, list[str]] = {}
+        self._bare: dict[str, list[str]] = {}  # by their names without a folder
         for path in sorted(self._files):
-            self._by_loose_name.setdefault(_loose(base_name(path)), []).append(path)
-        self._near = cache(self._near_names)
-        self._asked = 0
+            self._bare.setdefault(compare_key(base_name(path)), []).append(path)
+        self._slips: dict[str, list[str]] = {}  # of the names that were asked for
 
     def of(self, target: str, source: str) -> _Likely:
         """What `[[target]]` in the note `source` may mean: by the history first, then by names, aliases and titles."""
@@ -302,21 +282,14 @@ class _LikelyTargets:
             found |= dict.fromkeys((path for path in paths if path not in found and path not in self.copies), how)
         return found
 
-    def _near_names(self, target: str) -> tuple[str, ...]:
-        """The files of that name, then those whose name is the same but for accents, spaces and marks, or a slip."""
-        loose = _loose(base_name(target))
-        near = self._by_loose_name.get(loose, [])
-        if loose and not near and self._asked < _MOST_ASKED:
-            self._asked += 1
+    def _near(self, target: str) -> tuple[str, ...]:
+        """The files of that name, or else those for whose name it may be a slip."""
+        named, name = self._named(target), compare_key(base_name(target))
+        if not named and name not in self._slips and len(self._slips) < _MOST_ASKED:
             # "Chapter 1" is no slip for "Chapter 2", nor one day for another.
-            digits = list(filter(str.isdigit, loose))
-            like = [name for name in self._by_loose_name if abs(len(name) - len(loose)) < 4]
-            like = [name for name in like if list(filter(str.isdigit, name)) == digits]
-            close = difflib.get_close_matches(loose, like, _MOST, _LIKE)
-            near = [path for name in close for path in self._by_loose_name[name]]
-        return tuple(dict.fromkeys((*self._named(target), *near)))[:_MOST]
-
-
-def _loose(name: str) -> str:
-    """A name without case, accents, spaces and marks."""
-    return "".join(char for char in unicodedata.normalize("NFKD", name).casefold() if char.isalnum())
+            digits = list(filter(str.isdigit, name))
+            like = [each for each in self._bare if abs(len(each) - len(name)) < 4]
+            like = [each for each in like if list(filter(str.isdigit, each)) == digits]
+            close = difflib.get_close_matches(name, like, _MOST, _LIKE)
+            self._slips[name] = [path for each in close for path in self._bare[each]]
+        return tuple(named or self._slips.get(name, ()))[:_MOST]

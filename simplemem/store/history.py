@@ -149,9 +149,6 @@ def last_change(core: Core, path: str) -> Version:
     raise NotFound(f"nothing is known of earlier changes of {name_of(path)}", hint=hint)
 
 
-# -- a moment
-
-
 def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
     """The moment right after a version, or as `before v12` right before it, or at the end of a day; with `start` the
     beginning of what is meant: before the version, in the morning of the day."""
@@ -306,9 +303,6 @@ def _names(core: Core, path: str) -> list[str]:
     return [name for name in dict.fromkeys(known) if not core.vault.access.hides(name)][:_MOST_NAMES]
 
 
-# -- reading and comparing
-
-
 def read_at(core: Core, name: str, section: str | None, at: str) -> Memory:
     """A memory as it was at a version, date or commit, under the name it had then."""
     from simplemem.store.read import memory_of
@@ -332,14 +326,13 @@ def diff(core: Core, what: str, other: str | None = None, *, since: str | None =
     """What a version changed, what lies between two, or what changed in a memory `since` then, else by its last change."""
     if other is not None:
         one, two = core.changes.find(what), core.changes.find(other)
-        names = (name_of(one.new_path or one.path), name_of(two.new_path or two.path))
-        return (_difference(names, (one.id, two.id), _sides(core, one)[1], _sides(core, two)[1]),)
+        paths = (one.new_path or one.path, two.new_path or two.path)
+        return (_difference(paths, (one.id, two.id), _sides(core, one)[1], _sides(core, two)[1]),)
     if since is None and _VERSION.fullmatch(what.strip()) and core.entry(path_of(what.strip())) is None:
-        found = []
-        for step in core.changes.step(core.changes.find(what).group):
-            names = (name_of(step.path), name_of(step.new_path or step.path))
-            found.append(_difference(names, (f"before {step.id}", step.id), *_sides(core, step)))
-        return tuple(found)
+        return tuple(
+            _difference((step.path, step.new_path or step.path), (f"before {step.id}", step.id), *_sides(core, step))
+            for step in core.changes.step(core.changes.find(what).group)
+        )
     path = path_with_a_past(core, what)
     now = core.vault.read(path).data if core.entry(path) is not None else b""
     label = since or f"before {last_change(core, path).id}"
@@ -347,19 +340,17 @@ def diff(core: Core, what: str, other: str | None = None, *, since: str | None =
     if not label.startswith("before ") and not means_commit(core, label):
         label = f"before {label}"
     before = b"" if then.sha256 is None else then.data
-    return (_difference((name_of(then.path), name_of(path)), (label, "now"), before, now, then.doubt),)
+    return (_difference((then.path, path), (label, "now"), before, now, then.doubt),)
 
 
 def _difference(
-    names: tuple[str, str], labels: tuple[str, str], before: bytes | None, after: bytes | None, doubt: str = ""
+    paths: tuple[str, str], labels: tuple[str, str], before: bytes | None, after: bytes | None, doubt: str = ""
 ) -> Difference:
+    names = name_of(paths[0]), name_of(paths[1])
     shown = _shown(before, after, (f"{names[0]} ({labels[0]})", f"{names[1]} ({labels[1]})"))
     if not shown and before != after:
         doubt = doubt or (GONE if shown is None else "the texts are too large to be compared")
     return Difference(*names, *labels, shown or "", doubt)
-
-
-# -- blame
 
 
 def blame_of(core: Core, name: str) -> tuple[BlamedLine, ...]:
@@ -376,8 +367,6 @@ def blame_of(core: Core, name: str) -> tuple[BlamedLine, ...]:
         after = version.before
     if after is not None:
         states.append((after, HUMAN))
-    lines = list[BlamedLine]()
-    for line, maker in zip(lines_of(file.data), blame(file.data, states, core.vault.history.content), strict=True):
-        by = maker or UNKNOWN
-        lines.append(BlamedLine(len(lines) + 1, line.rstrip("\r\n"), by.kind, by.name, by.when))
-    return tuple(lines)
+    makers = zip(lines_of(file.data), blame(file.data, states, core.vault.history.content), strict=True)
+    named = ((line.rstrip("\r\n"), maker or UNKNOWN) for line, maker in makers)
+    return tuple(BlamedLine(at, line, by.kind, by.name, by.when) for at, (line, by) in enumerate(named, 1))

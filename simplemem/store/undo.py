@@ -111,9 +111,6 @@ def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:
     return first if first.op == "create" and history.moment_of(core, at).number < first.number else None
 
 
-# -- everything somebody changed
-
-
 def undo_all(
     core: Core, by: str, since: str, *, preview: bool = False, expected: str | None = None, **change: Unpack[By]
 ) -> UndoneMany:
