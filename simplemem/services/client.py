@@ -86,11 +86,8 @@ class Patience:
         breaker = self._calm if deadline is None else self._hurried
         rests = max(breaker.rests_until, self._calm.rests_until) - time.monotonic()
         if rests > 0:
-            raise Unavailable(
-                f"{self._last} (it is tried again in {max(1, round(rests))} s)",
-                hint="Nothing needs to be done if it comes back by itself.",
-                retry_after=round(rests, 1),
-            )
+            said, hint = f"{self._last} (it is tried again in {max(1, round(rests))} s)", "It may come back by itself."
+            raise Unavailable(said, hint=hint, retry_after=round(rests, 1))
         attempts, ends = (self._attempts, float("inf")) if deadline is None else (min(2, self._attempts), deadline)
         failures, wait = 0, 0.0
         while True:
@@ -115,9 +112,7 @@ class Patience:
 
     def _attempted(self, attempt: Callable[[float], T], seconds: float, stopped: Stopped) -> T:
         """One attempt in a thread that can be left behind, waited for until its time is over."""
-        done = threading.Event()
-        answer: list[T] = []
-        errors: list[BaseException] = []
+        done, answer, errors = threading.Event(), list[T](), list[BaseException]()
 
         def run() -> None:
             try:
@@ -220,21 +215,6 @@ class ServiceClient:
         self.name, self.address, self.key = name, address, key
         self.hint = f"Are {section}.url ({address.url}), {section}.model and {section}.api_key what the service knows?"
 
-    def post(
-        self,
-        path: str,
-        payload: Mapping[str, Any],
-        read: Callable[[Any], T],
-        *,
-        deadline: float | None = None,
-        stopped: Stopped = lambda: False,
-    ) -> T:
-        """What `read` makes of the answer's JSON, no later than `deadline` (a `time.monotonic()`). What it raises counts
-        as a failure of the service, as `Unavailable`, or of this request, as `Refused`."""
-        return self.patience.call(
-            lambda seconds: read(self.attempt(path, payload, seconds)), deadline=deadline, stopped=stopped
-        )
-
     @cached_property
     def _http(self) -> httpx2.Client:
         """Its connections, past any proxy for what is on this machine."""
@@ -251,7 +231,7 @@ class ServiceClient:
             client.close()
 
     def attempt(self, path: str, payload: Mapping[str, Any], seconds: float) -> Any:
-        """The JSON of one answer, within so many seconds."""
+        """The JSON of one answer, within so many seconds: what `patience` is called with."""
         import httpx2
 
         key, where, ends = self.key.value(), self.address.url, time.monotonic() + seconds

@@ -9,7 +9,7 @@ import re
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.note.words import counted, well_formed
@@ -85,11 +85,7 @@ def prefixes_of(model: str, query: str | None = None, document: str | None = Non
     return {"query": known[0] if query is None else query, "document": known[1] if document is None else document}
 
 
-# -- embedders that ask a service
-
-
-@dataclass(frozen=True, slots=True)
-class _Protocol:
+class _Protocol(NamedTuple):
     """How one kind of service is asked. `home` is the service it was made for, with the model taken there."""
 
     home: str
@@ -101,21 +97,12 @@ class _Protocol:
     width: str = "dimensions"  # what a request calls the dimensions that are wanted
 
 
-_PROTOCOLS = {
-    # OpenAI, LM Studio, vLLM, llama.cpp, Ollama's /v1
-    "openai": _Protocol(
-        "https://api.openai.com/v1",
-        "text-embedding-3-small",
-        64,
-        "/embeddings",
-        {"encoding_format": "float"},
-        "OPENAI_API_KEY",
-    ),
-    # What is longer than the model reads is cut there, as Ollama does by itself.
+_OPENAI, _FLOATS = "https://api.openai.com/v1", {"encoding_format": "float"}
+_CUT = {"truncation": True}
+_PROTOCOLS = {  # openai: LM Studio, vLLM, llama.cpp and Ollama's /v1 too
+    "openai": _Protocol(_OPENAI, "text-embedding-3-small", 64, "/embeddings", _FLOATS, "OPENAI_API_KEY"),
     "ollama": _Protocol("http://localhost:11434", "nomic-embed-text", 32, "/api/embed", {"truncate": True}),
-    "voyage": _Protocol(
-        VOYAGE, "voyage-3.5", 128, "Embedding", {"truncation": True}, "VOYAGE_API_KEY", "output_dimension"
-    ),
+    "voyage": _Protocol(VOYAGE, "voyage-3.5", 128, "Embedding", _CUT, "VOYAGE_API_KEY", "output_dimension"),
 }
 
 
@@ -176,11 +163,12 @@ class ServiceEmbedder:
         sent = [well_formed(self._prefixes[purpose] + text[:_MOST_CHARACTERS]) for text in texts]
         request = {**self._request, "input": sent} | ({"input_type": purpose} if self._provider == "voyage" else {})
 
-        def read(answer: Any) -> list[bytes]:
-            return vectors_in(answer, len(sent), self.dimension, self.name)
+        def attempt(seconds: float) -> list[bytes]:
+            answer = self._client.attempt(self._path, request, seconds)
+            return _vectors_in(answer, len(sent), self.dimension, self.name)
 
         try:
-            made = self._client.post(self._path, request, read, deadline=deadline, stopped=stopped)
+            made = self._client.patience.call(attempt, deadline, stopped)
         except SimplememError as error:
             if self._provider == "ollama" and error.details.get("status") == 404:
                 error.hint = f"`ollama pull {request['model']}` fetches the model; `ollama list` shows those there are."
@@ -189,10 +177,7 @@ class ServiceEmbedder:
         return made
 
 
-# -- what came as an answer
-
-
-def vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> list[bytes]:
+def _vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> list[bytes]:
     """One vector for each of `count` texts, each as wide as `dimension` if that is known, scaled to its own largest
     number. One text with a bad vector is refused; an answer that is wrong as a whole is a failure of the service."""
     rows = _rows_in_order(answer, name)
@@ -202,9 +187,8 @@ def vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> lis
     wanted = dimension or max(widths, default=0)
     if widths != {wanted} or not wanted:
         wrong = min(widths - {wanted} or widths)
-        hint = "If another model answers now, give it its own name in embed.model."
-        message = f"{name} gave a vector of {wrong} dimensions where {wanted or 'some'} were expected"
-        raise Unavailable(message, hint=hint)
+        said = f"{name} gave a vector of {wrong} dimensions where {wanted or 'some'} were expected"
+        raise Unavailable(said, hint="If another model answers now, give it its own name in embed.model.")
     try:
         numbers = [array("d", (math.nan if number is None else number for number in row)) for row in rows]
     except (ValueError, TypeError, OverflowError) as error:
@@ -214,10 +198,8 @@ def vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> lis
         kind = Unavailable if count > 1 and len(bad) == count else Refused
         what = "with NaN or infinity in it" if any(map(math.isnan, bad)) else "of zeros alone"
         raise kind(f"{name} gave a vector {what} for {counted(len(bad), 'text')} of {count}")
-    return [
-        array("b", [round(number / size * 127) for number in row]).tobytes()
-        for row, size in zip(numbers, largest, strict=True)
-    ]
+    pairs = zip(numbers, largest, strict=True)
+    return [array("b", [round(number / size * 127) for number in row]).tobytes() for row, size in pairs]
 
 
 def _rows_in_order(answer: Any, name: str) -> list[Any]:

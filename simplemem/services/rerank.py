@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from simplemem.errors import Invalid, Unavailable
@@ -49,11 +48,14 @@ class Reranker:
         if self._model:
             more: dict[str, Any] = {"truncation": True} if self._path else {"top_n": len(texts)}
             request = {"model": self._model, "query": query, "documents": list(texts), **more}
-        read = partial(scores_of, self.name, count=len(texts))
-        return self._client.post(self._path, request, read, deadline=deadline)
+
+        def attempt(seconds: float) -> list[float]:
+            return _scores_of(self.name, self._client.attempt(self._path, request, seconds), len(texts))
+
+        return self._client.patience.call(attempt, deadline)
 
 
-def scores_of(name: str, answer: Any, count: int) -> list[float]:
+def _scores_of(name: str, answer: Any, count: int) -> list[float]:
     """The score of each text in a service's JSON: `{"results": [{"index", "relevance_score"}, …]}` (Cohere, Jina, vLLM),
     or `[{"index", "score"}, …]` (text-embeddings-inference); some call the list `data`."""
     rows = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer

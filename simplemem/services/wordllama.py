@@ -31,6 +31,11 @@ _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
 _MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
 _MAX_WORDS_BETWEEN = 4_000  # and once few texts come again, as a server gets them for as long as it lives: 4 MB
 _FEW = 256  # texts: the passages of a long note
+_SPACE = "\u2581"
+_PIECES = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
+_SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}  # what these spell in a text is one token
+_SPECIALS = re.compile("(<unk>|<s>|</s>)")
+_FIRST_BYTE = 3  # the token of the byte 0
 _WORDS_CUT = 10_000  # whose tokens are remembered, in a twentieth of that
 
 
@@ -133,7 +138,12 @@ class Tokenizer:
 
     def count(self, text: str) -> int:
         """How many tokens a text is."""
-        return sum(map(self._size, _PIECES.findall(_SPACE + text.replace(" ", _SPACE)))) if text else 0
+        sizes = (
+            1 if part in _SPECIAL else sum(map(self._size, _PIECES.findall(_SPACE + part.replace(" ", _SPACE))))
+            for part in _SPECIALS.split(text)
+            if part
+        )
+        return sum(sizes)
 
     def _joined(self, text: str) -> list[int]:
         parts, end, ranks = list(text), len(text), self._ranks
@@ -164,10 +174,3 @@ class Tokenizer:
             known = self._ids.get(part)  # a character that no token holds is its bytes
             tokens += [known] if known is not None else [_FIRST_BYTE + byte for byte in part.encode()]
         return tokens
-
-
-_SPACE = "\u2581"
-_PIECES = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
-_SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}  # what these spell in a text is one token
-_SPECIALS = re.compile("(<unk>|<s>|</s>)")
-_FIRST_BYTE = 3  # the token of the byte 0

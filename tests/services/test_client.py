@@ -25,7 +25,7 @@ def remote(service: EmbeddingService, timeout: float = 30.0, attempts: int = 4) 
 
 
 def asked_of(client: ServiceClient, path: str = "/x") -> Any:
-    return client.post(path, REQUEST, lambda answer: answer)
+    return client.patience.call(lambda seconds: client.attempt(path, REQUEST, seconds))
 
 
 @pytest.mark.parametrize("compressed", [False, True])

@@ -66,6 +66,8 @@ def test_tokens_are_those_of_the_tokenizer_that_the_model_was_made_with(text: st
 @pytest.mark.parametrize("word", ["<s>struck</s>", "a<unk>b", "<s", "</s></s>"])
 def test_what_spells_a_special_token_is_one(word: str) -> None:
     assert list(TOKENS.tokens(word)) == ORACLE.encode(word, add_special_tokens=False).ids
+    text = f"spoken {word} <unk> here"
+    assert TOKENS.count(text) == len(ORACLE.encode(text, add_special_tokens=False).ids)
 
 
 def mean_of_token_vectors(text: str) -> NDArray[np.float32]:

@@ -1,9 +1,5 @@
 """What entries show when they are counted and compared: contradictions, themes, habits; and all of them, exported. Each
-finding names its entries and says no more than a count does. Compared are the vectors of the index; no model is asked.
-
-Contradictions are labelled with their rule (capabilities.md §3.5): *slot*, one subject with two values; *polarity*, the
-same words once affirmed and once denied; *duplicate?*, alike but of different confidence.
-"""
+finding names its entries and says no more than a count does. Compared are the vectors of the index; no model is asked."""
 
 from __future__ import annotations
 
@@ -45,7 +41,9 @@ _TAIL: Final = re.compile(r"[,;:(].*|\s(?:because|since|so that|which|where|but|
 
 
 class Contradiction(NamedTuple):
-    """Two entries that disagree, as that is told, and who would win against whom and why; None when nothing decides."""
+    """Two entries that disagree, and who would win against whom and why; None when nothing decides. Its rule
+    (capabilities.md §3.5) is *slot*, one subject with two values, *polarity*, the same words affirmed and denied, or
+    *duplicate?*, alike but of different confidence."""
 
     data: Data
     verdict: tuple[KnowledgeEntry, KnowledgeEntry, str] | None
@@ -122,14 +120,10 @@ class Analysis:
     def _verdict(self, one: KnowledgeEntry, other: KnowledgeEntry) -> tuple[KnowledgeEntry, KnowledgeEntry, str] | None:
         """Who wins against whom and why: edited by a person, verified, newer, surer; None when nothing decides."""
         whys = ("a person edited it", "it is verified", "it is newer", "it has the higher confidence")
+        is_by_hand = self.store.bench.is_by_hand
         a, b = (
-            (
-                self.store.bench.is_by_hand(entry.path, entry.sha256),
-                entry.verified,
-                entry.modified[:19].replace(" ", "T"),
-                entry.confidence or 0.0,
-            )
-            for entry in (one, other)
+            (is_by_hand(e.path, e.sha256), e.verified, e.modified[:19].replace(" ", "T"), e.confidence or 0.0)
+            for e in (one, other)
         )
         why = next((why for why, this, that in zip(whys, a, b, strict=True) if this != that), "")
         return None if not why else (one, other, why) if a > b else (other, one, why)
@@ -224,18 +218,18 @@ class Analysis:
 
     def patterns(self, today: date) -> Data:
         """What recurs, how much there is of what, and whether there is more of late."""
-        days = [entry.created[:10] for entry in self.entries]
+        days, kinds = [entry.created[:10] for entry in self.entries], Counter(entry.type for entry in self.entries)
         made = {span: sum(day > (today - timedelta(span)).isoformat() for day in days) for span in (7, 30, 60, 90)}
         lately, before = made[30], made.pop(60) - made[30]
-        sure = defaultdict[str, list[float]](list)
-        for entry in self.entries:
-            sure[entry.type] += [entry.confidence] if entry.confidence is not None else []
+        sure = {
+            kind: [e.confidence for e in self.entries if e.type == kind and e.confidence is not None] for kind in kinds
+        }
         return {
             "recurring": [
                 {"type": some[0].type, "says": some[0].headline, "count": len(some), "entries": list(map(brief, some))}
                 for some in sorted(_alike(self.entries, 50), key=lambda some: (-len(some), some[0].name))
             ],
-            "types": dict(Counter(entry.type for entry in self.entries).most_common()),
+            "types": dict(kinds.most_common()),
             "tags": dict(Counter(tag for entry in self.entries for tag in entry.tags).most_common()),
             "lately": {str(days): count for days, count in made.items()},
             "before": before,
@@ -245,7 +239,7 @@ class Analysis:
 
     def insights(self, threshold: float = 0.75, least: int = 2) -> list[Data]:
         """What the entries that hold show, the most pressing first."""
-        found = [each for each in self._habits() if each["kind"] != "untagged"]
+        found = [each for each in self._habits() if each["kind"] not in ("untagged", "duplicates")]
         for words, members in self.themes(threshold, least):
             kind, priority = ("theme", "high") if len(members) >= 5 else ("group", "low")
             if sum(entry.type == "error" for entry in members) >= 3:
@@ -256,13 +250,11 @@ class Analysis:
 
     def antipatterns(self) -> list[Data]:
         """Habits that make what is kept worth less, the most pressing first."""
-        found = [each for each in self._habits() if each["kind"] != "never read"]
-        groups = _alike(self.standing, 100)
-        found += [_finding("duplicates", "high", f"{len(some)} entries begin alike", some) for some in groups]
+        found = (each for each in self._habits() if each["kind"] != "never read")
         return sorted(found, key=lambda each: _PRIORITIES.index(each["priority"]))
 
     def _habits(self) -> Iterator[Data]:
-        """What is so of more of the entries than it should be."""
+        """What is so of more of the entries than it should be, and what begins alike."""
         standing, related = self.standing, self.knowledge.leading_to(self.standing)
         ties = [(entry, other) for entry in standing for _, other in related[entry.path]]
         solved = {each.path for tie in ties if "solution" in (tie[0].type, tie[1].type) for each in tie}
@@ -278,6 +270,8 @@ class Analysis:
             if len(some) > most * len(of):
                 share = round(len(some) / len(of), 3)
                 yield _finding(kind, priority, f"{kind}: {len(some)} of {len(of)}", some[:20], numbers={"share": share})
+        for some in _alike(standing, 100):
+            yield _finding("duplicates", "high", f"{len(some)} entries begin alike", some)
 
 
 def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:

@@ -194,12 +194,8 @@ class Knowledge:
                     return entry.name  # and nothing is written
             for winner, loser, why, rule in decided:
                 step.put(winner.path, entries.with_tie(step.text(winner.path), "supersedes", loser.name))
-                properties: dict[str, Any] = {
-                    "status": "superseded",
-                    "superseded_by": f"[[{winner.name}]]",
-                    "superseded_at": moment,
-                    "superseded_reason": f"{rule}: {why}",
-                }
+                properties: dict[str, Any] = {"status": "superseded", "superseded_by": f"[[{winner.name}]]"}
+                properties |= {"superseded_at": moment, "superseded_reason": f"{rule}: {why}"}
                 if loser.confidence is not None:
                     properties["confidence"] = max(0.1, round(loser.confidence - 0.3, 4))
                 for key, value in properties.items():
@@ -257,10 +253,8 @@ def _pick(every: Sequence[KnowledgeEntry], ref: str) -> KnowledgeEntry:
         or [each for each in every if len(key) >= _LEAST_PREFIX and each.id.casefold().startswith(key)]
     )
     if not found:
-        raise NotFound(
-            f"Knowledge entry not found: {wanted[:100]}",
-            hint="An id, the first letters of one, or the name of a note in knowledge/.",
-        )
+        hint = "An id, the first letters of one, or the name of a note in knowledge/."
+        raise NotFound(f"Knowledge entry not found: {wanted[:100]}", hint=hint)
     if len(found) > 1:
         candidates = [f"{each.id} ({each.name})" for each in found]
         raise Ambiguous(f"{wanted[:60]} may be any of {len(found)} entries", candidates=candidates)
@@ -273,10 +267,8 @@ def _clean(text: str, what: str) -> str:
     if "\0" in clean or clean != well_formed(clean):
         raise Invalid(f"the {what} holds a character that no note can carry", hint="Leave out NUL and half characters.")
     if len(clean) > _MOST_CHARACTERS:
-        raise TooLong(
-            f"the {what} has {len(clean):,} characters; {_MOST_CHARACTERS:,} are allowed",
-            hint="Nothing was saved or cut. Keep the point, or make several entries and link them.",
-        )
+        said = f"the {what} has {len(clean):,} characters; {_MOST_CHARACTERS:,} are allowed"
+        raise TooLong(said, hint="Nothing was saved or cut. Keep the point, or make several entries and link them.")
     return clean
 
 
