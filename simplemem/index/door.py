@@ -186,8 +186,7 @@ class Nearness(NamedTuple):
         return max(0.0, (self.passage + self.block) / 2)
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
+class Matches(NamedTuple):
     """The best by every leg, best first, with the paths of all. `near` is None where no vector is comparable."""
 
     notes: Sequence[Match]
@@ -216,8 +215,7 @@ class Beside(NamedTuple):
     via: str
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(NamedTuple):
     """All that is shown of a note. `best` is the place asked for, else the passage nearest to the question's vector."""
 
     row: Row
@@ -244,8 +242,7 @@ class VectorSpace(NamedTuple):
     remote: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """How many notes there are, whose vectors the index holds if any, and how many notes wait for theirs."""
 
     notes: int

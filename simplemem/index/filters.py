@@ -106,7 +106,11 @@ def shown(
     neighbours = {note: tuple(_beside(db, rows[note])) for note in beside if note in rows}
     reached = {each.note for some in neighbours.values() for each in some if each.note in among}
     rows |= notes.rows_of(db, reached - rows.keys())
-    tags, passages = tags_of(db, list(rows)), _passages_of(db, list(rows))
+    tags = tags_of(db, list(rows))
+    passages: dict[int, list[Position]] = {}
+    of_note = f"p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"
+    for place, position in _positions(db, of_note, list(rows)).items():
+        passages.setdefault(place >> SHIFT, []).append(position)
     blocks_of: dict[int, list[int]] = {note: [] for note in rows}
     if blocks and question.terms and rows:
         matches = legs.leg(db, "block", question.terms, _MOST_BLOCKS, list(rows), counts)
@@ -115,12 +119,9 @@ def shown(
     found = {note: place for note, place in wanted.items() if place}
     if vector is not None and (others := [note for note in rows if note not in found and not blocks_of[note]]):
         found |= vectors.nearest_places(db, vector, others)
-    sql = f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {IDS} n JOIN places p ON p.id = n.value"
-    ids = bound([*found.values(), *(place for some in blocks_of.values() for place in some)])
-    places = {
-        place: Position(start, stop, line, tuple(json.loads(headings)))
-        for place, start, stop, line, headings in db.execute(sql, {"ids": ids})
-    }
+    places = _positions(
+        db, "p.id = n.value", [*found.values(), *(place for some in blocks_of.values() for place in some)]
+    )
     return {
         note: Shown(
             row,
@@ -154,15 +155,12 @@ def _beside(db: apsw.Connection, row: Row) -> Iterator[Beside]:
             yield Beside(known[each].id, via)
 
 
-def _passages_of(db: apsw.Connection, some: Iterable[int]) -> dict[int, list[Position]]:
-    """All passages of some notes, each in order."""
-    sql = f"""SELECT n.value, p.start, p.stop, p.line, p.headings FROM {IDS} n
-              CROSS JOIN places p WHERE p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"""
-    found: dict[int, list[Position]] = {}
+def _positions(db: apsw.Connection, where: str, ids: Iterable[int]) -> dict[int, Position]:
+    """Where the places stand of which this is so, each note's in order."""
+    sql = f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {IDS} n CROSS JOIN places p WHERE {where}"
     parsed = cache(lambda headings: tuple(json.loads(headings)))  # passages of a section share theirs
-    for note, start, stop, line, headings in db.execute(sql, {"ids": bound(some)}):
-        found.setdefault(note, []).append(Position(start, stop, line, parsed(headings)))
-    return found
+    rows: Any = db.execute(sql, {"ids": bound(ids)})
+    return {place: Position(start, stop, line, parsed(said)) for place, start, stop, line, said in rows}
 
 
 def tags_of(db: apsw.Connection, some: Sequence[int]) -> dict[int, tuple[str, ...]]:

@@ -101,7 +101,7 @@ def leg(
         return []
     table, terms = LEGS[name], fts_terms(asked)
     any_of = " OR ".join(terms)
-    if counts is None or counts.notes(db) <= most_scored // 3:
+    if counts is None or counts.notes <= most_scored // 3:
         return _best(db, name, any_of, limit, ids)
     few = ids is not None and len(ids) <= _FEW and name == "note"
     if few and all(len(term.words) > 1 for term in asked):
@@ -115,7 +115,7 @@ def leg(
     if few:  # to count the words anew takes longer than to score a few notes
         return _best(db, name, any_of, limit, ids, counts.of_each(db, table, terms))
     if name == "note":
-        return _chosen(db, found, limit, ids, counts.notes(db), most_scored)
+        return _chosen(db, found, limit, ids, counts.notes, most_scored)
     if ids is not None and len(ids) * len(terms) * _A_SEEK < entries:
         # Of frequent words in a very large vault a walk passes a thousand others for each that is asked for.
         return _best(db, name, any_of, limit, sorted(ids), counts.of_each(db, table, terms), sought=True)
@@ -203,16 +203,9 @@ def scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
 class Counts:
     """How many rows of a table hold a term, which is written as FTS5 takes it; for one state of the index."""
 
-    def __init__(self, state: tuple[int, int]) -> None:
-        self.state = state
+    def __init__(self, notes: int) -> None:
+        self.notes = notes  # how many there are
         self._of: dict[tuple[str, str], int] = {}
-        self._notes = -1
-
-    def notes(self, db: apsw.Connection) -> int:
-        """How many notes there are."""
-        if self._notes < 0:
-            self._notes = int(db.execute("SELECT count(*) FROM notes").get)
-        return self._notes
 
     def of(self, db: apsw.Connection, table: str, term: str) -> int:
         if (table, term) not in self._of:

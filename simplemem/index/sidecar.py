@@ -52,7 +52,6 @@ class Sidecar:
         self.database: Database = open_database(path, lock)
         self.taken_up = self.generation  # that of the file as it was when it was last asked
         self._vectors = VectorsInMemory()
-        self._counts = Counts((-1, -1))
         self._local = threading.local()
 
     @property
@@ -141,7 +140,7 @@ class Sidecar:
 
     def _answer(self, db: apsw.Connection, question: Question) -> Matches:
         ids = None if question.narrow.is_open() else self._kept(db).ids(db, question.narrow)
-        found, blocks, pairs = legs.legs(db, question, ids, self._counts_of(db))
+        found, blocks, pairs = legs.legs(db, question, ids, self._kept(db).counts)
         by_words = {match.note for match in found}
         vector, near = self._vector(db, question), None
         if vector is not None:
@@ -173,16 +172,10 @@ class Sidecar:
         have a word of the question; and of those `among` others that stand `beside` some of them."""
 
         def read(db: apsw.Connection) -> Mapping[NoteId, door.Shown]:
-            vector, counts = self._vector(db, question), self._counts_of(db)
+            vector, counts = self._vector(db, question), self._kept(db).counts
             return filters.shown(db, some, question, vector, counts, blocks=blocks, beside=beside, among=among)
 
         return self._read(read)
-
-    def _counts_of(self, db: apsw.Connection) -> Counts:
-        counts, state = self._counts, (self.database.generation, notes.newest_rev(db))
-        if counts.state != state:
-            counts = self._counts = Counts(state)
-        return counts
 
     def _kept(self, db: apsw.Connection) -> Kept:
         """What this thread's connection found out, for as long as nobody writes."""
@@ -229,11 +222,12 @@ class Sidecar:
 
 
 class Kept:
-    """How far the index is in one state, and the notes that passed the last filter, which is often asked again."""
+    """One state of the index: how far it is, how frequent words are, and the notes that passed the last filter."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self.state = state_of(db)
         self.standing = Standing(notes.count(db), vector_space(db), waiting(db))
+        self.counts = Counts(self.standing.notes)
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()
 

@@ -149,7 +149,8 @@ def put(
     every = units(note_id, read)
     texts = [(place, text, text_hash(text)) for place, _, text in every if text]
     hashes = {place: hash_ for place, _, hash_ in texts}
-    above = {headings: _as_json(headings) for headings in dict.fromkeys([unit.headings for _, unit, _ in every])}
+    quoted = json.encoder.encode_basestring
+    above = {headings: f"[{', '.join(map(quoted, headings))}]" for headings in {unit.headings for _, unit, _ in every}}
     rows.add(_PUT_PLACE, [(id_, u.start, u.stop, u.line, above[u.headings], hashes.get(id_)) for id_, u, _ in every])
     blocks = every[len(read.passages) :]
     rows.add(_PUT_BLOCK_TEXT, [(id_, title, _as_indexed(u.text, language, names=names)) for id_, u, _ in blocks])
@@ -169,10 +170,6 @@ def _as_indexed(text: str, language: str, *, names: bool = True) -> str:
     if not parts and not language:
         return searchable(text)
     return "\n".join([searchable(text), parts, stems_of(text, language) if language else "", ""])
-
-
-def _as_json(texts: Iterable[str]) -> str:
-    return f"[{', '.join(map(json.encoder.encode_basestring, texts))}]"
 
 
 def span(note_id: int) -> tuple[int, int]:

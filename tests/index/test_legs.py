@@ -71,7 +71,7 @@ def scores(found: list[Match]) -> dict[tuple[int, int], float]:
 @pytest.mark.parametrize("ask", [asked, phrases_asked])
 def test_chosen_notes_have_the_scores_that_sqlite_gives_them(filled: Database, name: str, ask: object) -> None:
     chance = random.Random(5)
-    counts = Counts((0, 0))
+    counts = Counts(NOTES)
     seen = 0
     with filled.reading() as db:
         for _ in range(60):
@@ -94,7 +94,7 @@ def test_rare_words_choose_and_all_words_rank(
     monkeypatch.setattr(legs, "_FEW", 0)
     monkeypatch.setattr(legs, "_WORTH", 0)
     chance = random.Random(8)
-    counts = Counts((0, 0))
+    counts = Counts(NOTES)
     passed_over = 0
     with filled.reading() as db:
         for _ in range(60):
@@ -121,7 +121,7 @@ def test_frequent_words_pass_no_note_over_where_all_can_be_scored(
     frequent = [Term((word,)) for word in WORDS[:7]]
     ids = list(range(1, NOTES, 2)) if narrowed else None
     with filled.reading() as db:
-        found = legs.leg(db, "note", frequent, NOTES, ids, Counts((0, 0)), most_scored=0)
+        found = legs.leg(db, "note", frequent, NOTES, ids, Counts(NOTES), most_scored=0)
         assert found == legs.leg(db, "note", frequent, NOTES, ids)
         assert len(found) > (100 if narrowed else 200)
 
@@ -139,7 +139,7 @@ def test_of_frequent_words_those_notes_rank_that_hold_one_of_each_group(
     monkeypatch.setattr(legs, "_IN_PAIRS", 0 if groups == 3 else NOTES)
     frequent = [Term((word,)) for word in WORDS[:7]]
     ids = list(range(1, NOTES, 2)) if narrowed else None
-    counts = Counts((0, 0))
+    counts = Counts(NOTES)
     with filled.reading() as db:
         full = legs.leg(db, "note", frequent, NOTES, ids)
         found = legs.leg(db, "note", frequent, 50, ids, counts, most_scored=0)
@@ -157,7 +157,7 @@ def test_blocks_that_are_sought_note_by_note_have_the_same_scores(
     filled: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(12)
-    counts = Counts((0, 0))
+    counts = Counts(NOTES)
     seen = 0
     with filled.reading() as db:
         for _ in range(20):
@@ -180,7 +180,7 @@ def test_notes_that_are_gone_have_no_say_in_how_words_are_scored(tmp_path: Path)
         for note_id in made[:50]:
             text.remove(db, note_id)
             notes.remove(db, note_id)
-    counts = Counts((0, 0))
+    counts = Counts(10)
     with database.reading() as db:
         legs.leg(db, "note", asked(chance), 20, None, counts, most_scored=60)
         assert counts._of == {}  # ten notes are few, whatever their ids
