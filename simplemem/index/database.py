@@ -30,8 +30,8 @@ _SCHEMA = Path(__file__).with_name("schema.sql")
 _LOGS = ("-wal", "-shm")
 
 Lock = Callable[[], AbstractContextManager[None]]
-Found = Literal["nothing", "ours", "damaged", "newer", "foreign"]
-"""What lies where the index should be: "damaged" is ours to make anew, "newer" and "foreign" are left alone."""
+Found = Literal["ours", "none", "newer", "foreign"]
+"""What lies where the index should be: with "none" one is to be made, "newer" and "foreign" are left alone."""
 
 
 class Damaged(Exception):
@@ -93,50 +93,36 @@ def connect(path: Path) -> apsw.Connection:
 def what_lies_at(path: Path) -> Found:
     """Whose file lies there. Only where nobody else puts files is one without our mark a damaged one of ours."""
     if not path.exists() or path.stat().st_size == 0:
-        return "nothing"
+        return "none"
     head = b""
     with suppress(OSError), path.open("rb") as file:
         head = file.read(72)
     is_marked = head[:16] == b"SQLite format 3\0" and head[68:72] == APPLICATION_ID.to_bytes(4, "big")
-    if_strange: Found = "damaged" if is_marked or is_beside_notes(path) else "foreign"
+    if_strange: Found = "none" if is_marked or is_beside_notes(path) else "foreign"
     try:
         with errors_as_ours(), closing(connect(path)) as db:
             mark, version = (db.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
             tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
     except Damaged:
         return if_strange
-    if (mark, version, tables) == (0, 0, set()):
-        return "nothing"
     if mark != APPLICATION_ID:
-        return if_strange
+        return if_strange if (mark, version, tables) != (0, 0, set()) else "none"
     if version > SCHEMA_VERSION:
         return "newer"
-    return "ours" if version == SCHEMA_VERSION and tables >= _TABLES else "damaged"
+    return "ours" if version == SCHEMA_VERSION and tables >= _TABLES else "none"
 
 
 def open_database(path: Path, lock: Lock) -> Database:
-    """The index at `path`. One that is damaged or older is replaced; beside a newer one ours takes another name."""
+    """The index at `path`, or beside that of a newer simplemem."""
     with suppress(OSError, Unavailable):  # to be met, and said, when it is opened
         if what_lies_at(path) == "newer":
             path = path.with_name(f"{path.stem}-v{SCHEMA_VERSION}{path.suffix}")
-    for _ in range(3):
-        try:
-            return Database(path, lock)
-        except Damaged:
-            with lock():
-                if what_lies_at(path) == "damaged":  # nobody else has just made it anew
-                    path.unlink(missing_ok=True)
-                    remove_logs(path)
-    raise _cannot_be_made(path, "it was damaged again and again")
+    return Database(path, lock)
 
 
 def state_of(db: apsw.Connection) -> tuple[int, int]:
     """What changes whenever anybody writes: others, or this connection itself."""
     return int(db.execute("PRAGMA data_version").get), db.total_changes()
-
-
-def _cannot_be_made(path: Path, why: str) -> Unavailable:
-    return Unavailable(f"the index {path} cannot be made: {why}", hint="Is its folder writable, and the disk not full?")
 
 
 class Database:
@@ -155,28 +141,28 @@ class Database:
 
     # -- opening
 
-    def _prepare(self) -> None:
-        """Make the file if there is none, and refuse one that is not ours. Cold starts of many servers meet here."""
+    def _prepare(self, bad: tuple[int, int] | None = None) -> None:
+        """Make the file if there is none of ours, or a `bad` or damaged one. Cold starts of many servers meet here."""
         try:
             # Beside the notes, only the folder itself is made: where a vault was, none is made in its place.
             self.path.parent.mkdir(parents=not is_beside_notes(self.path), exist_ok=True)
-            if not self._is_made():
+            if not self._is_made(bad):
                 with self._lock(), errors_as_ours():
-                    if not self._is_made():
+                    if not self._is_made(bad):  # nobody else has just made it
+                        self.path.unlink(missing_ok=True)
+                        remove_logs(self.path)
                         create(self.path)
         except OSError as error:
-            raise _cannot_be_made(self.path, error.strerror or str(error)) from error
+            hint = "Is its folder writable, and the disk not full?"
+            raise Unavailable(f"the index {self.path} cannot be made: {error.strerror or error}", hint=hint) from error
         self._identity = self._identity_on_disk()
 
-    def _is_made(self) -> bool:
-        """Whether an index of ours lies there, False for nothing at all. Damaged, or a refusal, for anything else."""
-        found = what_lies_at(self.path)
-        if found == "foreign":
+    def _is_made(self, bad: tuple[int, int] | None) -> bool:
+        """Whether a sound index of ours lies there. Another program's file is refused."""
+        if (found := what_lies_at(self.path)) == "foreign":
             hint = "Choose another place with --db; simplemem never touches a file that is not its own."
             raise Unavailable(f"{self.path} belongs to another program", hint=hint)
-        if found not in ("ours", "nothing"):
-            raise Damaged(f"it is no index of version {SCHEMA_VERSION}")
-        return found == "ours"
+        return found == "ours" and (bad is None or self._identity_on_disk() != bad)
 
     def _identity_on_disk(self) -> tuple[int, int] | None:
         try:
@@ -296,33 +282,27 @@ class Database:
             return [str(error)]
 
     def discard(self) -> None:
-        """Put a fresh, empty index in the place of this one. Under the lock, and only if nobody else just did."""
-        seen = self._identity
-        with self._lock():
-            if self._identity_on_disk() == seen or what_lies_at(self.path) not in ("ours", "foreign"):
-                fresh = beside(self.path)
-                with errors_as_ours():
-                    create(fresh)
-                self._swap_in(fresh)
+        """Put a fresh, empty index in the place of this one, unless somebody else just did."""
+        bad = self._identity
+        with self._guard:
+            self._prepare(bad)
+            self.generation += 1
         self.connection()
 
     def replace_with(self, fresh: Path) -> None:
-        """Swap a completely built index in. Other processes notice by the file's identity."""
+        """Swap a completely built index in. Other threads and processes notice by the file's identity."""
         with self._lock():
-            self._swap_in(fresh)
+            with self._guard:
+                held = self._open.pop(threading.get_ident(), None)
+            if held is not None:
+                held[1].close()
+                self._local.held = None
+            with closing(connect(fresh)) as db:  # leaving WAL folds its log in: all of it is in one file
+                db.execute("PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL").fetchall()
+            remove_logs(self.path)
+            os.replace(fresh, self.path)
+            remove_logs(fresh)
         self.connection()
-
-    def _swap_in(self, fresh: Path) -> None:
-        with self._guard:  # other threads close their connections when they next ask
-            held = self._open.pop(threading.get_ident(), None)
-        if held is not None:
-            held[1].close()
-            self._local.held = None
-        with closing(connect(fresh)) as db:  # leaving WAL folds its log in: all of it is in one file
-            db.execute("PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL").fetchall()
-        remove_logs(self.path)
-        os.replace(fresh, self.path)
-        remove_logs(fresh)
 
     def close(self) -> None:
         """Close every connection. Call when no other thread is using the database."""

@@ -59,15 +59,9 @@ class Understood(NamedTuple):
 def understood(path: str, note: Note, stat: Stat) -> Understood:
     """The facts of the note at `path`. A header that cannot be read is part of the text (DESIGN §1.2)."""
     head, text = head_of(path, note, stat.mtime_ns), note.text
-    paths = heading_paths(note.body)
-    passages = tuple(
-        Unit(start, end, line, "passage", headings, text[start:end])
-        for start, end, line, headings in cut_passages(text, note.body)
-    )
-    blocks = tuple(
-        Unit(start, end, line, kind, paths[heading], text[start:end])
-        for kind, start, end, line, heading in note.body.blocks
-    )
+    paths, cut = heading_paths(note.body), cut_passages(text, note.body)
+    passages = tuple(Unit(a, b, line, "passage", headings, text[a:b]) for a, b, line, headings in cut)
+    blocks = tuple(Unit(a, b, line, kind, paths[head], text[a:b]) for kind, a, b, line, head in note.body.blocks)
     if note.header.style == "broken" and note.header.body_start:
         header = Unit(0, note.header.body_start, 1, "header", (), text[: note.header.body_start])
         passages, blocks = (header, *passages), (header, *blocks)
@@ -77,21 +71,13 @@ def understood(path: str, note: Note, stat: Stat) -> Understood:
 
 def head_of(path: str, note: Note, mtime_ns: int) -> Head:
     """What a note says of itself. It changed last when its header says so, or its file where that is newer."""
-    return Head(
-        title=note.string("title") or base_name(path),
-        description=note.string("description") or "",
-        type=note.string("type") or "",
-        created=instant(note.string("created")) or "",
-        modified=max(instant(note.string("modified")) or "", local_time(mtime_ns)),
-    )
-
-
-def local_time(ns: int) -> str:
-    """A file time as notes write times: local, to the second, without an offset."""
-    try:
-        return datetime.fromtimestamp(ns / 1e9).isoformat(timespec="seconds")  # noqa: DTZ006  (local on purpose)
+    try:  # as notes write times: local, to the second, without an offset
+        changed = datetime.fromtimestamp(mtime_ns / 1e9).isoformat(timespec="seconds")  # noqa: DTZ006
     except (OverflowError, OSError, ValueError):
-        return "1970-01-01T00:00:00"
+        changed = "1970-01-01T00:00:00"
+    title, description, type_ = (note.string(key) or "" for key in ("title", "description", "type"))
+    created, modified = (instant(note.string(key)) or "" for key in ("created", "modified"))
+    return Head(title or base_name(path), description, type_, created, max(modified, changed))
 
 
 def instant(text: str | None) -> str | None:
@@ -114,10 +100,8 @@ def units(note_id: int, read: Understood) -> list[tuple[int, Unit, str]]:
     placed = [(first | k, unit, True) for k, unit in enumerate(read.passages)]
     for k, unit in enumerate(read.blocks):
         placed.append((first | BLOCK | k, unit, unit.kind != "heading" and (unit.start, unit.stop) not in whole))
-    return [
-        (place, unit, (unit.headings[-1] if unit.headings else read.head.title) + "\n" + unit.text if wanted else "")
-        for place, unit, wanted in placed
-    ]
+    title = read.head.title
+    return [(place, u, f"{u.headings[-1] if u.headings else title}\n{u.text}" if to else "") for place, u, to in placed]
 
 
 # -- rows
