@@ -61,7 +61,7 @@ def understood(path: str, note: Note, stat: Stat) -> Understood:
     head, text = head_of(path, note, stat.mtime_ns), note.text
     paths, cut = heading_paths(note.body), cut_passages(text, note.body)
     passages = tuple(Unit(a, b, line, "passage", headings, text[a:b]) for a, b, line, headings in cut)
-    blocks = tuple(Unit(a, b, line, kind, paths[head], text[a:b]) for kind, a, b, line, head in note.body.blocks)
+    blocks = tuple(Unit(a, b, line, kind, paths[above], text[a:b]) for kind, a, b, line, above in note.body.blocks)
     if note.header.style == "broken" and note.header.body_start:
         header = Unit(0, note.header.body_start, 1, "header", (), text[: note.header.body_start])
         passages, blocks = (header, *passages), (header, *blocks)
