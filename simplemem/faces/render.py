@@ -81,14 +81,14 @@ def flags_of(*texts: str) -> list[str]:
     """What is not seen in these texts, a few words each: `3 characters that readers do not see`."""
     from simplemem.note.hidden import find_unseen  # a server starts without it
 
-    return [found.said() for found in find_unseen("\n".join(texts))]
+    return [said for said, _ in find_unseen("\n".join(texts))]
 
 
 def warnings_of(text: str, first_line: int = 1) -> list[str]:
     """What a reader of this text cannot see, and a model may be misled by, with the line of the first."""
     from simplemem.note.hidden import find_unseen
 
-    return [f"It holds {found.said()} (first in line {found.line})." for found in find_unseen(text, first_line)]
+    return [f"It holds {said} (first in line {line})." for said, line in find_unseen(text, first_line)]
 
 
 def listed(names: Iterable[str], most: int = _MANY) -> str:

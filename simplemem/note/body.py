@@ -147,9 +147,7 @@ def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
 def read_value_link(value: str) -> Link | None:
     """The link that a value is, blanks around it aside; its places are in the value without those blanks."""
     value = value.strip()
-    if value.startswith("[[") and value.endswith("]]") and not _WIKI_END.search(value, 2, len(value) - 2):
-        return _read_wikilink(value, 0, len(value), False, 0)
-    if not (value.startswith("[") and value.endswith(")")):
+    if not (value.startswith("[") and value.endswith(("]]", ")"))):
         return None
     scanner = _InlineScanner(value, [0], 0)
     scanner.read(0, len(value))

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from simplemem.note.words import counted
+
 
 class Secret(NamedTuple):
     """Something that looks secret: what it is, and where. `shown` may be printed, the text between the offsets not."""
@@ -178,20 +180,6 @@ def _places(text: str, several: tuple[str, ...] | list[str]) -> Iterator[tuple[i
 # ------------------------------------------------------------------ what a reader does not see
 # A person reads a note as it is drawn, a model as it is spelled, and what only one of them sees may be meant to mislead
 # the other. What writing needs is not counted.
-
-
-class Unseen(NamedTuple):
-    """How many characters or comments there are that a reader does not see, and the line of the first."""
-
-    kind: str
-    number: int
-    line: int
-
-    def said(self) -> str:
-        """`3 characters that readers do not see`."""
-        return f"{self.number} {self.kind}{'s' * (self.number != 1)} that readers do not see"
-
-
 _SUSPECT = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
@@ -212,8 +200,8 @@ _FENCED = re.compile(r"(?ms)^ {0,3}(?:> ?)*+(`{3,}+|~{3,}+).*?(?:^ {0,3}(?:> ?)*
 _COMMENT = re.compile(r"<!--|%%(?:[^%]|%(?!%))*+(?:%%)?")
 
 
-def find_unseen(text: str, first_line: int = 1) -> list[Unseen]:
-    """What a reader of this text does not see. Lines are counted from `first_line`."""
+def find_unseen(text: str, first_line: int = 1) -> list[tuple[str, int]]:
+    """What a reader of this text does not see: `3 characters that readers do not see`, and the line of the first."""
     ignored = "\u200e\u200f\u061c" if _FROM_THE_RIGHT.search(text) else ""
     characters = [
         run
@@ -224,12 +212,12 @@ def find_unseen(text: str, first_line: int = 1) -> list[Unseen]:
     if "<!--" in text or "%%" in text:
         shown = _FENCED.sub(lambda fenced: "\n" * fenced[0].count("\n"), text)
     comments = [*_COMMENT.finditer(shown)]
-    kinds = (
+    found = (
         ("character", sum(len(run[0]) for run in characters), characters, text),
         ("comment", len(comments), comments, shown),
     )
     return [
-        Unseen(kind, number, first_line + within.count("\n", 0, found[0].start()))
-        for kind, number, found, within in kinds
-        if found
+        (f"{counted(number, kind)} that readers do not see", first_line + within.count("\n", 0, each[0].start()))
+        for kind, number, each, within in found
+        if each
     ]

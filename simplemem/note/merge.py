@@ -13,12 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.note.diff import matches
-from simplemem.note.header import find_key, find_value, read_header, same
+from simplemem.note.header import find_key, read_header, same
 from simplemem.note.note import tag_items
 from simplemem.note.properties import remove_property, render_header, set_property
 
-_LATER: Final = ("modified", "updated", "date modified", "last_modified")
-_EARLIER: Final = ("created", "date created")
 _ABSENT: Final = object()
 _CLASH: Final = object()  # both sides set a property to different things
 _MOST_ITEMS: Final = 1_000  # of lists that are merged as sets
@@ -109,13 +107,9 @@ def _chunks(base: list[str] | None, mine: list[str], yours: list[str]) -> Iterat
 
 
 def _marked(ours: list[str], theirs: list[str], names: tuple[str, str], newline: str) -> list[str]:
-    """Both sides between marks; what both begin and end with alike stands outside of them, once."""
-    mine, yours = _keys(ours), _keys(theirs)
-    shorter = min(len(ours), len(theirs))
-    head = next((at for at in range(shorter) if mine[at] != yours[at]), shorter)
-    tail = next((at for at in range(shorter - head) if mine[-1 - at] != yours[-1 - at]), shorter - head)
-    marks = [f"<<<<<<< {names[0]}", *mine[head : len(mine) - tail], "=======", *yours[head : len(yours) - tail]]
-    return [*ours[:head], *(line + newline for line in [*marks, f">>>>>>> {names[1]}"]), *ours[len(ours) - tail :]]
+    """Both sides between marks."""
+    marked = [f"<<<<<<< {names[0]}", *_keys(ours), "=======", *_keys(theirs), f">>>>>>> {names[1]}"]
+    return [line + newline for line in marked]
 
 
 def _newline_of(text: str) -> str:
@@ -133,44 +127,28 @@ def _merge_headers(base: str | None, ours: str, theirs: str) -> tuple[str, dict[
     settled = _settled(base, ours, theirs)
     if settled is not None:
         return settled, {}, {}
-    was, mine, yours = (read_header(text or "").properties for text in (base, ours, theirs))
-    wanted, disputed = _merge_properties(was, mine, yours)
-    head = ours
-    for key in [key for key in mine if key not in wanted]:
-        head = remove_property(head, key)
-    for key, value in wanted.items():
-        head = set_property(head, key, value)
+    sides = [read_header(text or "").properties for text in (base, ours, theirs)]
+    head, mine_only, yours_only = ours, dict[str, Any](), dict[str, Any]()
+    for key in dict.fromkeys((*sides[1], *sides[2])):
+        if key not in sides[1] and find_key(sides[1], key) is not None:
+            continue  # the same property in other letters
+        old, mine, yours = (side.get(find_key(side, key) or key, _ABSENT) for side in sides)
+        value = _merge_values(key, old, mine, yours)
+        if value is _CLASH:  # ours stays
+            mine_only[key], yours_only[key] = (None if each is _ABSENT else each for each in (mine, yours))
+        else:
+            head = remove_property(head, key) if value is _ABSENT else set_property(head, key, value)
     # The comments that the other side added are in no property.
     lines = _LINES.findall(head)
     known = {*lines, *_LINES.findall(base or "")}
     new = [line for line in _LINES.findall(theirs) if line.lstrip().startswith("#") and line not in known]
     commented = "".join([*lines[:-1], *new, *lines[-1:]])
     head = commented if read_header(commented).properties == read_header(head).properties else head
-    mine_only, yours_only = ({key: find_value(side, key) for key in disputed} for side in (mine, yours))
     return head, mine_only, yours_only
 
 
-def _merge_properties(
-    base: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[str]]:
-    """What is wanted, as ours has it where both set a property to different things, and the names of these."""
-    wanted: dict[str, Any] = {}
-    disputed: list[str] = []
-    for key in dict.fromkeys((*ours, *theirs)):
-        if key not in ours and find_key(ours, key) is not None:
-            continue  # the same property in other letters
-        old, mine, yours = (side.get(find_key(side, key) or key, _ABSENT) for side in (base, ours, theirs))
-        value = _merge_values(key, old, mine, yours)
-        if value is _CLASH:
-            value = mine
-            disputed.append(key)
-        if value is not _ABSENT:
-            wanted[key] = value
-    return wanted, disputed
-
-
 def _merge_values(key: str, old: Any, mine: Any, yours: Any) -> Any:
-    """Lists as sets, of two times the later or, of creations, the earlier; maps entry by entry."""
+    """Lists as sets; of two times the later or, of creations, the earlier."""
     if same(mine, yours) or same(yours, old):
         return mine
     if same(mine, old):
@@ -184,11 +162,8 @@ def _merge_values(key: str, old: Any, mine: Any, yours: Any) -> Any:
         added = [item for item in (*mine, *yours) if not _among(item, before)]
         both = [item for at, item in enumerate(added) if not _among(item, added[:at])]
         return kept + sorted(both, key=lambda item: (str(type(item)), str(item)))
-    if isinstance(mine, Mapping) and isinstance(yours, Mapping):
-        merged, disputed = _merge_properties(old if isinstance(old, Mapping) else {}, mine, yours)
-        return _CLASH if disputed else merged
-    if key.casefold() in (*_LATER, *_EARLIER) and (first := _moment(mine)) and (second := _moment(yours)):
-        return mine if (first >= second) == (key.casefold() in _LATER) else yours
+    if key.casefold() in ("modified", "created") and (first := _moment(mine)) and (second := _moment(yours)):
+        return mine if (first >= second) == (key.casefold() == "modified") else yours
     return _CLASH
 
 

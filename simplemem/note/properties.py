@@ -7,7 +7,6 @@ again: where any other property came out different, the edit is refused with Unr
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -285,8 +284,7 @@ _NOT_PLAIN_IN_FLOW: Final = re.compile(r"[,\[\]{}]|:\S")
 _ISO_DATE: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
-# What YAML 1.1 takes for something else than text, beside what PyYAML knows of: words in any case and short dates
-# (Ruby).
+# What YAML 1.1 takes for something else than text, beside what PyYAML knows of: words in any case, short dates (Ruby).
 _OLD: Final = re.compile(
     r"(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", re.DOTALL
 )
@@ -338,11 +336,7 @@ def _write_scalar(value: Any, style: str = "", *, flow: bool = False) -> str:
     if value is None or isinstance(value, (bool, int)):
         return json.dumps(value)
     if isinstance(value, float):
-        if not math.isfinite(value):
-            return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
-        mantissa, exponent, power = repr(value).partition("e")
-        # YAML 1.1 takes 1e+16 for text: it wants the dot.
-        return mantissa + (".0" if exponent and "." not in mantissa else "") + exponent + power
+        return str(yaml.representer.SafeRepresenter().represent_float(value).value)
     raise Invalid(
         f"A value of type {type(value).__name__} cannot stand in a property here.",
         hint="Use text, numbers, true, false or null, and flat lists of these.",

@@ -53,7 +53,6 @@ def test_times_and_tags_that_both_changed_are_no_conflict() -> None:
     ("old", "mine", "yours", "both"),
     [
         ("tags: one", "tags: one, two", "tags: one three", ["one", "three", "two"]),
-        ("tags: {a: 1, b: x}", "tags: {a: 2, b: x}", "tags: {a: 1, b: x, c: true}", {"a": 2, "b": "x", "c": True}),
         ("tags: []", "tags:\n  - one", "tags:\n  - two", ["one", "two"]),
     ],
 )
