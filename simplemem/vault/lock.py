@@ -1,7 +1,7 @@
-"""Locks between processes, and what is shared under one: the vault's lock, leading, and files of lines in `.simplemem`.
+"""Locks between processes, and files of lines in `.simplemem` that several processes add to under one.
 
-The kernel's lock on a file of ours (flock, or `locking` on Windows) is free the moment its holder dies, so that nobody
-ever judges a stale file (durability.md F21, F22)."""
+The kernel's lock on a file of ours is free the moment its holder dies: nobody ever judges a stale file (durability.md
+F21, F22)."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ import math
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -60,7 +59,10 @@ class Conventions:
             return "a lock file of an open document"
         if name.casefold().endswith((".icloud", ".icloud.md")):
             return "not downloaded from iCloud"
-        return _reason_by_folder(folders)
+        parts = folders.split("/")
+        if not _MACHINE_FOLDERS.isdisjoint(parts):
+            return f"in a folder of other tools ({next(part for part in parts if part in _MACHINE_FOLDERS)})"
+        return "a backup of Logseq" if ("logseq", "bak") in pairwise(map(str.casefold, parts)) else None
 
     def unread_filters(self) -> dict[str, str]:
         """The `/regex/` filters that are not applied, each with the reason; for people to see."""
@@ -126,12 +128,3 @@ def _is_found(entry: str, path: str) -> bool:
 
 def _is_regex(entry: str) -> bool:
     return len(entry) > 2 and entry.startswith("/") and entry.endswith("/")
-
-
-@lru_cache(maxsize=1024)  # most folders have many files
-def _reason_by_folder(folders: str) -> str | None:
-    """Why files in these folders are another program's (obsidian.md §5)."""
-    parts = folders.split("/")
-    if machine := next((part for part in parts if part in _MACHINE_FOLDERS), ""):
-        return f"in a folder of other tools ({machine})"
-    return "a backup of Logseq" if ("logseq", "bak") in pairwise(map(str.casefold, parts)) else None

@@ -1,7 +1,6 @@
 """The folder of notes: scan, read, create, replace, move, trash, undo. The only door to a note's bytes.
 
-A note is named by its vault path, and its state by the sha256 of its bytes: what they mean is decided above. How a
-write goes is told in `writer.py`."""
+A note is named by its vault path, and its state by the sha256 of its bytes: what they mean is decided above."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from operator import attrgetter
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -69,7 +68,7 @@ class Vault:
         self.problems: dict[str, str] = {}  # files and folders that the last scan could not see, and why
         self.on_written: Callable[[str], None] | None = None  # told an operation once it is made, before it is answered
         self._lock = FileLock(str(self.root), f"{SIDECAR}/lock")
-        self._threads, self._depth = threading.RLock(), 0
+        self._threads = threading.RLock()
         self.history = History(str(self.root), keep_days=keep_days, keep_mb=keep_mb, kind=kind)
         self.journal = Journal(self.history, durable=durable)
         with self._beneath() as here:
@@ -130,22 +129,17 @@ class Vault:
         deadline = time.monotonic() + timeout
         if not self._threads.acquire(timeout=max(timeout, 0)):
             raise _busy(f"another thread of this process ({os.getpid()})", timeout)
-        try:
-            while self._depth == 0 and not self._lock.take():
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise _busy(f"process {self._lock.holder}" if self._lock.holder else "another process", timeout)
-                # Uneven pauses, so that those who wait do not all come back at the same moment.
-                time.sleep(min(random.uniform(0.0005, 0.005), left))  # noqa: S311
-            self._depth += 1
-            try:
-                yield
-            finally:
-                self._depth -= 1
-                if self._depth == 0:
-                    self._lock.give_back()
-        finally:
-            self._threads.release()
+        with ExitStack() as held:
+            held.callback(self._threads.release)
+            if self._lock.fd < 0:  # else this thread has it already
+                while not self._lock.take():
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        raise _busy(f"process {self._lock.holder}" if self._lock.holder else "another process", timeout)
+                    # Uneven pauses, so that those who wait do not all come back at the same moment.
+                    time.sleep(min(random.uniform(0.0005, 0.005), left))  # noqa: S311
+                held.callback(self._lock.give_back)
+            yield
 
     def sidecar(self) -> Path:
         """The folder for what is ours, `<vault>/.simplemem`, made with its `.gitignore` when it is missing."""
@@ -254,9 +248,6 @@ class Vault:
             yield here
 
     def _seen(self, scan: Scan) -> list[Entry]:
-        if not self.access.hidden:
-            self.problems = scan.problems
-            return scan.entries
         self.problems = {path: why for path, why in scan.problems.items() if not self.access.hides(path)}
         return [entry for entry in scan.entries if not self.access.hides(entry.path)]
 
@@ -264,13 +255,15 @@ class Vault:
         path = step.path
         if step.before is None:
             return Wish("undo", path, step.after, gone=True)
-        data = self.history.kept(step.before) if step.before != step.after else None
-        if step.before != step.after and data is None and step.trash and is_trash(step.trash):
-            with self._beneath() as here, telling("read", step.trash), suppress(FileNotFoundError):
-                data, _ = disk.read_file(here, step.trash)
-        if step.before != step.after and (data is None or sha256(data) != step.before):
-            hint = "Texts are kept for as many days and megabytes as the settings say."
-            raise NotFound(f"The text before {step.id} is no longer kept.", hint=hint)
+        data = None
+        if step.before != step.after:
+            data = self.history.kept(step.before)
+            if data is None and step.trash and is_trash(step.trash):
+                with self._beneath() as here, telling("read", step.trash), suppress(FileNotFoundError):
+                    data, _ = disk.read_file(here, step.trash)
+            if data is None or sha256(data) != step.before:
+                hint = "Texts are kept for as many days and megabytes as the settings say."
+                raise NotFound(f"The text before {step.id} is no longer kept.", hint=hint)
         if step.after is None:
             return Wish("undo", path, data=data, trash=step.trash)
         return Wish("undo", step.new_path or path, step.after, path if step.new_path else None, data)

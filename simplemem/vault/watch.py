@@ -1,8 +1,7 @@
 """Paths of the vault that may have changed: told by the operating system, or found by looking about.
 
-Everything told is a hint: the vault path of a file or a folder (for all that is below it) where something may be
-different now. Editors save in many ways, so the kind and order of events say little (limits.md F): what really changed
-is for the reader to find out, by stat and hash. This never reads a note."""
+Everything told is a hint, the vault path of a file or of a folder with all below it: editors save in many ways, so the
+kind and order of events say little (limits.md F). This never reads a note."""
 
 from __future__ import annotations
 
@@ -46,11 +45,8 @@ def file_system(path: str) -> str:
 
 
 class Watch:
-    """What may have changed in a vault since this was last asked. One thread asks; any may ring.
-
-    Whoever makes one, then looks through the vault once and asks here from then on, hears of every file that differs.
-    Where the system can't tell, `warn` says so, once, and every `poll_seconds` everything may have changed. A missing
-    root is waited for."""
+    """What may have changed in a vault since this was last asked: by one thread; any may ring. Where the system can't
+    tell, `warn` says so, once, and every `poll_seconds` everything may have changed. A missing root is waited for."""
 
     def __init__(
         self, root: Path, *, poll: bool = False, poll_seconds: float = 2.0, warn: Callable[[str], None]
@@ -158,9 +154,8 @@ _HEAD = struct.Struct("iIII")  # watch, what happened, a number that ties two en
 
 
 class Inotify:
-    """The listener of Linux: all folders of a vault. watchfiles, which does this elsewhere, follows links out of the
-    vault (durability.md F36), drops the kernel's word that its queue overflowed (F72), wakes all the time, and does not
-    know yet of some changes made just before it was asked. OSError when the system refuses."""
+    """The listener of Linux. watchfiles, which does this elsewhere, follows links out of the vault (durability.md F36),
+    drops the kernel's word that its queue overflowed (F72), wakes all the time, and is late with some changes."""
 
     def __init__(self, base: str, bell: socket.socket) -> None:
         self._base = base
