@@ -14,13 +14,12 @@ from pydantic import Field, WithJsonSchema
 from simplemem.errors import Invalid
 from simplemem.faces import render
 from simplemem.faces.arguments import BareName, LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
-from simplemem.faces.face import Reply, Result, tool
+from simplemem.faces.face import Data, Reply, Result, tool
 from simplemem.faces.reference import resolved
 from simplemem.memory import Backlink, Hit, IndexState, LinkOut, Listed
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
-    from simplemem.memory import Memory
     from simplemem.store import EnhancedStore
 
 _KINDS = ["link", "semantic"]
@@ -39,10 +38,9 @@ Short = TypeVar("Short", bound=Result)
 
 
 def _short(kind: type[Short], item: Hit | Listed | Backlink, **most: int) -> Short:
-    """A hit, or one of a list, each text in so many tokens. `flags` say what of it is not seen; read_memory has the
-    whole."""
+    """A hit, or one of a list, each text in so many tokens; `flags` say what of it is not seen."""
     texts = {name: render.brief(getattr(item, name), tokens) for name, tokens in most.items()}
-    more: dict[str, Any] = {}
+    more: Data = {}
     if not isinstance(item, Backlink):
         sizes = accumulate(count_tokens(tag) + 2 for tag in item.tags)
         fit = max(1, sum(size <= _TAGS for size in sizes))
@@ -83,20 +81,21 @@ def search_memories(
     sizes = _SIZES | {"heading": _TITLE, "snippet": store.settings.search.snippet_characters // 4 + 10}
     hits = [_short(ShortHit, hit, **sizes) for hit in found.hits]
     told = {key: value for key, value in (found.explain or {}).items() if value and key not in _UNSAID}
-    answer = SearchAnswer.of(found, query=render.line(found.query, 1000), hits=hits, explain=told or None)
+    data = SearchAnswer.of(found, query=render.line(found.query, 1000), hits=hits, explain=told or None)
     asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
     state = render.index_line(found.index, found.degraded)
     if not hits:
         nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
-        return Reply(f"{nothing} {state}".strip(), answer)
-    lines = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1))
+        return Reply(f"{nothing} {state}".strip(), data)
     head = f"# {render.counted(len(hits), 'memory', 'memories')}{asked}"
+    lines = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1))
     explained = f"Explained: {json.dumps(told, ensure_ascii=False)}" if told else ""
-    return Reply(render.answer(head, lines, explained, state, flagged=True), answer)
+    return Reply(render.answer(head, lines, explained, state, flagged=True), data)
 
 
 def _hit_text(number: int, hit: ShortHit) -> str:
-    facts = render.facts(
+    title = f" {hit.title}" if hit.title not in ("", hit.name) else ""
+    about_it = render.facts(
         ("", f"{hit.heading}, line {hit.line}" if hit.heading else f"line {hit.line}"),
         ("type", hit.type if hit.type != "memory" else ""),
         ("", render.tags_line(hit.tags, hit.more_tags)),
@@ -108,12 +107,10 @@ def _hit_text(number: int, hit: ShortHit) -> str:
         ("holds", ", ".join(hit.flags)),
     )
     why, parts = hit.why or {}, ("words", "phrases", "meaning", "covered", "dated")
-    counted = render.facts(
-        ("why:", ", ".join(f"{part} {why[part]:.2f}" for part in parts if why.get(part))),
-        ("lacks", ", ".join(why.get("missing", ())[:_MOST_WORDS])),
-    )
-    name = f"{number}. **{render.name_of(hit.name)}**" + (f" {hit.title}" if hit.title not in ("", hit.name) else "")
-    rows = [name, hit.description, f"> {hit.snippet}" if hit.snippet else "", facts, counted]
+    numbers = ", ".join(f"{part} {why[part]:.2f}" for part in parts if why.get(part))
+    ranked = render.facts(("why:", numbers), ("lacks", ", ".join(why.get("missing", ())[:_MOST_WORDS])))
+    snippet = f"> {hit.snippet}" if hit.snippet else ""
+    rows = [f"{number}. **{render.name_of(hit.name)}**{title}", hit.description, snippet, about_it, ranked]
     return "\n   ".join(filter(None, rows))
 
 
@@ -161,12 +158,17 @@ def read_memory(
         when = {"version": version} if _AN_ID.fullmatch(version.strip()) else {"at": version}
         memory = store.read(name, section=asked, **when)
     page = render.page_of(memory.content, asked, number, render.page_size(memory.content, memory.tokens))
-    above, index = _above(memory), store.state()
+    said = [f"title: {render.line(memory.title)}"]
+    said += [f"description: {render.line(memory.description, 600)}"] if memory.description else []
+    said += [f"tags: {render.tags_line(memory.tags)}"] if memory.tags else []
+    rest = [item for item in memory.frontmatter.items() if item[0].casefold() not in ("title", "description", "tags")]
+    said += [f"{render.line(key, 60)}: {render.line(value)}" for key, value in rest[:40] if value not in (None, "")]
+    said += [f"({len(rest) - 40} more properties)"] if len(rest) > 40 else []
     warnings = [memory.problem] if memory.problem else []
     warnings += render.warnings_of(page.text, memory.content_line + memory.content.count("\n", 0, page.start))
-    if hidden := render.flags_of(above):
+    if hidden := render.flags_of("\n".join(said)):
         warnings.append(f"Its properties hold {' and '.join(hidden)}.")
-    if index.state == "indexing":
+    if (index := store.state()).state == "indexing":
         warnings.append(render.index_line(index) + " Not all that links here may be known yet.")
     related = () if version else store.related(memory.name, limit=3)
     shown = MemoryPage.of(
@@ -179,8 +181,7 @@ def read_memory(
         warnings=warnings,
     )
     head = f"# {render.name_of(memory.name)}\nsha256 {memory.sha256}"
-    if version:
-        head += f"\nThis is the earlier version {render.line(version)}, not what the note says now."
+    head += f"\nThis is the earlier version {render.line(version)}, not what the note says now." if version else ""
     # Its headings and where it leads are its own words too: they stand between the marks with them.
     leads = [
         ("sections: ", [render.brief(text, 60) for _, text, _ in memory.headings] if page.count > 1 else (), 30),
@@ -188,21 +189,11 @@ def read_memory(
         ("linked from: ", memory.backlinks, 12),
         ("about the same: ", [each.name for each in related], 12),
     ]
-    around = [label + render.listed(names, most) for label, names, most in leads if names]
+    said += [label + render.listed(names, most) for label, names, most in leads if names]
     onward = f"Page {page.number} of {page.count}. " if page.count > 1 else ""
     onward += f'Go on with section="{page.following}".' if page.following else ""
-    whole = "\n".join([above, *around]) + "\n\n" + page.text
+    whole = "\n".join(said) + "\n\n" + page.text
     return Reply(render.answer(head, whole, onward.strip(), " ".join(warnings), flagged=True), shown)
-
-
-def _above(memory: Memory) -> str:
-    """What stands above a memory's text: its properties, one a line."""
-    said = [f"title: {render.line(memory.title)}"]
-    said += [f"description: {render.line(memory.description, 600)}"] if memory.description else []
-    said += [f"tags: {render.tags_line(memory.tags)}"] if memory.tags else []
-    rest = [item for item in memory.frontmatter.items() if item[0].casefold() not in ("title", "description", "tags")]
-    said += [f"{render.line(key, 60)}: {render.line(value)}" for key, value in rest[:40] if value not in (None, "")]
-    return "\n".join(said + ([f"({len(rest) - 40} more properties)"] if len(rest) > 40 else []))
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +257,7 @@ def get_backlinks(
         hint = 'There are "link" and "semantic".'
         raise Invalid(f"There is no kind of backlink called {strange[0][:40]!r}.", hint=hint)
     found = store.backlinks(name, query=query, limit=limit, kinds=kinds)
-    items = [_short(ShortBacklink, item, title=_TITLE, snippet=75) for item in found]
-    lines = []
+    items, lines = [_short(ShortBacklink, item, title=_TITLE, snippet=75) for item in found], []
     for item in items:
         kind = "links here" if item.kind == "link" else "about the same"
         title = f" {item.title}" if item.title not in ("", item.name) else ""
@@ -275,8 +265,10 @@ def get_backlinks(
         lines.append(f"- **{render.name_of(item.name)}**{title} ({kind}, line {item.line}, {item.score:.2f}){snippet}")
     index = store.state()
     count = render.counted(len({item.name for item in items}), "memory leads", "memories lead")
-    text = render.answer(f"# {count} to {render.name_of(name)}", "\n".join(lines), render.index_line(index))
-    return Reply(text, BacklinkList(items=items, index=index))
+    head = f"# {count} to {render.name_of(name)}"
+    return Reply(
+        render.answer(head, "\n".join(lines), render.index_line(index)), BacklinkList(items=items, index=index)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,16 +295,15 @@ def build_context(
     """The best passages about a question, with their sources, packed into a budget of tokens: one call in place of a
     search and many reads."""
     pack = store.context(query, budget_tokens=budget_tokens, filter=where.filter())
-    subject = render.line(query, 80)
+    subject, left = render.line(query, 80), pack.left_out
     head = f"# What the memories say about {subject}" if pack.text else f"Nothing found about {subject}."
-    if pack.left_out and not pack.text:
+    if left and not pack.text:
         head = f"Nothing about {subject} fits into {budget_tokens} tokens."
-    size = f"{pack.tokens} tokens by {pack.tokenizer}"
-    said = [size if pack.tokenizer != "estimate" else f"About {pack.tokens} tokens"]
-    said += [f"{render.counted(pack.left_out, 'more passage', 'more passages')} left out for room"] * bool(
-        pack.left_out
-    )
-    said += [f"{pack.duplicates} for saying the same"] * bool(pack.duplicates)
+    said = [
+        f"About {pack.tokens} tokens" if pack.tokenizer == "estimate" else f"{pack.tokens} tokens by {pack.tokenizer}"
+    ]
+    said += [f"{render.counted(left, 'more passage', 'more passages')} left out for room"] if left else []
+    said += [f"{pack.duplicates} for saying the same"] if pack.duplicates else []
     text = render.answer(head, pack.text, ", ".join(said) + ".", render.index_line(pack.index, pack.degraded))
     return Reply(text, ContextPack.of(pack, flags=tuple(render.flags_of(pack.text))))
 
