@@ -104,18 +104,16 @@ class Explained:
                 found, of = self._ranking.every[place - 1], len(self._ranking.every)
                 numbers |= {"rank": at or place, "of": of, "score": round(found.score, 4), **self._numbers(found)}
             numbers |= _words_of(self._which_hold([row.id]), row.id)
-            verdict, because, hint = self._verdict(row, place, f"It is hit {at} of {len(hits)}." if at else "", numbers)
+            verdict, because, hint = self._verdict(row, place, numbers)
+            if at:
+                verdict, because, hint = "hit", f"It is hit {at} of {len(hits)}.", ""
         return {"name": name_of(path), "verdict": verdict, "because": because, "hint": hint, **numbers}
 
-    def _verdict(self, row: Row, place: int, is_hit: str, numbers: dict[str, Any]) -> tuple[str, str, str]:
-        """What became of a note that may be found, why, and what would show it."""
-        compared, only, every = self._ranking.question.vector is not None, Narrow(only=(row.path,)), self._ranking.every
-        lacks_meaning = compared and not self._core.index.vectors_of(row.id)
-        only_words = " It has no vectors, so only its words count." if lacks_meaning else ""
+    def _verdict(self, row: Row, place: int, numbers: dict[str, Any]) -> tuple[str, str, str]:
+        """What became of a note that is no hit, why, and what would show it."""
+        only, every = Narrow(only=(row.path,)), self._ranking.every
         stopped_by = [each for each in self._conditions if not self._passing(replace(only, **each[2]))]
-        if is_hit:
-            return "hit", is_hit + only_words, ""
-        if stopped_by:
+        if stopped_by and not place:
             numbers["filters"] = [{"filter": label, "value": value} for label, value, _ in stopped_by]
             said = " and ".join(f"{label} {value}" for label, value, _ in stopped_by)
             return "filtered", f"It does not pass the filter {said}.", "Ask without this filter, or change the note."
@@ -123,11 +121,13 @@ class Explained:
             return "below", f"By words and meaning it is number {place}; the reranker put others first.", ""
         if place:
             hint = f"A limit of {place} shows it." if place <= 200 else ""
-            return "below", f"It is number {place} of {len(every)}.{only_words}", hint
+            return "below", f"It is number {place} of {len(every)}.", hint
         if numbers["matched"] or not (self._query.words or self._query.asks_nothing()):
-            return "below", f"{len(every)} notes or more come before it.{only_words}", ""
+            return "below", f"{len(every)} notes or more come before it.", ""
         why = [] if self._ranking.mode == "semantic" else ["it holds none of the question's words"]
-        why += ["it has no vectors" if lacks_meaning else "its meaning is nowhere near"] if compared else []
+        if self._ranking.question.vector is not None:
+            has_vectors = self._core.index.vectors_of(row.id)
+            why.append("its meaning is nowhere near" if has_vectors else "it has no vectors")
         return "no_match", f"{', and '.join(why).capitalize()}.", ""
 
     # -- what it is made of

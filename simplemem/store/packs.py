@@ -18,7 +18,7 @@ from simplemem.note.words import count_tokens, words_in_order
 from simplemem.search.excerpt import passage_around
 from simplemem.services.wordllama import WordLlama
 from simplemem.store.core import Core
-from simplemem.store.recall import Ranking, ask, ranked, text_of, within
+from simplemem.store.recall import Ranking, ranked, text_of, within
 
 _NOTES = 20
 _PASSAGES = 3  # of one note
@@ -267,10 +267,9 @@ class _Source(NamedTuple):
 def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None) -> Pack:
     """The best passages for a question within a budget of tokens."""
     budget = within(budget_tokens, 50, 100_000, "budget_tokens")
-    asked = ask(core, query, filter or Filter())
 
     def once() -> tuple[Ranking, list[_Source]]:
-        ranking = ranked(core, asked, _NOTES, "hybrid")
+        ranking = ranked(core, query, filter, _NOTES)
         return ranking, _sources(core, ranking)
 
     ranking, sources = core.fresh(once, lambda found: [source.note.row for source in found[1] if source.via])

@@ -95,8 +95,8 @@ def search(
     limit = within(limit if limit is not None else core.settings.search.limit, 1, MAX_LIMIT, "limit")
     if mode not in MODES:
         raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(MODES)}.")
-    asked = ask(core, query, filter or Filter())
-    ranking = ranked(core, asked, limit, mode, rerank=rerank)
+    ranking = ranked(core, query, filter, limit, mode, rerank=rerank)
+    asked = ranking.asked
     hits = [hit for found in ranking.best if (hit := _hit(core, ranking.shown[found.note], found, asked.query.words))]
     if authors or asked.narrow.author or ANYONE in (asked.query.author, filter.author if filter else ""):
         for k, hit in enumerate(hits):
@@ -110,25 +110,21 @@ def search(
         if explain:
             told, hits = explained.search(), explained.hits(hits)
         of_note = explained.note(why, hits) if why else None
-    state = core.state(ranking.asked.standing)
-    return Found(query, mode, tuple(hits), state, told, ranking.degraded_by, of_note)
+    return Found(query, mode, tuple(hits), core.state(asked.standing), told, ranking.degraded_by, of_note)
 
 
-def ask(core: Core, text: str, filter_: Filter) -> Asked:
-    """A question taken apart, its words in the forms in which this vault may hold them."""
-    query, standing = with_forms(read_query(text), core.index)
-    return Asked(query, standing, narrow(core, filter_, query))
-
-
-def ranked(core: Core, asked: Asked, limit: int, mode: Mode, *, rerank: bool = True) -> Ranking:
+def ranked(
+    core: Core, text: str, filter: Filter | None, limit: int, mode: Mode = "hybrid", *, rerank: bool = True
+) -> Ranking:
     """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
+    query, standing = with_forms(read_query(text), core.index)
+    asked = Asked(query, standing, narrow(core, filter or Filter(), query))
     reranking = core.reranking() if rerank else None
     reach = limit if reranking is None else max(limit, core.settings.rerank.candidates)
-    standings = iter([asked.standing])
+    standings = iter([standing])
 
     def once() -> Ranking:
-        standing = next(standings, None) or core.index.standing()
-        return _ranked(core, asked._replace(standing=standing), reach, mode)
+        return _ranked(core, asked._replace(standing=next(standings, None) or core.index.standing()), reach, mode)
 
     ranking = core.fresh(once, lambda found: [found.shown[each.note].row for each in found.best])
     return ranking if reranking is None else reranking.reordered(ranking, limit)
@@ -332,7 +328,7 @@ def _near(core: Core, path: str, links: Sequence[StoredLink], limit: int) -> dic
 
 def _by_query(core: Core, items: Sequence[Backlink], text: str) -> list[Backlink]:
     """Candidates in the order in which a search for the query would give them."""
-    query, standing, _ = ask(core, text, Filter())
+    query, standing = with_forms(read_query(text), core.index)
     scores: dict[str, float] = {}
     if query.words and items:
         vector, _ = core.embedding.question(query.text, standing)
