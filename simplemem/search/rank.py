@@ -6,14 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal
 
 from simplemem.index.door import Match, Matches, NoteId, PlaceId
 from simplemem.note.words import STOP_WORDS, words_in_order
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from simplemem.services.wordllama import WordLlama
 
 Mode = Literal["hybrid", "text", "semantic"]
 MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
@@ -107,13 +106,6 @@ _FIRST_WORDS = frozenset(
 )
 
 
-@runtime_checkable
-class WordVectors(Protocol):
-    """What gives every word a vector of unit length."""
-
-    def words(self, words: Sequence[str]) -> NDArray[np.float32]: ...
-
-
 def is_question(text: str) -> bool:
     """Whether a text asks: by its mark, or by its first word."""
     stripped = text.strip()
@@ -123,7 +115,7 @@ def is_question(text: str) -> bool:
     return first is not None and first[0].casefold() in _FIRST_WORDS and len(stripped) > len(first[0])
 
 
-def coverage(asked: Sequence[str], notes: Sequence[Sequence[str]], vectors: WordVectors) -> list[float]:
+def coverage(asked: Sequence[str], notes: Sequence[Sequence[str]], vectors: WordLlama) -> list[float]:
     """For each note, given as the texts of its passages, how well its best passage covers the words that are asked."""
     import numpy as np
 

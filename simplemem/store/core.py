@@ -24,7 +24,7 @@ from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Progress, Sync, SyncReport, collector_at_rest
 from simplemem.memory import By, IndexState
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
-from simplemem.note.words import well_formed
+from simplemem.note.words import counted, well_formed
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
@@ -292,7 +292,8 @@ class Core:
         elif self._owed:
             reason = f"{len(self._owed)} changed notes could not be indexed yet: is the disk full?"
         elif pending:
-            reason = self.embedding.partial(standing)
+            waiting = f"{counted(pending, 'note')} {'is' if pending == 1 else 'are'}"
+            reason = f"{waiting} searchable by words, not yet by meaning. {self.embedding.trouble()}".strip()
         else:
             private = self.embedding.kept_private()
             reason = f"{private} private notes are searched by words only: their text stays on this machine."

@@ -20,7 +20,7 @@ from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Progress
 from simplemem.index.text import Waiting
 from simplemem.index.vectors import take_over
-from simplemem.note.words import counted, without_stop_words
+from simplemem.note.words import without_stop_words
 from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.services.wordllama import WordLlama
 from simplemem.vault.lock import Leadership
@@ -29,7 +29,6 @@ from simplemem.vault.vault import Vault
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background
 _TURN_SECONDS = 1.0  # how often the background looks whether another process is done
 _FAILED = "embedder_failed"  # in the index's notes on itself, until vectors are made again
-_STILL_TO_MAKE = "vectors of {} have still to be made (`simplemem index`)"
 _LOG = logging.getLogger(__name__)
 
 
@@ -85,7 +84,8 @@ class Embedding:
         if embedder is None:
             return None, why_not
         if (space := standing.space) is None or space.embedder != embedder.name:
-            return None, self.trouble() or f"Searched by words only: {_STILL_TO_MAKE.format(embedder.name)}."
+            made = f"Searched by words only: vectors of {embedder.name} have still to be made (`simplemem index`)."
+            return None, self.trouble() or made
         if not space.dimension:
             none = "Searched by words only: no note has a vector yet."
             return None, (self.trouble() or none) if standing.waiting else ""
@@ -195,14 +195,6 @@ class Embedding:
         standing = standing or self._index.standing()
         is_ours = standing.space is not None and standing.space.embedder == name
         return standing.waiting if is_ours else self._index.embedded(name, remote).waiting
-
-    def partial(self, standing: Standing) -> str:
-        """Why meaning is not whole, where notes wait for their vectors."""
-        name, pending = self._called_for()[0], self.pending(standing)
-        said = f"{counted(pending, 'note')} {'is' if pending == 1 else 'are'} searchable by words, not yet by meaning"
-        if standing.space is not None and standing.space.embedder != name:
-            said += f": {_STILL_TO_MAKE.format(name)}"
-        return f"{said}. {self.trouble()}".strip()
 
     def kept_private(self) -> int:
         """Notes that have no vector because their text stays on this machine."""

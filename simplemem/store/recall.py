@@ -24,13 +24,13 @@ from simplemem.search.rank import (
     Mode,
     Ranked,
     Signal,
-    WordVectors,
     beside,
     coverage,
     is_question,
     rank,
     signals_of,
 )  # fmt: skip
+from simplemem.services.wordllama import WordLlama
 from simplemem.store.core import Core
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
     shown = core.index.shown({found.note: found.place for found in every[:reach]}, question)
     there = [found for found in every[:reach] if found.note in shown]
     embedder = core.embedding.wanted()[0] if covers and vector is not None else None
-    if isinstance(embedder, WordVectors):
+    if isinstance(embedder, WordLlama):
         notes = [found.note for found in there[:COVERED_NOTES]]
         covered = coverage(query.words, [_passage_texts(core, shown[note]) for note in notes], embedder)
         signals = beside(signals, "covered", COVERED_WEIGHT, dict(zip(notes, covered, strict=True)))
