@@ -200,14 +200,11 @@ def written_by(wanted: str) -> tuple[str, dict[str, str]]:
     return f"n.sha256 IN {texts} AND substr(author, 1, length(:author)) = :author)", {"author": key}
 
 
-# -- growing
-
-
 def follow(database: Database, log: Log) -> None:
     """Bring the table up to what the log has now."""
     with database.reading() as db:
-        _, lines, anew = _unread(db, log)
-    if lines or anew:
+        is_behind = any(_unread(db, log)[1:])
+    if is_behind:
         with database.writing() as db:
             grow(db, log)
 
@@ -216,13 +213,11 @@ def grow(db: apsw.Connection, log: Log) -> None:
     """Take in what the log has that was not read yet; another log is read from its beginning."""
     offset, lines, anew = _unread(db, log)
     if anew:
-        for table in ("changes", "lineages"):
-            db.execute(f"DELETE FROM {table}").fetchall()
+        db.execute("DELETE FROM changes; DELETE FROM lineages").fetchall()
     for version in versions_in(lines):
         _put(db, version)
     if lines or anew:
-        tail = lines[-_TAIL:]
-        mark = f"{offset + len(lines)} {len(tail)} {_digest(tail)}"
+        mark = f"{offset + len(lines)} {len(lines[-_TAIL:])} {_digest(lines[-_TAIL:])}"
         db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('log', ?)", (mark,)).fetchall()
 
 

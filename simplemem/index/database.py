@@ -42,9 +42,6 @@ class Replaced(Exception):
     """Another file took the place of the index in the middle of something that stands on the old one. Begin again."""
 
 
-# -- the file
-
-
 def is_beside_notes(path: Path) -> bool:
     """Whether a path is in our own folder of a vault."""
     return path.parent.name == ".simplemem"
@@ -138,8 +135,6 @@ class Database:
         self.generation = 0  # grows when another file took the place of ours
         self._identity: tuple[int, int] | None = None
         self._prepare()
-
-    # -- opening
 
     def _prepare(self, bad: tuple[int, int] | None = None) -> None:
         """Make the file if there is none of ours, or a `bad` or damaged one. Cold starts of many servers meet here."""

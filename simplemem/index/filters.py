@@ -87,9 +87,6 @@ def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, after: int 
     return NotePage([rows[note] for note in ids], tags_of(db, ids), total)
 
 
-# -- what is shown
-
-
 def shown(
     db: apsw.Connection,
     wanted: Mapping[int, int],

@@ -17,8 +17,6 @@ from simplemem.note.names import COPY_REASON, ConflictName, compare_key, conflic
 from simplemem.note.note import Note
 from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
 
-# -- files
-
 
 def files_named(db: apsw.Connection, key: str) -> list[str]:
     """The files of a name, as names are compared."""
@@ -70,9 +68,6 @@ def follow_files(db: apsw.Connection, came: Collection[str], went: Collection[st
         if now != tuple(meant):
             sql = "UPDATE links SET path = ?, ambiguous = ? WHERE note_id = ? AND seq = ?"
             db.execute(sql, (*now, note_id, seq)).fetchall()
-
-
-# -- links
 
 
 def put(db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, rows: Rows, *, new: bool) -> None:

@@ -58,8 +58,6 @@ class Rows:
         self._waiting.clear()
 
 
-# -- put, renamed, removed
-
 _TABLES = ("aliases", "tags", "tag_pairs", "properties", "links")
 _OWN = (
     "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "description", "type", "type_key", "created",
@@ -146,8 +144,6 @@ def next_rev(db: apsw.Connection) -> int:
     sql = "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'rev' RETURNING value"
     return int(db.execute(sql).get)
 
-
-# -- found
 
 _ROW = ", ".join(f"n.{name}" for name in Row._fields)
 

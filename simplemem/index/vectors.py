@@ -55,9 +55,6 @@ _TAKE_OVER = f"""
 """
 
 
-# -- a note's vectors
-
-
 def put(db: apsw.Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes], refused: str = "") -> bool:
     """Store a note's vectors, unless the note has changed since its text was read; and what the embedder refused."""
     if db.execute("SELECT sha256 FROM notes WHERE id = ?", (note_id,)).get != sha256:
@@ -87,9 +84,6 @@ def embedded(db: apsw.Connection, embedder: str, remote: bool) -> Embedded:
     refused: Any = db.execute("SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path")
     is_begun = space is not None and space.embedder == embedder
     return Embedded(waiting(db) if is_begun else wanted, wanted, private, list(refused))
-
-
-# -- the nearest
 
 
 def stored(db: apsw.Connection, some: Iterable[int] | None, *, blocks: bool = False) -> Iterable[tuple[int, bytes]]:

@@ -30,7 +30,7 @@ _SQL = re.compile(
 )
 OURS = {
     "index/audit.py": "count leg name note own rest shift",
-    "index/changes.py": "condition order table",
+    "index/changes.py": "condition order",
     "index/database.py": "name setting",
     "index/fill.py": "wants_none",
     "index/filters.py": "k name part table where",
