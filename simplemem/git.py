@@ -1,5 +1,4 @@
 """What git knows of a note, and commits of what our tools changed, by libgit2: no program, hook or filter is run.
-
 Nothing is fetched or pushed. What could lead out of a repository or hold us up is refused before it is opened."""
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ _PARTS = "head config config.worktree index index.lock index.simplemem packed-re
 _PARTS += ["objects", "refs", "logs"]
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 Files = dict[str, pygit2.IndexEntry | None]
+Patch = tuple[str, str, bytes | None, bytes | None]  # a note's path, then and afterwards, and its text
 
 
 class Busy(Unavailable):
@@ -49,10 +49,6 @@ class Commit(NamedTuple):
     versions: set[str]  # of one of our own commits: the changes of our history that it holds
     before: bytes | None  # the text, None where there was none, or it is not in this clone
     after: bytes | None
-
-
-Patch = tuple[str, str, bytes | None, bytes | None]
-"""Of one note: its path, where it is afterwards, and the text before and after, None where there is no such note."""
 
 
 class Checkout(NamedTuple):
@@ -137,7 +133,7 @@ def text_at(root: Path, path: str, commit: str) -> tuple[str, bytes]:
         with suppress(ValueError):  # several commits begin so
             found = repo.get(wanted) if _ID.fullmatch(wanted) else None
         if not isinstance(found, pygit2.Commit):
-            raise NotFound(f"There is no commit {commit[:64]!r}.", hint="The history of a note lists its commits.")
+            raise NotFound(f"There is no commit {commit[:64]!r}.")
         for name in chain([path], (each.path for each in _commits_of(repo, place, path))):
             file = _file(found.tree, place.prefix + name)
             if file is None or file.mode not in _PLAIN:
@@ -206,8 +202,8 @@ def _line(text: str, most: int = 300) -> str:
 
 
 def commit(root: Path, patches: Sequence[Patch], subject: str, trailers: Mapping[str, str], when: int) -> None:
-    """Make a commit of these changes, all or none, on the branch that is checked out. Unavailable where it is the
-    person's to make: what they staged or edited stays as it is and is in no commit of ours."""
+    """Make a commit of these changes, all or none, on the branch that is checked out; Unavailable where it is the
+    person's to make. What they staged or edited is in no commit of ours."""
     said = (f"Simplemem-{key}: {line}\n" for key, value in trailers.items() if (line := _line(value)))
     message = f"{_line(subject, 110)}\n\n{''.join(said)}"
     with _opened(root) as (repo, place), _index_held(repo, place) as index:

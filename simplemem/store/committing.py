@@ -26,25 +26,17 @@ def is_in_git(root: Path) -> bool:
 
 
 class Committing:
-    """The commits of one vault. Nothing is imported, started or looked at while it is off."""
+    """The commits of one vault. Nothing is imported or started while it is off."""
 
     def __init__(self, vault: Vault, settings: GitSettings) -> None:
         self._vault = vault
         self._settings = settings
         self._operations: SimpleQueue[str | None] = SimpleQueue()  # by the id of their first version; None ends it
-        self._guard = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="simplemem-commits", daemon=True)
         self.said: list[str] = []  # which changes are left to the person, and why; each told once
-        if settings.commit != "off" and not vault.read_only:
-            vault.on_written = self.written
-
-    def written(self, operation: str) -> None:
-        """A change is made, and about to be answered."""
-        if is_in_git(self._vault.root):
-            self._operations.put(operation)
-            with self._guard:
-                if self._thread.ident is None:
-                    self._thread.start()
+        if settings.commit != "off" and not vault.read_only and is_in_git(vault.root):
+            vault.on_written = self._operations.put
+            self._thread.start()
 
     def state(self) -> dict[str, object]:
         """Whether changes are committed, and how many wait for it."""

@@ -1,8 +1,5 @@
-"""Two texts of one note: a change that lost a race, and a copy that a synchroniser left. Either is offered as a merge.
-
-Nothing is written but the merge that was shown: the same call accepts it, with `if_sha256` naming both texts as
-`BASE+CURRENT`. Nothing that only one of them says is lost, unless the text both began as shows that the other removed it.
-"""
+"""Two texts of one note: a change that lost a race, and a copy that a synchroniser left. Either is offered as a merge,
+and only the merge that was shown is written: the same call accepts it, with `if_sha256` naming both as `BASE+CURRENT`."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unread
 from simplemem.memory import By, ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.diff import LONG_DIFF, WHAT_YOU_HAD, unified_diff
 from simplemem.note.merge import Merged, merge
-from simplemem.note.names import are_akin, base_name, clean_reference, conflict_name, name_of
+from simplemem.note.names import base_name, clean_reference, conflict_name, name_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
@@ -27,7 +24,6 @@ from simplemem.vault.vault import File, Wish
 
 Keep = Literal["merge", "note", "copy", "marked"]
 _MOST_VERSIONS = 200
-_AKIN = 0.4  # a base that has less in common with either than this would explain nothing
 _SIDES = ("your change", "the note as it is now")
 _MOST_SHOWN = 4_000  # characters of a text in a failure
 _DIGITS = 12  # of each hash in an offer
@@ -84,8 +80,7 @@ def _text_of(core: Core, digits: str) -> bytes | None:
 
 
 def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged] | None:
-    """What the change makes of its base, and that merged with what is there now; None for no UTF-8, or an edit that
-    does not fit."""
+    """What the change makes of its base, and that merged with what is there now; None if it does not fit."""
     if base is None:
         return None
     try:
@@ -143,8 +138,7 @@ def conflict_copies(core: Core) -> tuple[ConflictCopy, ...]:
 
 
 def conflict_merges(core: Core, name: str | None = None) -> tuple[ConflictMerge, ...]:
-    """What a merge would make of the copy of this name, or of all copies of the note of this name; without one, of all
-    there are. Writes nothing."""
+    """What a merge would make of the copy, or the copies of the note, that has this name; without one, of all copies."""
     copies = found = conflict_copies(core)
     if name is not None:
         wanted = clean_reference(name).removesuffix(".md")
@@ -175,8 +169,7 @@ def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
 
 
 def _likely_base(core: Core, copy: ConflictCopy, note: File, other: File) -> tuple[str | None, str]:
-    """The text that a note and a copy of it likely began as, and which version of our history or git's it is: that from
-    which the least had to change to come to both, of equals the oldest. None where none comes near."""
+    """The text that a note and a copy of it likely began as, the nearest to both, and which version that is."""
     named, states = dict[str, str](), [note.sha256]  # the newest first
     for version in core.changes.of(copy.original, _MOST_VERSIONS):
         for sha, said in (version.after, f"version {version.id}"), (version.before, f"the version before {version.id}"):
@@ -190,12 +183,13 @@ def _likely_base(core: Core, copy: ConflictCopy, note: File, other: File) -> tup
         at = oldest[states[at]] + 1
     texts = [(core.vault.history.content(sha), where) for sha, where in named.items()]
     texts += [(each.after, f"commit {each.commit[:10]}") for each in commits_of(core, copy.original, _MOST_VERSIONS)]
-    sides, likely = (_decoded(note.data), _decoded(other.data)), []
+    (mine, yours), likely = (_decoded(note.data), _decoded(other.data)), []
     for age, (data, where) in enumerate(texts):
         if data is not None and data not in (note.data, other.data):
             text = _decoded(data)
-            if all(are_akin(text, side, _AKIN) for side in sides):
-                likely.append((sum(_distance(text, side) for side in sides), -age, text, where))
+            distance = _distance(text, mine) + _distance(text, yours)
+            if distance < len(mine) + len(yours):  # else it would explain nothing
+                likely.append((distance, -age, text, where))  # of equals the oldest
     return min(likely)[2:] if likely else (None, "")
 
 
@@ -209,8 +203,7 @@ def _distance(one: str, other: str) -> int:
 
 
 def merge_conflict(core: Core, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]) -> ConflictMerged:
-    """Write what `conflict_merges` has shown, or `keep` one of the two, or both "marked" where they differ; and put the
-    copy into the trash, as one change: a Conflict when either has changed since."""
+    """Write what was shown, or `keep` one text, or both "marked" where they differ; and put the copy into the trash."""
     core.must_be_writable()
     copy, told, data = merge.copy, list[str](), None
     if keep == "copy":

@@ -1,5 +1,4 @@
 """The doctor: what is wrong with a vault, its index, or the disk they are on, and mending the links that lead nowhere.
-
 It changes nothing unless asked, and then only what is sure: what merely looks alike is offered, never taken."""
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """What was: the changes of memories, their texts at a moment, what lies between two texts, and who wrote which line.
-
-An edit made outside simplemem is seen by the next change of ours alone: when it was made is not known, which is said.
-A moment is a place in the order of the log, so a clock that was set back alters nothing."""
+When an edit was made outside simplemem is not known, which is said. A moment is a place in the order of the log."""
 
 from __future__ import annotations
 
@@ -52,8 +50,7 @@ class Moment(NamedTuple):
 
 
 class NoteThen(NamedTuple):
-    """One path at a moment, and what is not certain about it. Without `sha256` no note was there; without `data` none,
-    or its text is lost."""
+    """One path at a moment, and what is not certain about it: without `sha256` no note, without `data` no text."""
 
     path: str
     sha256: str | None
@@ -269,16 +266,13 @@ def text_at_commit(core: Core, path: str, commit: str) -> tuple[str, bytes]:
     """A memory's path and bytes at a commit, under the name it had then."""
     from simplemem import git
 
-    missing: NotFound | None = None
     for name in _names(core, path):
-        try:
+        with suppress(NotFound):
             then, data = git.text_at(core.root, name, commit)
-        except NotFound as error:
-            missing = missing or error
-        else:
             if not core.vault.access.hides(then):
                 return then, data
-    raise missing or NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
+    hint = "The history of a note lists its commits."
+    raise NotFound(f"there is no commit {commit[:12]}, or {name_of(path)} was not in it", hint=hint)
 
 
 def commits_of(core: Core, path: str, limit: int) -> list[Commit]:

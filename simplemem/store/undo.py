@@ -1,5 +1,4 @@
 """Undo of one change, or of all that somebody changed since a moment; and an earlier text put back in its place.
-
 Nothing is merged: what somebody else has changed since is left as it is, and with it every operation it was part of."""
 
 from __future__ import annotations
@@ -28,11 +27,8 @@ _Step = tuple[Version, str | None, str | None]
 def carry_out(core: Core, wishes: Sequence[Wish], change: Change) -> tuple[list[Written], list[str]]:
     """Change some notes as one under the vault's lock, and index them: what was written, and what went wrong after."""
     written = core.vault.carry_out(wishes, change)
-    return written, _index(core, {path for wish in wishes for path in (wish.path, wish.target)})
-
-
-def _index(core: Core, paths: set[str]) -> list[str]:
-    return core.indexed(paths, lambda: core.look_at(paths))
+    paths = {path for wish in wishes for path in (wish.path, wish.target)}
+    return written, core.indexed(paths, lambda: core.look_at(paths))
 
 
 def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
@@ -41,10 +37,8 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
     try:
         version = core.changes.find(version_or_name)
     except NotFound:
-        if (
-            history.means_commit(core, version_or_name)
-            and core.entry(path_of(clean_reference(version_or_name))) is None
-        ):
+        is_note = core.entry(path_of(clean_reference(version_or_name))) is not None
+        if not is_note and history.means_commit(core, version_or_name):
             hint = "Restore a note as it was at a commit, or revert the commit in git."
             raise Invalid(f"{version_or_name} is a commit of git, and no change to take back", hint=hint) from None
         version = history.last_change(core, history.path_with_a_past(core, version_or_name))
@@ -55,7 +49,8 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
         except Conflict as error:
             error.hint = f"Undo what came since first, or restore the note as it was before {version.id}."
             raise
-        _index(core, {path for step in steps for path, _, _ in step.effects} | {each.path for each in written})
+        paths = {path for step in steps for path, _, _ in step.effects} | {each.path for each in written}
+        core.indexed(paths, lambda: core.look_at(paths))
     # Of one operation the first change is what was asked for; links written again because of it came after.
     asked, more = steps[0], len(steps) - 1
     main = next((w for w in written if w.path in (asked.path, asked.new_path)), written[0])
@@ -66,8 +61,7 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
 
 
 def restore(core: Core, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]) -> Restored:
-    """Bring a memory's text of a version or date back, also of one that was deleted, which needs no `at`. With
-    `new_name` it is brought back beside what has its name now."""
+    """Bring a memory's text of a version or date back; of a deleted one, its last. With `new_name` it stands beside."""
     core.must_be_writable()
     path = history.path_with_a_past(core, name)
     with core.vault.lock():
