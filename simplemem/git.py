@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pygit2
 from pygit2.enums import DiffFind, FileMode, RepositoryOpenFlag, RepositoryState, SortMode
+from pygit2.ffi import C
 
 from simplemem.errors import NotFound, Unavailable
 
@@ -306,6 +307,9 @@ class _Draft:
         filtered = self._repo.get_attr(path, "filter") not in (None, False)
         if filtered or self._repo.get_attr(path, "working-tree-encoding"):  # the plain text must not go in
             raise Unavailable(f"{path!r} goes through a filter, and simplemem runs none.")
+        entry = C.git_index_get_bypath(self._index._index, os.fsencode(path), 0)  # noqa: SLF001  (pygit2 shows no flags)
+        if entry and (entry.flags & 0x8000 or entry.flags_extended & 0x4000):  # assume-unchanged, skip-worktree
+            raise Unavailable(f"{path!r} is one that git was told not to look at.")
         return False
 
     def _stored(self, path: str, text: bytes | None) -> pygit2.Oid | None:

@@ -161,6 +161,22 @@ def test_a_note_with_uncommitted_edits_is_left_to_the_person(git: Any, vault: Pa
     assert any("'a.md'" in sentence and "left to you" in sentence for sentence in store._core.committing.said)
 
 
+@pytest.mark.parametrize("how", ["--skip-worktree", "--assume-unchanged"])
+def test_a_note_that_git_was_told_not_to_look_at_is_left_so(git: Any, vault: Path, write: Write, how: str) -> None:
+    write("a.md", "one\n")
+    write("b.md", "b\n")
+    git.commit("Begin")
+    git("update-index", how, "a.md")
+    flags = git("ls-files", "-v")
+    assert flags != "H a.md\nH b.md\n"
+    with opened(vault) as store:
+        store.update("a", append="ours")
+        store.update("b", append="ours")
+    assert any("'a.md'" in sentence and "left to you" in sentence for sentence in store._core.committing.said)
+    assert subjects(git)[1:] == ["simplemem: update b"]
+    assert git("ls-files", "-v") == flags and in_head(git, "a.md") == "one\n"
+
+
 def test_what_is_ignored_is_not_committed(git: Any, vault: Path, write: Write) -> None:
     write(".gitignore", "private/\n*.tmp.md\n")
     git.commit("Begin")
