@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import reference
 from markdown_it.rules_block.state_block import StateBlock
 
-from simplemem.note.blocks import MOST_CONTAINERS, Leaf, trimmed
+from simplemem.note.blocks import MOST_CONTAINERS, Leaf, Scan, trimmed
 
 
 def parse_blocks(lines: Sequence[str]) -> list[Leaf] | None:
@@ -93,3 +93,39 @@ def _math(state: StateBlock, first: int, end: int, silent: bool) -> bool:
             token.map = [first, state.line]
             return True
     return False
+
+
+class Watched(Scan):
+    """The scanner, and whether it met one of the corners in which `markdown-it-py` and CommonMark differ."""
+
+    sure = True
+
+    def take(self, number: int, line: str) -> None:
+        # A tab after a mark is as wide as the mark lets it be; a quote indented by four is code to CommonMark alone.
+        in_doubt = ">" in line and ("\t" in line or (-1 in self.stack and "    >" in line))
+        self.sure = self.sure and not in_doubt
+        super().take(number, line)
+
+    def _begin(self, number: int, line: str, at: int, indent: int, matched: int, column: int) -> None:
+        is_lazy = self.open == "paragraph" and matched < len(self.stack)
+        self.sure = self.sure and not (is_lazy and indent >= 4)  # the parser counts from the item
+        super()._begin(number, line, at, indent, matched, column)
+
+    def _math(self, number: int, line: str, at: int, matched: int) -> bool:
+        self.sure = self.sure and not (matched and line.startswith("$$", at))
+        return super()._math(number, line, at, matched)
+
+    def _table(self, number: int, line: str, at: int, lazy: bool) -> bool:
+        is_plain = self.open == "paragraph" and not lazy and not self.before[2] and self.opened_at != number - 1
+        may_be = number > 0 and self.open != "table" and "|" in self.lines[number - 1] and _DELIMITERS.match(line, at)
+        self.sure = self.sure and (is_plain or not may_be)
+        return super()._table(number, line, at, lazy)
+
+    def _is_definition(self, number: int, line: str, at: int) -> bool:
+        begins = super()._is_definition(number, line, at)
+        self.sure = self.sure and (begins or _NO_DEFINITION.match(line, at) is not None)
+        return begins
+
+
+_DELIMITERS = re.compile(r"(?:[|:][-|: \t]|-[-|:])[-|: \t]*$")
+_NO_DEFINITION = re.compile(r"\[(?:\^|(?:[^\[\]\\]|\\.)*(?:\[|\](?!:)))")  # a footnote, or brackets without a colon

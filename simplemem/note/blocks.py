@@ -1,7 +1,7 @@
 """The blocks of a Markdown body, found line by line in one pass. Pure; it looks at no inline markup.
 
 CommonMark with tables and `$$` blocks, as `markdown-it-py` reads it, at a sixth of its cost: a property test holds the
-two equal wherever the scanner is sure. Where it is not (a tab behind a quote's mark), it goes the way of CommonMark.
+two equal but for corners in which readers differ (a tab behind a quote's mark).
 """
 
 from __future__ import annotations
@@ -25,14 +25,9 @@ class Leaf(NamedTuple):
     level: int = 0
 
 
-def scan_blocks(lines: Sequence[str]) -> tuple[list[Leaf], bool]:
-    """The leaves of these lines in order, and whether CommonMark's reference parsers would surely say the same."""
-    scan = _Scan(lines)
-    for number, line in enumerate(lines):
-        if number >= scan.skip_to:
-            scan.take(number, line)
-    scan.close(len(lines))
-    return scan.leaves, scan.sure
+def scan_blocks(lines: Sequence[str]) -> list[Leaf]:
+    """The leaves of these lines in order."""
+    return Scan(lines).read()
 
 
 def trimmed(lines: Sequence[str], leaf: Leaf) -> Leaf:
@@ -54,12 +49,11 @@ _STARTERS = frozenset("#>-+*_`~<=|:$[0123456789")
 _NOT_PLAIN = _STARTERS | {" ", "\t"}
 
 
-class _Scan:
+class Scan:
     """The open containers and the open leaf while the lines go by (CommonMark, appendix A)."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
-        self.sure = True
         self.leaves: list[Leaf] = []
         self.stack: list[int] = []  # how far each open list item is indented; a quote is -1
         self.fresh = False  # the innermost of them is an item that is still empty
@@ -69,6 +63,13 @@ class _Scan:
         self.opened_at = -1
         # Of the paragraph line before: where its content begins, its indent, whether it was lazy.
         self.before = (0, 0, False)
+
+    def read(self) -> list[Leaf]:
+        for number, line in enumerate(self.lines):
+            if number >= self.skip_to:
+                self.take(number, line)
+        self.close(len(self.lines))
+        return self.leaves
 
     def close(self, number: int) -> None:
         if not self.open:
@@ -116,16 +117,13 @@ class _Scan:
                     return
         at = _BLANK_START.match(line).end()  # type: ignore[union-attr]  # it matches everything
         indent = at if "\t" not in line[:at] else _columns(line[:at], 0)
-        column, quoted, matched, blank = indent, False, 0, at == length
+        column, matched, blank = indent, 0, at == length
         for width in self.stack:
             if width < 0:
-                if blank or line[at] != ">":
+                if blank or line[at] != ">" or indent > 3:
                     break
-                if indent > 3:
-                    self.sure = False  # code to CommonMark, more of the quote to the parser
-                    break
-                at, indent = self._after_quote(line, at)
-                quoted, blank = True, at == length
+                at, indent = _after_quote(line, at)
+                blank = at == length
             elif not blank:
                 if indent < width:
                     break
@@ -134,7 +132,7 @@ class _Scan:
         if blank:
             self._blank(number, matched)
         elif not self._goes_on(number, line, at, indent, matched):
-            self._begin(number, line, at, indent, matched, column, quoted)
+            self._begin(number, line, at, indent, matched, column)
 
     def _blank(self, number: int, matched: int) -> None:
         if matched < len(self.stack):
@@ -169,14 +167,12 @@ class _Scan:
             return False
         return True
 
-    def _begin(self, number: int, line: str, at: int, indent: int, matched: int, column: int, quoted: bool) -> None:
+    def _begin(self, number: int, line: str, at: int, indent: int, matched: int, column: int) -> None:
         """What begins on this line: containers from the outermost in, then a leaf, or more of a paragraph."""
         while True:
             in_paragraph = self.open == "paragraph"
             lazy = in_paragraph and matched < len(self.stack)
             if indent >= 4:
-                if lazy:
-                    self.sure = False  # the parser counts from the item, CommonMark from what holds it
                 if not in_paragraph:
                     self._end(number, matched)
                     self.begin("code", number)
@@ -193,19 +189,16 @@ class _Scan:
                 self.open = ""
                 return
             if len(self.stack) >= MOST_CONTAINERS and matched == len(self.stack):
-                self.sure = False
                 break
             if mark == ">":
-                at, indent = self._after_quote(line, at)
-                matched, quoted = self.enter(-1, number, matched), True
+                at, indent = _after_quote(line, at)
+                matched = self.enter(-1, number, matched)
             elif (found := _MARKER.match(line, at)) is not None and not _RULE.match(line, at):
                 after = _BLANK_START.match(line, found.end()).end()  # type: ignore[union-attr]
                 empty = after == len(line)
                 if in_paragraph and not lazy and (empty or (found[1] is not None and int(found[1]) != 1)):
                     break
                 gap = line[found.end() : after]
-                if quoted and "\t" in gap:
-                    self.sure = False
                 column += found.end() - at
                 room = len(gap) if "\t" not in gap else _columns(gap, column)
                 used = 1 if empty or room > 4 else room
@@ -223,12 +216,9 @@ class _Scan:
             self.before = (at, indent, matched < len(self.stack))
             return
         self._end(number, matched)
-        if line[at] == "[":
-            definition = _is_definition(line, at, "".join(self.lines[number + 1 : number + 2]))
-            self.sure = self.sure and definition is not None
-            if definition:
-                self.emit("definition", number)
-                return
+        if line[at] == "[" and self._is_definition(number, line, at):
+            self.emit("definition", number)
+            return
         self.begin("paragraph", number)
         self.before = (at, indent, False)
 
@@ -237,16 +227,6 @@ class _Scan:
         self.close(number)
         self.fresh = self.fresh and matched == len(self.stack)
         del self.stack[matched:]
-
-    def _after_quote(self, line: str, at: int) -> tuple[int, int]:
-        """Past a quote's `>` and one space: where the content begins and how far it is indented."""
-        begins = at + 1
-        if line.startswith(" ", begins):
-            begins += 1
-        after = _BLANK_START.match(line, begins).end()  # type: ignore[union-attr]
-        if "\t" in line[begins:after]:
-            self.sure = False  # a tab after a mark is as wide as the mark lets it be
-        return after, after - begins
 
     def _leaf(self, number: int, line: str, at: int, mark: str, matched: int) -> bool:
         """Begin a leaf that its first characters announce. False when the line is only text."""
@@ -272,8 +252,6 @@ class _Scan:
         """A line `$$` opens a block up to the next `$$`, over empty lines and whatever looks like a list."""
         if not line.startswith("$$", at) or "$$" in line[at + 2 :]:
             return False
-        if matched:
-            self.sure = False
         self._end(number, matched)
         for later in range(number + 1, len(self.lines)):
             if "$$" in self.lines[later]:
@@ -302,7 +280,6 @@ class _Scan:
             return False
         begins, indent, was_lazy = self.before
         if self.open != "paragraph" or lazy or was_lazy or self.opened_at == number - 1:
-            self.sure = False
             return False
         # As many delimiters as cells; a bar at either end is a border.
         cells = [cell.strip() for cell in line[at:].split("|")]
@@ -318,6 +295,19 @@ class _Scan:
             self.close(number - 1)
             self.begin("table", number - 1)
         return True
+
+    def _is_definition(self, number: int, line: str, at: int) -> bool:
+        """Whether a link definition begins and ends on this line. A footnote `[^1]:` is none."""
+        found = None if line.startswith("[^", at) else _DEFINITION.match(line, at)
+        following = "".join(self.lines[number + 1 : number + 2]).lstrip(" \t>")
+        return found is not None and (found[1] is not None or following[:1] not in ('"', "'", "("))
+
+
+def _after_quote(line: str, at: int) -> tuple[int, int]:
+    """Past a quote's `>` and one space: where the content begins and how far it is indented."""
+    begins = at + 1 + line.startswith(" ", at + 1)
+    after = _BLANK_START.match(line, begins).end()  # type: ignore[union-attr]
+    return after, after - begins
 
 
 def _columns(blank: str, column: int) -> int:
@@ -359,20 +349,3 @@ _DEFINITION = re.compile(
     r"(?!<?(?i:vbscript|javascript|file|data):)(?:[^\s<>\\()&%\x00-\x1f\x7f]++|<[^<>\\&%\x00-\x1f\x7f]*+>)"
     r"""([ \t]++(?:"[^"\\]*+"|'[^'\\]*+'|\([^()\\]*+\)))?[ \t]*+$"""
 )
-_LABEL_PART = re.compile(r"\\.|[\[\]]")
-
-
-def _is_definition(line: str, at: int, following: str) -> bool | None:
-    """Whether a link definition begins here; None when only the parser knows. A footnote `[^1]:` is none."""
-    if line.startswith("[^", at):
-        return False
-    for found in _LABEL_PART.finditer(line, at + 1):
-        if found[0] == "[":
-            return False
-        if found[0] == "]":
-            if not line.startswith(":", found.end()):
-                return False
-            break
-    definition = _DEFINITION.match(line, at)
-    may_go_on = definition is None or (definition[1] is None and following.lstrip(" \t>")[:1] in ('"', "'", "("))
-    return None if may_go_on else True

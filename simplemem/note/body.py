@@ -92,7 +92,7 @@ def read_body(text: str, start: int) -> Body:
     headings: list[Heading] = []
     blocks: list[Block] = []
     ids: list[tuple[str, int]] = []
-    for leaf in scan_blocks(lines)[0]:
+    for leaf in scan_blocks(lines):
         kind, first, end, level = leaf
         if kind == "rule":
             continue

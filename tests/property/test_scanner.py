@@ -10,9 +10,9 @@ from itertools import pairwise
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from markdown_oracle import parse_blocks
+from markdown_oracle import Watched, parse_blocks
 
-from simplemem.note.blocks import SPACES, scan_blocks
+from simplemem.note.blocks import SPACES
 from simplemem.note.body import Body, read_body
 from simplemem.note.passages import MOST_TOKENS, cut_passages
 from simplemem.note.words import count_tokens
@@ -92,8 +92,9 @@ _TEXTS = st.lists(_WHOLE | _PARTS, max_size=20).map("".join)
 @example([">>", "a", ">> b"])
 @example(["- $$", "  x", "$$"])
 def test_the_scanner_finds_the_parsers_blocks_where_it_is_sure_and_loses_no_line(lines: list[str]) -> None:
-    found, sure = scan_blocks(lines)
-    assert not sure or found == parse_blocks(lines)
+    scan = Watched(lines)
+    found = scan.read()
+    assert not scan.sure or found == parse_blocks(lines)
     covered = {number for leaf in found for number in range(leaf.first, leaf.end)}
     assert all(number in covered for number, line in enumerate(lines) if not _ONLY_MARKS.fullmatch(line))
 
@@ -105,8 +106,9 @@ def test_the_scanner_is_sure_of_ordinary_notes() -> None:
         "> - and a list\n\n| a | b |\n| --- | --- |\n| c | d |\n\n```python\n# code\n```\n\n<!-- c -->\n\n$$\nx = y\n$$\n"
         '\n    indented\n\n[^1]: A footnote.\n\n[Title]: Title.md "Title"\n\nLast\n---\n'
     )
-    found, sure = scan_blocks(note.split("\n"))
-    assert sure and found == parse_blocks(note.split("\n"))
+    scan = Watched(note.split("\n"))
+    found = scan.read()
+    assert scan.sure and found == parse_blocks(note.split("\n"))
     assert {leaf.kind for leaf in found} >= {"heading", "item", "quote", "table", "code", "html", "math", "definition"}
 
 
@@ -115,7 +117,9 @@ def test_the_scanner_is_sure_of_ordinary_notes() -> None:
 @example(["===", "    > ", "==="])
 def test_headings_say_what_the_parser_says(lines: list[str]) -> None:
     text = "\n".join(lines)
-    if not scan_blocks(lines)[1] or "$$" in text or "[^" in text or "\x00" in text:
+    scan = Watched(lines)
+    scan.read()
+    if not scan.sure or "$$" in text or "[^" in text or "\x00" in text:
         return  # math and footnotes are our own rules, and the parser replaces NUL
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     said = [after.content for before, after in pairwise(tokens) if before.type == "heading_open"]
