@@ -16,7 +16,7 @@ from simplemem.errors import SimplememError
 from simplemem.index.database import Damaged
 from simplemem.index.sync import Stopped
 from simplemem.note.names import name_of
-from simplemem.vault.lock import Leadership
+from simplemem.vault.lock import FileLock
 from simplemem.vault.watch import EVERYTHING
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Background:
         self._core = core
         self._embed = embed
         self._scan_seconds = core.settings.index.scan_minutes * 60
-        self._leadership = Leadership(core.index.path.with_suffix(".leader"))
+        self._leadership = FileLock(str(core.index.path.parent), f"{core.index.path.stem}.leader")
         self._watch: Watch | None = None
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -99,7 +99,7 @@ class Background:
         finally:
             if self._watch is not None:
                 self._watch.close()
-            self._leadership.resign()
+            self._leadership.give_back()
 
     def _update(self, *, leads: bool) -> None:
         """Scan if it is time, look at what was hinted at, and make the vectors that are missing."""

@@ -23,7 +23,7 @@ from simplemem.index.vectors import take_over
 from simplemem.note.words import without_stop_words
 from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.services.wordllama import WordLlama
-from simplemem.vault.lock import Leadership
+from simplemem.vault.lock import FileLock
 from simplemem.vault.vault import Vault
 
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background
@@ -42,7 +42,7 @@ class Embedding:
         self._wanted: tuple[Embedder | None, str] | None = None
         self._making = threading.Lock()
         self._turn_file = index.path.with_suffix(".embedding")
-        self._turn = Leadership(self._turn_file)
+        self._turn = FileLock(str(self._turn_file.parent), self._turn_file.name)
         self._begun = False  # whether our embedder has begun while this process lives
         self._waits = _FIRST_WAIT
         self._not_before = 0.0
@@ -127,7 +127,7 @@ class Embedding:
             try:
                 return self._run(Filling(self._vault, database, embedder, progress, stopped, ready, private))
             finally:
-                self._turn.resign()
+                self._turn.give_back()
 
     def fill_in_background(self, ready: Waiting | None, stopped: Callable[[], bool]) -> float | None:
         """Embed what is missing, for a server, which never waits for others; returns when to try again, in seconds."""
@@ -147,7 +147,7 @@ class Embedding:
             if self._failure and not stopped():
                 _LOG.warning("%s", self._failure)  # a command says it in its answer
         finally:
-            self._turn.resign()
+            self._turn.give_back()
             self._making.release()
         return max(0.0, self._not_before - time.monotonic()) if self._failure else None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from simplemem.note.body import Link, read_value_link
@@ -136,7 +136,7 @@ def _rewritten(
     values: list[tuple[Scalar, str]] = []
     for link in note.links:
         aim = aim_of(link)
-        written = next(_ways_to_write(link, aim.path, source, named, link_format), None) if aim is not None else None
+        written = _target_for(link, aim.path, source, named, link_format) if aim is not None else None
         if aim is None or written is None:
             continue
         if link.scalar is not None:
@@ -161,8 +161,8 @@ def _applied(text: str, edits: list[_Edit]) -> str:
     return text
 
 
-def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format: LinkFormat) -> Iterator[str]:
-    """Targets that mean `path` in `source`, the best first: relative stays relative, rooted rooted, bare bare if it
+def _target_for(link: Link, path: str, source: str, named: Named, link_format: LinkFormat) -> str | None:
+    """The best target that means `path` in `source`: relative stays relative, rooted rooted, bare bare if it
     can. The extension comes in where the name without it is another file's; else a path from the root."""
     short = path[:-3] if path.endswith(".md") and not link.target.casefold().endswith(".md") else path
     for shown in dict.fromkeys((short, path)):
@@ -179,7 +179,8 @@ def _ways_to_write(link: Link, path: str, source: str, named: Named, link_format
         for target in (*preferred, shown, near, rooted):
             fits = link.form != "wiki" or not _ENDS_TARGET.search(target)
             if fits and resolve(target, source, named).path == path:
-                yield target
+                return target
+    return None
 
 
 def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -> list[_Edit]:

@@ -103,6 +103,16 @@ class FileLock:
             if fd >= 0:
                 os.close(fd)
 
+    def held(self) -> bool:
+        """Whether we have it, taking it now if nobody has: so one of several servers leads, until it ends."""
+        if self.fd >= 0 and self._is_in_place(self.fd):
+            return True
+        self.give_back()
+        try:
+            return self.take()
+        except (OSError, SimplememError):  # the folder is not there just now, or a link lies in the file's place
+            return False
+
     def give_back(self) -> None:
         """Free it."""
         if self.fd >= 0:
@@ -116,25 +126,6 @@ class FileLock:
         try:
             return os.path.samestat(os.fstat(fd), os.stat(self._full, follow_symlinks=False))
         except OSError:
-            return False
-
-
-class Leadership(FileLock):
-    """Which of several servers on an index looks after it: the one that holds the file beside it, until it resigns or
-    ends. Leading is no right to write."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(str(path.parent), path.name)
-        self.resign = self.give_back
-
-    def held(self) -> bool:
-        """Whether we lead, taking the lead if nobody has it."""
-        if self.fd >= 0 and self._is_in_place(self.fd):
-            return True
-        self.resign()
-        try:
-            return self.take()
-        except (OSError, SimplememError):  # the folder is not there just now, or a link lies in the file's place
             return False
 
 

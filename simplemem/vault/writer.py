@@ -201,23 +201,19 @@ class Operation:
 
     def _versions(self, change: Change) -> list[Version]:
         log = self._vault.history.log
-        number = log.next_number(self._here)
-        steps = [
-            {"path": wish.path, "new_path": wish.new_path, "op": wish.op, "before": wish.before, "after": wish.after}
-            | ({"trash": self._trash_place(wish.path, spell(number))} if wish.gone else {})
-            for wish in self._wishes
-        ]
+        number, steps = log.next_number(self._here), list[dict[str, str | None]]()
+        for wish in self._wishes:
+            step = {"path": wish.path, "new_path": wish.new_path, "op": wish.op, "before": wish.before}
+            if wish.gone:  # in the trash, what clashes is numbered (obsidian.md §5)
+                top = f"{OWN_TRASH}/{spell(number)}" if self._vault.trash_kind == "own" else OBSIDIAN_TRASH
+                (stem, ending), clashes = os.path.splitext(f"{top}/{wish.path}"), 1
+                place = f"{stem}{ending}"
+                while entry_at(self._here, place) is not None:
+                    clashes += 1
+                    place = f"{stem} {clashes}{ending}"
+                step["trash"] = place
+            steps.append(step | {"after": wish.after})
         return log.stamp(steps, first=number, tool=change.tool, who=change.who, reason=change.reason)
-
-    def _trash_place(self, path: str, version: str) -> str:
-        """Where a deleted file goes; what clashes is numbered (obsidian.md §5)."""
-        top = f"{OWN_TRASH}/{version}" if self._vault.trash_kind == "own" else OBSIDIAN_TRASH
-        stem, ending = os.path.splitext(path)
-        place, number = f"{top}/{path}", 1
-        while entry_at(self._here, place) is not None:
-            number += 1
-            place = f"{top}/{stem} {number}{ending}"
-        return place
 
 
 def no_such(path: str) -> NotFound:

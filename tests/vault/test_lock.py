@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Unavailable
-from simplemem.vault.lock import Leadership
+from simplemem.vault.lock import FileLock
 from simplemem.vault.vault import Change, Vault
 
 HOLD = """
@@ -92,11 +92,11 @@ def test_a_folder_thrown_away_meanwhile_is_made_again(vault: Path) -> None:
 
 
 def test_one_of_several_leads_and_the_next_takes_over(vault: Path) -> None:
-    one, other = Leadership(vault / "index.leader"), Leadership(vault / "index.leader")
+    one, other = FileLock(str(vault), "index.leader"), FileLock(str(vault), "index.leader")
     assert one.held() and not other.held()
     (vault / "index.leader").unlink()
     assert other.held(), "the file that the first holds is not the one that is there"
     assert not one.held()
-    other.resign()
+    other.give_back()
     assert one.held()
-    one.resign()
+    one.give_back()
