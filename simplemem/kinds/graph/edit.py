@@ -4,17 +4,16 @@ at is the graph as it was before the change; what is added to a page is put at i
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from simplemem.errors import Invalid, NotFound, SimplememError
+from simplemem.errors import Invalid, NotFound
 from simplemem.kinds.graph import page as pages
 from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, graph_of_pages, literal, read_page
 from simplemem.kinds.graph.values import Entity, NoSuchEntity, Observation, Relation
 from simplemem.kinds.kind import ChangeSet
-from simplemem.note.names import base_name, check_name, compare_key, legal_name, name_of
+from simplemem.note.names import base_name, compare_key, legal_name, name_of
 from simplemem.store import Draft, now
 
 if TYPE_CHECKING:
@@ -186,15 +185,13 @@ class GraphEdit(ChangeSet):
         return path
 
     def _link_to(self, name: str, source: str) -> str:
-        """A link to the page of a name, else to the one note that is called so. To what is not there yet it is a link
-        that leads there later, else a literal."""
+        """A link to the page of a name, or to a note that is called so; to what is not there yet a link, or a literal."""
         page, new = self._graph.named(name), self._new.get(name)
         if (page is None or page.is_stub) and (new is None or new[3]):
             to = self.bench.meant([(name, source)])[0] if _carries(name) else ""
             if to is None or (page is not None and to == page.path):
                 return f"[[{name}]]" if self._stems.setdefault(compare_key(name), name) == name else literal(name)
-            called = [path for path in self.bench.files_called(f"{name}.md") if base_name(path) == name]
-            page = self._graph.page_at(called[0]) if len(called) == 1 else None
+            page = self._graph.page_at(to) if to.lower().endswith(".md") else None
             if page is None or page.name != name:
                 return literal(name)
         if new is not None and not new[3]:
@@ -206,8 +203,7 @@ class GraphEdit(ChangeSet):
             target = next((each for each, to in zip(shorter, meant, strict=True) if to == page.path), page.path)
         if set(target) & set("[]|#"):  # the name of a person's file, which no link can say
             return literal(name)
-        can_be_shown = 0 < len(name) <= 120 and name.isprintable() and name == name.strip() and "%%" not in name
-        is_shown = name != target and can_be_shown and not set(name) & set("[]|#^")
+        is_shown = name != target and len(name) <= 120 and pages.is_plain(name) and not set(name) & set("[]|#^")
         return f"[[{target}|{name}]]" if is_shown else f"[[{target}]]"
 
 
@@ -225,9 +221,4 @@ def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False) -
 
 def _carries(name: str) -> bool:
     """Whether the name can be the file's, letter for letter; the tilde is kept for the others."""
-    if "/" in name or "~" in name or not name.isprintable() or unicodedata.normalize("NFC", name) != name:
-        return False
-    try:
-        return check_name(name) == name
-    except SimplememError:
-        return False
+    return "~" not in name and name.isprintable() and legal_name(name) == name == name_of(name)
