@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from itertools import islice, takewhile
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
@@ -236,11 +236,10 @@ def traverse_graph(
     if start not in {*(name for each in whole.relations for name in each.key[::2]), *(e.name for e in whole.entities)}:
         raise _nobody(graph, [start])
     types = {each.name: each.type for each in whole.entities}
-    steps = takewhile(lambda each: len(each[1]) <= depth, walk(whole, start, kind=relation, direction=direction))
-    near = list(islice(steps, limit + 1))
+    near = walk(whole, start, kind=relation, direction=direction, depth=depth)
     hits: list[Any] = [
         {"name": name, "entityType": types.get(name, ""), "depth": len(path), "path": [e.as_dict() for e in path]}
-        for name, path in near[:limit]
+        for name, path in islice(near.items(), limit)
     ]
     lines = [f"{e['depth']} {render.name_of(e['name'])}: {', '.join(map(_arrow, e['path']))}" for e in hits]
     more = f"There is more within {depth} steps; a higher limit shows it." if len(near) > limit else ""

@@ -4,7 +4,7 @@ Names, types and texts are any strings at all, compared exactly. Pure."""
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -86,23 +86,21 @@ Direction = Literal["out", "in", "both"]
 
 
 def walk(
-    graph: Graph, start: str, *, kind: str | None = None, direction: Direction = "both"
-) -> Iterator[tuple[str, tuple[Relation, ...]]]:
-    """Every name that relations lead to from `start`, nearest first, each once with the relations of a shortest way
-    there; only along relations of a kind if it is said. `in` goes against the arrows."""
-    ways: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
+    graph: Graph, start: str, *, kind: str | None = None, direction: Direction = "both", depth: int = 2
+) -> dict[str, tuple[Relation, ...]]:
+    """The names that relations, or those of a kind, lead to from `start` in so many steps, nearest first, each with the
+    relations of a shortest way there. `in` goes against the arrows."""
+    ways = defaultdict[str, list[tuple[str, Direction, Relation]]](list)
     for relation in graph.relations:
         if kind is None or relation.type.casefold() == kind.casefold():
-            if direction != "in":
-                ways[relation.source].append((relation.target, relation))
-            if direction != "out":
-                ways[relation.target].append((relation.source, relation))
-    reached = {start: tuple[Relation, ...]()}
+            ways[relation.source].append((relation.target, "out", relation))
+            ways[relation.target].append((relation.source, "in", relation))
+    reached: dict[str, tuple[Relation, ...]] = {start: ()}
     waiting = deque([start])
-    while waiting:
-        here = waiting.popleft()
-        for name, relation in ways.get(here, ()):
-            if name not in reached:
-                reached[name] = (*reached[here], relation)
+    while waiting and len(path := reached[here := waiting.popleft()]) < depth:
+        for name, way, relation in ways[here]:
+            if name not in reached and direction in (way, "both"):
+                reached[name] = (*path, relation)
                 waiting.append(name)
-                yield name, reached[name]
+    del reached[start]
+    return reached
