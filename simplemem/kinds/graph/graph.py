@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from simplemem.errors import SimplememError
 from simplemem.kinds.graph.edit import GraphEdit, file_for
-from simplemem.kinds.graph.page import ENTITY, GraphPage, Tie, entity_of, graph_of_pages, read_page
+from simplemem.kinds.graph.page import ENTITY, GraphPage, Tie, graph_of_pages, read_page
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.kinds.kind import Shelf
 from simplemem.memory import By
@@ -155,7 +155,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
         names = {page.name for page in some}
         every = graph_of_pages(sorted(near.values(), key=ENTITY.place), self.ties, self.items).relations
         relations = tuple(each for each in every if each.source in names or each.target in names)
-        return Graph(tuple(map(entity_of, some)), relations)
+        return Graph(tuple(some), relations)
 
     def resolved(self, pages: Iterable[GraphPage], among: Collection[str] | None = None) -> dict[str, list[Tie]]:
         """What the relations of some pages lead to; as if only the files `among` were there."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
@@ -58,48 +59,49 @@ class Bullet(NamedTuple):
     says: Observation | Bond
 
 
-class GraphPage(NamedTuple):
-    """One note, read as a page."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphPage(Entity):
+    """One note, read as a page: the entity it is, and what stands on it."""
 
-    path: str
-    sha256: str
-    name: str
-    type: str
-    is_own: bool  # an entity
-    is_stub: bool  # that only holds relations
+    is_stub: bool  # it only holds relations
     order: int | None  # in which entities were made
-    created: str
-    modified: str
     bullets: tuple[Bullet, ...]
-    observations: tuple[Observation, ...]
     bonds: tuple[Bond, ...]
     sections: Mapping[str, tuple[int, int]]  # where the two lists begin and end
     opened: int  # where code or a comment begins that nobody closed: behind it nothing is read or added
     searched: str  # name, type and observations in lower case
 
+    @property
+    def is_own(self) -> bool:
+        return not self.is_note
+
 
 def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
     """The page a note is."""
     header = read_header(text)
-    said = {key: _text(header.properties.get(key)) for key in ("title", "type", "entity_type", "created", "modified")}
-    title, told, order = said["title"], said["entity_type"], header.properties.get("order")
-    is_entity = ENTITY.holds(path, said["type"])
+    said = {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in header.properties.items()
+        if value is not None and not isinstance(value, (Mapping, list))
+    }
+    title, told, order = said.get("title"), said.get("entity_type"), header.properties.get("order")
+    is_entity = ENTITY.holds(path, said.get("type"))
     bullets, sections, opened = _read_lists(text, header.body_start, everything=is_entity)
     observations = tuple(each.says for each in bullets if isinstance(each.says, Observation))
-    kind = (unspelled(told) if told is not None else "entity") if is_entity else said["type"] or "note"
-    if not is_entity and not observations and (description := _text(header.properties.get("description"))):
+    kind = (unspelled(told) if told is not None else "entity") if is_entity else said.get("type") or "note"
+    if not is_entity and not observations and (description := said.get("description")):
         observations = (Observation(description.strip()),)
-    name = unspelled(title) if title is not None else base_name(path)
+    name = base_name(path) if title is None else unspelled(title)
     return GraphPage(
         path=path,
         sha256=sha256,
         name=name,
         type=kind,
-        is_own=is_entity,
+        is_note=not is_entity,
         is_stub=is_entity and header.properties.get("stub") is True and told is None and not observations,
         order=order if isinstance(order, int) and not isinstance(order, bool) else None,
-        created=said["created"] or "",
-        modified=said["modified"] or "",
+        created=said.get("created", ""),
+        modified=said.get("modified", ""),
         bullets=tuple(bullets),
         observations=observations,
         bonds=tuple(each.says for each in bullets if isinstance(each.says, Bond)),
@@ -118,13 +120,6 @@ ENTITY: Final[Kind[GraphPage]] = Kind(
 )
 
 
-def _text(value: Any) -> str | None:
-    """A property as text, None for what is none."""
-    if value is None or isinstance(value, (Mapping, list)):
-        return None
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 class Tie(NamedTuple):
     """A bond with what it leads to: a page, or no more than a name."""
 
@@ -135,12 +130,6 @@ class Tie(NamedTuple):
     @property
     def end(self) -> object:
         return self.path or (None, self.name)
-
-
-def entity_of(page: GraphPage) -> Entity:
-    """The entity that a page is."""
-    facts = (page.path, page.sha256, page.created, page.modified, not page.is_own)
-    return Entity(page.name, page.type, page.observations, *facts)
 
 
 def graph_of_pages(
@@ -154,7 +143,7 @@ def graph_of_pages(
             if path is not None:
                 name = items[path].name if path in items else base_name(path)
             relations.append(Relation(page.name, bond.type, name, bond.attributes))
-    return Graph(tuple(entity_of(page) for page in every if not page.is_stub), tuple(relations))
+    return Graph(tuple(page for page in every if not page.is_stub), tuple(relations))
 
 
 def _read_lists(text: str, at: int, *, everything: bool) -> tuple[list[Bullet], dict[str, tuple[int, int]], int]:
