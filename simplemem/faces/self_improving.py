@@ -59,7 +59,6 @@ def _as_json(data: Any) -> Reply[Any]:
 
 _Trimmed = BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
 _Name = Annotated[str, _Trimmed, Field(min_length=1, max_length=200)]
-_RelationType = Annotated[str, _Trimmed, Field(min_length=1, max_length=100)]
 _Facts = Annotated[Several[Annotated[str, _Trimmed, Field(min_length=1, max_length=10_000)]], Field(min_length=1)]
 
 
@@ -72,7 +71,7 @@ class TypedEntityIn(verbs.EntityIn):
 class ShortRelationIn(verbs.RelationIn):
     source: Annotated[_Name, also("from")]
     target: Annotated[_Name, also("to")]
-    relationType: _RelationType
+    relationType: Annotated[str, _Trimmed, Field(min_length=1, max_length=100)]
 
 
 class FactsIn(verbs.Addition):
@@ -80,17 +79,14 @@ class FactsIn(verbs.Addition):
     contents: _Facts
 
 
+_Relations = Annotated[Several[ShortRelationIn], about("uses, depends on, fixes, implements, supersedes, …")]
 Near = TypedDict("Near", {"entities": list[Data], "relations": list[RelationOut], "method": str})
 Query = Annotated[str, about("up to 500 characters"), Field(max_length=500)]
+Limit = Annotated[int, at_most(100), Field(ge=1)]
 
 
 @tool("Search nodes", manner=MANNER)
-def search_nodes(
-    store: EnhancedStore,
-    graph: KnowledgeGraph,
-    query: Query,
-    limit: Annotated[int, at_most(100), Field(ge=1)] = 10,
-) -> Reply[Near]:
+def search_nodes(store: EnhancedStore, graph: KnowledgeGraph, query: Query, limit: Limit = 10) -> Reply[Near]:
     """Find entities by meaning and words, with their relations."""
     entities = {entity.path: entity for entity in graph.read().entities if not entity.is_note}
     hits, method, _ = hits_of_kind(store, ENTITY, entities, query, limit)
@@ -99,13 +95,12 @@ def search_nodes(
     return _as_json({"entities": shown, "relations": [each.as_dict() for each in relations], "method": method})
 
 
-_EXAMPLES: Final = "uses, depends on, fixes, implements, supersedes, …"
 _RULES: Final = Rules(
     lambda _verb, data: _as_json(data),
     MANNER,
     hints={
         "create_entities": {"entities": Several[TypedEntityIn]},
-        "create_relations": {"relations": Annotated[Several[ShortRelationIn], about(_EXAMPLES)]},
+        "create_relations": {"relations": _Relations},
         "add_observations": {"observations": Several[FactsIn]},
         "open_nodes": {"names": Annotated[Several[str], Field(max_length=50)]},
     },
@@ -148,19 +143,13 @@ def save_knowledge(
 
 @tool("Search knowledge", manner=MANNER)
 def search_knowledge(
-    knowledge: Knowledge,
-    query: Query,
-    kind: Annotated[Kind | None, also("type")] = None,
-    minConfidence: Share = 0.0,
+    knowledge: Knowledge, query: Query, kind: Annotated[Kind | None, also("type")] = None, minConfidence: Share = 0.0
 ) -> Reply[Hits]:
     """Find what was learned, by meaning and words: ten entries at most, the newest for an empty query. Search before
     you solve something again."""
     hits, method, degraded = knowledge.search(query, kind=kind or "", least_confidence=minConfidence)
-    entries = knowledge.shown([entry for entry, _ in hits])
-    results: Any = [
-        entry | {"score": hit.score, "snippet": hit.snippet, "method": method}
-        for entry, (_, hit) in zip(entries, hits, strict=True)
-    ]
+    pairs = zip(knowledge.shown([entry for entry, _ in hits]), hits, strict=True)
+    results: Any = [entry | {"score": hit.score, "snippet": hit.snippet, "method": method} for entry, (_, hit) in pairs]
     return Reply(render.pretty(results), {"results": results, "method": method, "degraded": degraded})
 
 
@@ -306,7 +295,7 @@ def cluster_knowledge(
     store: EnhancedStore,
     similarityThreshold: Share = 0.75,
     minClusterSize: Least = 2,
-    maxClusters: Annotated[int, at_most(100), Field(ge=1)] = 10,
+    maxClusters: Limit = 10,
     notes: Notes = "",
 ) -> Reply[Clusters]:
     """Groups of entries about one thing, around the most read ones."""

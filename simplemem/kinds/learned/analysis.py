@@ -164,8 +164,8 @@ class Analysis:
     # -- themes and counts
 
     def themes(self, threshold: float = 0.75, least: int = 2) -> list[tuple[list[str], list[KnowledgeEntry]]]:
-        """Groups of near entries, grown around the most read, then the surest, then the newest, each with words that
-        most of them have; the largest first. No entry is in two of them."""
+        """Groups of near entries with words that most of them have, grown around the most read, then the surest, then
+        the newest; the largest first. No entry is in two of them."""
         around: dict[int, set[int]] = defaultdict(set)
         for one, other in self.near(threshold):
             around[one].add(other)
@@ -186,8 +186,8 @@ class Analysis:
 
     def clusters(self, threshold: float = 0.75, least: int = 2) -> list[Data]:
         """The themes as they are told."""
-        found = self.themes(threshold, least)
-        return [{"words": words, "size": len(some), "entries": list(map(brief, some))} for words, some in found]
+        themes = self.themes(threshold, least)
+        return [{"words": words, "size": len(some), "entries": list(map(brief, some))} for words, some in themes]
 
     def suggested_tags(self, threshold: float = 0.75) -> list[Data]:
         """Words that most of a theme of three and more have, as tags for those that lack them."""
