@@ -3,8 +3,8 @@
 from simplemem.index.door import Mark
 from simplemem.index.sync import Progress, SyncReport
 from simplemem.store.bench import Bench, Carried, Draft, Read
-from simplemem.store.edit import now
 from simplemem.store.store import EnhancedStore, open_store
+from simplemem.store.write import now
 from simplemem.vault.disk import write_file
 
 __all__ = [

@@ -157,8 +157,6 @@ class Listeners:
 
     def tell(self, paths: Iterable[str]) -> None:
         """Say which notes changed to all who listen, if nobody has told them of this very change."""
-        if not self.heard_by:
-            return
         with self._guard:
             wanted, changes = set(paths), {}
             with suppress(SimplememError, Damaged):  # a change that is safe has not failed; it may be told of twice

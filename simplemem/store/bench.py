@@ -18,9 +18,8 @@ from simplemem.note.note import private_reason, read_note
 from simplemem.note.words import well_formed
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
-from simplemem.store.edit import encoded, judge, now, stamp_modified
 from simplemem.store.history import notes_then
-from simplemem.store.write import indexed
+from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
 from simplemem.vault.links import name_key, resolve
 from simplemem.vault.lock import SideFile

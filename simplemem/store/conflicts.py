@@ -15,10 +15,9 @@ from simplemem.note.names import base_name, clean_reference, conflict_name, name
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
-from simplemem.store.edit import encoded, judge, stamp_modified
 from simplemem.store.history import commits_of
 from simplemem.store.undo import carry_out
-from simplemem.store.write import Making
+from simplemem.store.write import Making, encoded, judge, stamp_modified
 from simplemem.vault.disk import sha256
 from simplemem.vault.vault import File, Wish
 

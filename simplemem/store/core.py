@@ -75,7 +75,6 @@ class Core:
             self.vault.history.may_tell = self.changes.may_tell
         self._reranking: Reranking | None = None
         self.listeners = Listeners(self.index)
-        self.tell = self.listeners.tell
         self._background: Background | None = None
         self._guard = threading.Lock()
         self._read_lately: dict[str, bytes] = {}  # by hash, so that a conflict can show what changed since
@@ -113,6 +112,11 @@ class Core:
     def on_change(self, listener: Listener) -> None:
         """Be told the names of memories that changed, whoever changed them, once they are indexed."""
         self.listeners.heard_by.append(listener)
+
+    def tell(self, paths: Iterable[str]) -> None:
+        """Say which notes changed to all who listen."""
+        if self.listeners.heard_by:
+            self.listeners.tell(paths)
 
     def reranking(self) -> Reranking | None:
         """The reranker, where the settings name one."""

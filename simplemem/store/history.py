@@ -19,7 +19,7 @@ from simplemem.memory import BlamedLine, Difference, HistoryEntry, Memory
 from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import well_formed
-from simplemem.search.dates import read_when
+from simplemem.search.query import read_when
 from simplemem.store.committing import is_in_git
 from simplemem.store.core import Core
 from simplemem.vault.disk import sha256

@@ -13,9 +13,8 @@ from simplemem.index.text import instant
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.search import dates
 from simplemem.search.excerpt import snippet, squeezed, where_words_stand
-from simplemem.search.query import Query, read_query, with_forms
+from simplemem.search.query import DATED_NOTES, DATED_WEIGHT, Query, days_in, is_of, read_query, read_when, with_forms
 from simplemem.search.rank import (
     COVERED_NOTES,
     COVERED_PASSAGES,
@@ -160,9 +159,9 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
         answer = core.index.ask(question)
     signals = signals_of(answer, mode, core.settings.search.lexical_weight)
     every = rank(answer, signals)
-    days = dates.days_in(query.text, now)
+    days = days_in(query.text, now)
     covers = mode == "hybrid" and is_question(query.text)
-    reach = max(limit, COVERED_NOTES if covers else 0, dates.DATED_NOTES if days else 0)
+    reach = max(limit, COVERED_NOTES if covers else 0, DATED_NOTES if days else 0)
     shown = core.index.shown({found.note: found.place for found in every[:reach]}, question)
     there = [found for found in every[:reach] if found.note in shown]
     embedder = core.embedding.wanted()[0] if covers and vector is not None else None
@@ -171,8 +170,8 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
         covered = coverage(query.words, [_passage_texts(core, shown[note]) for note in notes], embedder)
         signals = beside(signals, "covered", COVERED_WEIGHT, dict(zip(notes, covered, strict=True)))
     if days:
-        dated = [found.note for found in there[: dates.DATED_NOTES] if dates.is_of(shown[found.note].row, days)]
-        signals = beside(signals, "dated", dates.DATED_WEIGHT, dict.fromkeys(dated, 1.0))
+        dated = [found.note for found in there[:DATED_NOTES] if is_of(shown[found.note].row, days)]
+        signals = beside(signals, "dated", DATED_WEIGHT, dict.fromkeys(dated, 1.0))
     if len(signals) > 3:
         every = rank(answer, signals)
         there = [found for found in every if found.note in shown]
@@ -234,8 +233,8 @@ def narrow(core: Core, given: Filter, query: Query | None = None) -> Narrow:
         properties={well_formed(key): well_formed(value) for key, value in given.properties.items()},
         type=query.type or well_formed(given.type),
         prefix=(query.prefix or well_formed(given.prefix)).strip().lstrip("/"),
-        since=dates.read_when(given.since, now) if given.since else "",
-        until=dates.read_when(given.until, now, end=True) if given.until else "",
+        since=read_when(given.since, now) if given.since else "",
+        until=read_when(given.until, now, end=True) if given.until else "",
         link_to=core.path_meant(given.link_to) if given.link_to else "",
         linked_by=core.path_meant(given.linked_by) if given.linked_by else "",
         phrases=query.phrases,

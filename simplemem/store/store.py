@@ -14,7 +14,7 @@ from simplemem.index.sync import Progress
 from simplemem.memory import By, Finding, IndexState, Mended, Mending
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.store import conflicts, history, packs, read, recall, undo, write
+from simplemem.store import conflicts, history, move, packs, read, recall, undo, write
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
 
@@ -111,8 +111,8 @@ class EnhancedStore:
     update = _method(write.update)
     write_text = _method(write.write_text)
     change_tags = _method(write.change_tags)
-    delete = _method(write.delete)
-    move = _method(write.move)
+    delete = _method(move.delete)
+    move = _method(move.move)
 
     # -- the past
 

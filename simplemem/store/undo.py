@@ -16,7 +16,7 @@ from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store import history
 from simplemem.store.core import Core, change_by
-from simplemem.store.edit import judge
+from simplemem.store.write import judge
 from simplemem.vault.history import Version
 from simplemem.vault.vault import Change, Wish, Written
 

@@ -1,23 +1,30 @@
-"""Changes of one memory: create, update, tag, move, delete. Every byte outside a change stays as it was. It is made
+"""Changes of one memory: create, update, tag. Every byte outside a change stays as it was. It is made
 under the vault's lock, written, indexed, and only then answered; a lost race is settled in `conflicts`."""
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, Unpack
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError
-from simplemem.memory import By, Deleted, Moved, Saved
-from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
+from simplemem.config import Settings
+from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong
+from simplemem.memory import By, Saved
+from simplemem.note.header import find_key, read_header
+from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import Note, read_note, tag_map, tag_names
+from simplemem.note.properties import remove_property, render_header, set_property
 from simplemem.note.tags import change_tags as with_tags
-from simplemem.note.tags import parse_tag_request
-from simplemem.store import edit
+from simplemem.note.tags import parse_tag_request, tags_for_new_note
 from simplemem.store.core import Core, change_by
-from simplemem.vault.history import Version
-from simplemem.vault.links import Move, name_key, resolve, rewrite_links
+from simplemem.vault.links import Move, name_key, rewrite_links
 from simplemem.vault.vault import Change, File, Wish, Written
 
+MAX_TEXT = 10 * 1024 * 1024  # characters that a note may be given
+_MOST_SECRETS = 5  # that are named one by one
+_NEWLINE = re.compile(r"\r\n|\n|\r")
 _TRIES = 50  # a change that names no hash is applied again to what is there now, so often
 
 
@@ -43,22 +50,22 @@ def create(
     core.must_be_writable()
     clean, change = check_name(name), change_by(by, "create")
     path = path_of(clean)
-    text = edit.new_text(content, metadata or {}, edit.now(), tags_as_map=tags_as_map)
-    data = edit.encoded(text)
+    text = new_text(content, metadata or {}, now(), tags_as_map=tags_as_map)
+    data = encoded(text)
     with core.vault.lock():
         old = core.vault.read(path) if core.entry(path) is not None else None
         if old is not None and overwrite:
             core.vault.access.check_gone(path, instead="Read it, and change it with update_memory.")
-            warnings = edit.judge(core.settings, clean, read_note(old.data).text, text)
+            warnings = judge(core.settings, clean, read_note(old.data).text, text)
             return _saved(core, core.vault.replace(path, data, old.sha256, change), data, warnings)
         if old is not None:
             stamped = read_note(old.data).string("modified")
-            if stamped and edit.encoded(edit.new_text(content, metadata or {}, stamped)) == old.data:
+            if stamped and encoded(new_text(content, metadata or {}, stamped)) == old.data:
                 return _unchanged(core, old)  # this very call, whose answer was lost
             hint = "Use update_memory to change it, or pass overwrite=true; the old text stays in the history."
             message = f"there is already a memory called {clean}"
             raise AlreadyExists(message, hint=hint, name=clean, current_sha256=old.sha256)
-        warnings = edit.judge(core.settings, "", "", clean) + edit.judge(core.settings, clean, "", text)
+        warnings = judge(core.settings, "", "", clean) + judge(core.settings, clean, "", text)
         rewrites, stuck = rewrites_for(core, None, path)
         written = core.vault.create(path, data, change, rewrites=rewrites)
         return _saved(core, written, data, [*warnings, *stuck], rewrites)
@@ -84,12 +91,12 @@ def update(
     def changed(note: Note) -> str:
         text = note.text
         if content is not None:
-            text = edit.replace_content(note, content)
+            text = replace_content(note, content)
         elif append is not None:
-            text = edit.append_content(note, append)
+            text = append_content(note, append)
         elif edits:
-            text = edit.apply_edits(note, edits)
-        return edit.apply_metadata(text, metadata) if metadata else text
+            text = apply_edits(note, edits)
+        return apply_metadata(text, metadata) if metadata else text
 
     making = Making(changed, again=content is None and not metadata)
     return _carry_out(core, name, making, if_sha256, change_by(by, "update"))
@@ -126,8 +133,8 @@ def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, cha
             if (merged := settled(core, file, making, if_sha256)) is None:
                 return _unchanged(core, file)
             text = merged
-        warnings = edit.judge(core.settings, name_of(path), note.text, text)
-        data = edit.encoded(edit.stamp_modified(text, edit.now()) if text != note.text and not making.whole else text)
+        warnings = judge(core.settings, name_of(path), note.text, text)
+        data = encoded(stamp_modified(text, now()) if text != note.text and not making.whole else text)
         with core.vault.lock():
             try:
                 return _saved(core, core.vault.replace(path, data, file.sha256, change), data, warnings)
@@ -135,61 +142,6 @@ def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, cha
                 if not tries_left or core.entry(path) is None:
                     raise
     raise AssertionError("unreachable")
-
-
-def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
-    """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
-    core.must_be_writable()
-    new = path_of(check_name(new_name))
-    try:
-        old = core.path_meant(name)
-    except NotFound:
-        if (done := _last_change(core, name, "move")) is not None and done.new_path == new:
-            return Moved(name_of(new), new, name_of(done.path), done.after or "", (), done.id, ())
-        raise
-    if old == new:
-        raise Invalid(f"{name_of(old)} already has this name")
-    core.catch_up()  # a link saved a moment ago is to follow as well
-    with core.vault.lock():
-        if compare_key(old) != compare_key(new) and core.entry(new) is not None:
-            raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
-        file = core.vault.read(old)
-        warnings = edit.judge(core.settings, "", name_of(old), name_of(new))
-        rewrites, stuck = rewrites_for(core, old, new)
-        own = next((each.data for each in rewrites if each.path == old), None)
-        others = [each for each in rewrites if each.path != old]
-        change = change_by(by, "move")
-        written = core.vault.move(old, new, change, rewrites=others, data=own, expected_sha256=file.sha256)
-        texts = {new: file.data if own is None else own, **{each.path: each.data or b"" for each in others}}
-        warnings += stuck + indexed(core, texts, [written], moved=(old, new))
-    rewritten = [name_of(each.path) for each in others] + ([name_of(new)] if own is not None else [])
-    sha256 = written.sha256 or file.sha256
-    return Moved(name_of(new), new, name_of(old), sha256, tuple(rewritten), written.version, tuple(warnings))
-
-
-def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:
-    """Put a memory in the trash. Links to it stay as they are and lead nowhere; `undo` brings it back."""
-    core.must_be_writable()
-    try:
-        path = core.path_meant(name)
-    except NotFound:
-        done = _last_change(core, name, "delete") if if_sha256 else None
-        if done is not None and done.before == if_sha256:
-            return Deleted(name_of(done.path), done.id, 0)
-        raise
-    with core.vault.lock():
-        linking = core.index.links(path)
-        written = core.vault.trash(path, if_sha256, change_by(by, "delete"))
-        indexed(core, {}, [], gone=[path])
-        named = core.index.files_named
-        broken = sum(1 for link in linking if resolve(link.target, link.source, named).path is None)
-    return Deleted(name_of(path), written.version, broken)
-
-
-def _last_change(core: Core, name: str, op: str) -> Version | None:
-    """The last change of a memory that is not there, if it was this one: a call whose answer was lost is repeated."""
-    versions = core.changes.of(path_of(clean_reference(name)), 1)
-    return versions[0] if versions and versions[0].op == op else None
 
 
 def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], list[str]]:
@@ -213,7 +165,7 @@ def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], lis
         if text != note.text and note.problem is not None:
             warnings.append(f"{name_of(path)} has a link that should follow, but cannot be changed: {note.problem}")
         elif text != note.text:
-            rewrites.append(Wish.update(path, file.sha256, edit.encoded(text)))
+            rewrites.append(Wish.update(path, file.sha256, encoded(text)))
     return rewrites, warnings
 
 
@@ -258,3 +210,159 @@ def _saved(core: Core, written: Written, data: bytes, warnings: Sequence[str], r
 
 def _unchanged(core: Core, file: File) -> Saved:
     return _saved(core, Written(file.path, file.sha256, file.sha256, "", file.entry, changed=False), file.data, ())
+
+
+# -- what a change makes of a text
+
+
+def new_text(content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False) -> str:
+    """The text of a note that we make: header, blank line, content; `tags_as_map` as the original simplemem wrote."""
+    given = {str(key): value for key, value in metadata.items() if value is not None}
+    ours = ("title", "description", "type", "tags", "created", "modified")
+    *said, tags, created, _ = (given.pop(find_key(given, key) or key, None) for key in ours)
+    properties: dict[str, Any] = {key: value for key, value in zip(ours, said, strict=False) if value not in (None, "")}
+    request = parse_tag_request(tags or None)
+    as_map = {key: value for key, value in request.items() if value is not None}
+    tags, extra = (as_map, {}) if tags_as_map else tags_for_new_note(request)
+    properties |= ({"tags": tags} if tags else {}) | extra | given
+    properties["created"] = (created.isoformat() if isinstance(created, date) else created) or now
+    properties["modified"] = now
+    body = content.lstrip("\r\n")
+    return render_header(properties) + (f"\n{body}" if body else "") + ("" if not body or _ends(body) else "\n")
+
+
+def replace_content(note: Note, content: str) -> str:
+    """The note with another body. The blank lines below its header, its line ends and its header stay."""
+    start = note.content_start
+    body = _in_line_ends_of(note.text, content.lstrip("\r\n") if start > note.header.body_start else content)
+    old = note.text[start:]
+    if body and not _ends(body) and (_ends(old) or not old):
+        body += _newline_of(note.text)
+    return note.text[:start] + body
+
+
+def append_content(note: Note, addition: str) -> str:
+    """The note with text added at its end, on a line of its own."""
+    text, newline = note.text, _newline_of(note.text)
+    added = _in_line_ends_of(text, addition)
+    return text + ("" if not text or _ends(text) else newline) + added + ("" if _ends(added) else newline)
+
+
+def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
+    """The note with each edit `{old, new}` made in turn. None is made unless all can be."""
+    start, newline = note.content_start, _newline_of(note.text)
+    head, body = note.text[:start], note.text[start:]
+    for edit in edits:
+        given, new = edit.get("old"), edit.get("new")
+        if not isinstance(given, str) or not isinstance(new, str):
+            raise Invalid("an edit needs `old` and `new`, both text")
+        if not given:
+            raise Invalid("an edit has no text to replace", hint="Give `old` as it stands in the note, or use append.")
+        old, new = given, _in_line_ends_of(note.text, new)
+        if old not in body:
+            old, new = _NEWLINE.sub(newline, old), _NEWLINE.sub(newline, new)
+        count, shown = body.count(old), repr(given if len(given) <= 80 else given[:77] + "...")
+        if count == 0:
+            wanted = given.strip().split("\n", 1)[0].strip()[:200]
+            lines = [line.strip()[:200] for line in body[:200_000].split("\n")[:2000] if line.strip()]
+            near = difflib.get_close_matches(wanted, lines, 1, 0.6) if wanted else []
+            hint = f"The nearest line is: {near[0]!r}." if near else "Read the note again; give the text exactly."
+            raise Invalid(f"the text to replace does not stand in the note: {shown}", hint=hint)
+        if count > 1:
+            places, at = list[int](), -1
+            while len(places) < 10 and (at := body.find(old, at + 1)) >= 0:
+                places.append(at)
+            where = ", ".join(str(len(_NEWLINE.findall(head + body[:place])) + 1) for place in places)
+            hint = "Give more of the text around it, so that it stands once."
+            raise Invalid(f"the text to replace stands {count} times, in lines {where}: {shown}", hint=hint)
+        body = body.replace(old, new, 1)
+    return head + body
+
+
+def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
+    """The header with properties merged key by key; null takes one away. A map of tags changes those it names."""
+    for key, value in metadata.items():
+        folded = str(key).casefold()
+        if folded == "modified":
+            continue
+        if folded == "tags" and value is not None:
+            request = parse_tag_request(value)
+            if not isinstance(value, list):
+                text = with_tags(text, request)
+                continue
+            value, extra = tags_for_new_note(request)
+            for name, wanted in extra.items():
+                text = set_property(text, name, wanted)
+        properties = read_header(text).properties
+        held = find_key(properties, str(key)) or str(key)
+        if value is None:
+            text = remove_property(text, held)
+        elif held not in properties or properties[held] != value:
+            text = set_property(text, held, value)
+    return text
+
+
+def stamp_modified(text: str, now: str) -> str:
+    """Our mark that we changed the note, where it keeps such a mark, in the notation it has."""
+    header = read_header(text)
+    key = find_key(header.properties, "modified")
+    if key is None or header.problem is not None:
+        return text
+    held = header.properties[key]
+    if isinstance(held, str) and (offset := re.search(r"(Z|[+-]\d\d:?\d\d)$", held.strip())):
+        moment = datetime.fromisoformat(now).astimezone()
+        in_utc = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = in_utc if offset[1] == "Z" else moment.isoformat(timespec="seconds")
+    return set_property(text, key, now) if held != now else text
+
+
+def now() -> str:
+    """The time as our notes have it: local, to the second."""
+    return datetime.now().strftime("%Y-%m-%dT%H:%M:%S")  # noqa: DTZ005  (local, as notes are)
+
+
+def encoded(text: str) -> bytes:
+    """A note's text as its file holds it."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        message = f"the text holds a character that UTF-8 cannot carry (a lone surrogate at {error.start})"
+        raise Invalid(message, hint="Leave it out, or send it as a proper pair.") from error
+
+
+def _ends(text: str) -> bool:
+    """Whether a text ends with a line end."""
+    return text.endswith(("\n", "\r"))
+
+
+def _newline_of(text: str) -> str:
+    """The line end a note uses: its first one."""
+    found = _NEWLINE.search(text)
+    return found.group() if found else "\n"
+
+
+def _in_line_ends_of(text: str, addition: str) -> str:
+    newline = _newline_of(text)
+    return addition if newline == "\n" else _NEWLINE.sub(newline, addition)
+
+
+def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool = True) -> list[str]:
+    """What is to be said of the secrets that a change adds to a note, or without a `name` to its name. Invalid when
+    they are refused, TooLong for a text that grew too long; never for what is not `anew`."""
+    if anew and len(after) > max(MAX_TEXT, len(before)):
+        message = f"the text has {len(after)} characters; a note may have {MAX_TEXT}"
+        raise TooLong(message, hint="Split it into several notes.")
+    if settings.write.secrets == "off" or before == after:
+        return []
+    from simplemem.note.hidden import added_secrets  # its patterns take a moment that only a write should pay
+
+    said = []
+    for each in (secrets := added_secrets(before, after))[:_MOST_SECRETS]:
+        where = f"line {each.line} of {name}" if name else "the name"
+        said.append(f"{where} seems to hold {'an' if each.kind[0] in 'AaEeIiOo' else 'a'} {each.kind}, {each.shown}")
+    if secrets and anew and settings.write.secrets == "refuse":
+        hint = "Leave it out and say where it is kept; write.secrets = warn would let it pass."
+        found = [{"kind": each.kind, "line": each.line} for each in secrets[:50]]
+        raise Invalid("; ".join(said) + ": nothing was written", hint=hint, secrets=found)
+    kept = "Notes and their names are plain text, and earlier versions are kept. Keep secrets elsewhere."
+    return [*said, kept] if said else []

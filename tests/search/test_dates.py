@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.search.dates import day_in, days_in, read_when
+from simplemem.search.query import day_in, days_in, read_when
 from simplemem.store import EnhancedStore
 
 Write = Callable[..., Path]

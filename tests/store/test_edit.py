@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from simplemem.errors import Invalid, TooLong
 from simplemem.note.header import read_header
 from simplemem.note.note import Note, read_note
-from simplemem.store import EnhancedStore, edit
-from simplemem.store.edit import (
+from simplemem.store import EnhancedStore, write
+from simplemem.store.write import (
     append_content,
     apply_edits,
     apply_metadata,
@@ -103,7 +103,7 @@ def test_an_edit_given_with_plain_line_ends_finds_and_leaves_those_of_the_note()
 
 def test_what_would_grow_too_long_is_refused(plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     plain_store.create("a", "x")
-    monkeypatch.setattr(edit, "MAX_TEXT", 100)
+    monkeypatch.setattr(write, "MAX_TEXT", 100)
     for change in (
         lambda: plain_store.create("b", "x" * 101),
         lambda: plain_store.update("a", content="x" * 101),
@@ -112,7 +112,7 @@ def test_what_would_grow_too_long_is_refused(plain_store: EnhancedStore, monkeyp
     ):
         with pytest.raises(TooLong):
             change()
-    monkeypatch.setattr(edit, "MAX_TEXT", 10)
+    monkeypatch.setattr(write, "MAX_TEXT", 10)
     plain_store.update("a", edits=[{"old": "x", "new": ""}])  # what is too long already may shrink
 
 

@@ -1,0 +1,68 @@
+"""A memory gets another name, or goes to the trash; links to it are followed or counted."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from simplemem.errors import AlreadyExists, Invalid, NotFound
+from simplemem.memory import By, Deleted, Moved
+from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
+from simplemem.store.core import Core, change_by
+from simplemem.store.write import indexed, judge, rewrites_for
+from simplemem.vault.history import Version
+from simplemem.vault.links import resolve
+
+
+def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
+    """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
+    core.must_be_writable()
+    new = path_of(check_name(new_name))
+    try:
+        old = core.path_meant(name)
+    except NotFound:
+        if (done := _last_change(core, name, "move")) is not None and done.new_path == new:
+            return Moved(name_of(new), new, name_of(done.path), done.after or "", (), done.id, ())
+        raise
+    if old == new:
+        raise Invalid(f"{name_of(old)} already has this name")
+    core.catch_up()  # a link saved a moment ago is to follow as well
+    with core.vault.lock():
+        if compare_key(old) != compare_key(new) and core.entry(new) is not None:
+            raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
+        file = core.vault.read(old)
+        warnings = judge(core.settings, "", name_of(old), name_of(new))
+        rewrites, stuck = rewrites_for(core, old, new)
+        own = next((each.data for each in rewrites if each.path == old), None)
+        others = [each for each in rewrites if each.path != old]
+        change = change_by(by, "move")
+        written = core.vault.move(old, new, change, rewrites=others, data=own, expected_sha256=file.sha256)
+        texts = {new: file.data if own is None else own, **{each.path: each.data or b"" for each in others}}
+        warnings += stuck + indexed(core, texts, [written], moved=(old, new))
+    rewritten = [name_of(each.path) for each in others] + ([name_of(new)] if own is not None else [])
+    sha256 = written.sha256 or file.sha256
+    return Moved(name_of(new), new, name_of(old), sha256, tuple(rewritten), written.version, tuple(warnings))
+
+
+def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:
+    """Put a memory in the trash. Links to it stay as they are and lead nowhere; `undo` brings it back."""
+    core.must_be_writable()
+    try:
+        path = core.path_meant(name)
+    except NotFound:
+        done = _last_change(core, name, "delete") if if_sha256 else None
+        if done is not None and done.before == if_sha256:
+            return Deleted(name_of(done.path), done.id, 0)
+        raise
+    with core.vault.lock():
+        linking = core.index.links(path)
+        written = core.vault.trash(path, if_sha256, change_by(by, "delete"))
+        indexed(core, {}, [], gone=[path])
+        named = core.index.files_named
+        broken = sum(1 for link in linking if resolve(link.target, link.source, named).path is None)
+    return Deleted(name_of(path), written.version, broken)
+
+
+def _last_change(core: Core, name: str, op: str) -> Version | None:
+    """The last change of a memory that is not there, if it was this one: a call whose answer was lost is repeated."""
+    versions = core.changes.of(path_of(clean_reference(name)), 1)
+    return versions[0] if versions and versions[0].op == op else None
