@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simplemem.errors import SimplememError
+from simplemem.errors import Invalid, SimplememError
 
 if TYPE_CHECKING:
     from simplemem.faces.face import Face, Tool
@@ -40,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     profiles = "which tools to show: default, or those of simplemem, server-memory, memento or self-improving"
     clients = "claude-desktop, claude-code, cursor, vscode, zed, codex, windsurf"
     add("--vault", metavar="FOLDER", help="the folder of notes; without it one is found")
+    add("--config", metavar="FILE", help="the settings file of a profile that has its own")
     add("--db", metavar="FILE", help="another place for the index than <vault>/.simplemem")
     add("--profile", metavar="NAME", default=os.environ.get("SIMPLEMEM_PROFILE"), help=profiles)
     add("--tools", metavar="NAMES", action="append", help="toolsets to add, or with a minus to take away")
@@ -68,7 +69,7 @@ def _serve(asked: argparse.Namespace) -> int:
     profile, _, tools = _profile(asked)
     root = _vault(asked, profile)
     flags: dict[str, Any] = {key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")}
-    settings = load_settings(flags, vault=root)
+    settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
     wire = take_standard_streams()
 
@@ -92,6 +93,16 @@ def _profile(asked: argparse.Namespace) -> tuple[Face, list[str], tuple[Tool, ..
     return profile, toolsets, choose(profile, toolsets)
 
 
+def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
+    """What the files of another program say, for a profile that stands in its place."""
+    if profile.settings_for is not None:
+        return profile.settings_for(Path.cwd(), os.environ, Path(asked.config).expanduser() if asked.config else None)
+    if asked.config:
+        hint = "Settings lie in <vault>/.simplemem/config.toml and ~/.config/simplemem/config.toml."
+        raise Invalid(f"the profile {profile.name} has no settings file of its own", hint=hint)
+    return {}
+
+
 def _vault(asked: argparse.Namespace, profile: Face) -> Path:
     from simplemem.config import find_vault
 
@@ -105,11 +116,15 @@ def _print_config(asked: argparse.Namespace) -> int:
 
     client = client_called(asked.print_config)
     profile, toolsets, _ = _profile(asked)  # a mistake is told here rather than in the log of a client
+    if asked.config:
+        _own_settings(asked, profile)
     vault = _vault(asked, profile)
-    index = os.path.abspath(os.path.expanduser(asked.db)) if asked.db else None
-    chosen = {**vars(asked), "db": index, "tools": ",".join(toolsets)}
+    files = {
+        key: os.path.abspath(os.path.expanduser(file)) for key in ("config", "db") if (file := getattr(asked, key))
+    }
+    chosen = {**vars(asked), **files, "tools": ",".join(toolsets)}
     more: list[str] = []
-    for key in ("profile", "tools", "read_only", "no_delete", "db", "log_level"):
+    for key in ("profile", "tools", "read_only", "no_delete", "config", "db", "log_level"):
         option, value = "--" + key.replace("_", "-"), chosen[key]
         if value:  # with `=`, as the name of a toolset may begin with a minus
             more += [option] if value is True else [f"{option}={value}"] if key == "tools" else [option, value]

@@ -255,8 +255,8 @@ def words_for_models(name: str) -> str:
 class Face:
     """One kind of server: which tools it shows, and what else a client knows it by. `vault` is the folder it works in
     when none is named. Of the server whose place it takes: `vault_env` told it its folder, `file_env` the file of its
-    graph (the vault lies beside it and takes it in). One that is `known_as` a graph memory server, by name and version,
-    has the graph as its one resource, and no prompts."""
+    graph (the vault lies beside it and takes it in), `settings_for` reads its settings files. One that is `known_as` a
+    graph memory server, by name and version, has the graph as its one resource, and no prompts."""
 
     name: str
     title: str
@@ -265,6 +265,7 @@ class Face:
     vault: str = ""
     vault_env: str = ""
     file_env: str = ""
+    settings_for: Callable[[Path, Mapping[str, str], Path | None], Data] | None = None
 
     @property
     def instructions(self) -> str:
@@ -300,7 +301,13 @@ TOOLSETS: dict[str, tuple[str, str]] = {
 
 _FACES = (
     Face("default", "Twelve tools for a memory of linked notes", ("core",)),
-    Face("simplemem", "The eight tools of the original simplemem", ("original",), vault=".memories"),
+    Face(
+        "simplemem",
+        "The eight tools of the original simplemem",
+        ("original",),
+        vault=".memories",
+        settings_for=lambda *asked: importlib.import_module("simplemem.faces.original").original_settings(*asked),
+    ),
     Face(
         "server-memory",
         "The nine tools of the graph memory server, its resource and its ways",

@@ -1,11 +1,12 @@
-"""The face of the original simplemem: its eight tools, its replacing updates, its Markdown answers, five hits. What it
-got wrong is not copied: a name stays inside the vault, a failure is an answer."""
+"""The face of the original simplemem: its eight tools, its replacing updates, its Markdown answers, five hits, its
+settings file. What it got wrong is not copied: a name stays inside the vault, a failure is an answer."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -229,3 +230,25 @@ TOOLS = (
     *(create_memory, read_memory, update_memory, delete_memory),
     *(list_memories, search_memories, get_backlinks, change_tag),
 )
+
+
+def original_settings(folder: Path, env: Mapping[str, str], named: Path | None = None) -> dict[str, Any]:
+    """What the original's `config.toml` says (SM-17), the first of the places it looked in or the one that is named, as
+    dotted names, but for what the environment sets."""
+    import tomllib
+
+    own = env.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    bases = [folder / ".config", own, *env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")]
+    places = [folder / "config.toml", *(Path(base) / "simplemem" / "config.toml" for base in bases if base)]
+    path = folder / named if named else next(filter(Path.is_file, places), None)
+    if path is None:
+        return {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise Invalid(f"the settings {path} cannot be read: {error}") from error
+    voyage = table["voyage_ai"] if isinstance(table.get("voyage_ai"), dict) else {}
+    said = {f"voyage_ai.{key}": voyage.get(key) for key in ("api_key", "model", "rerank_model")}
+    said["max_memory_length"] = table.get("max_memory_length")
+    by_env = {key for key in said if env.get(f"SIMPLEMEM_{key}".replace(".", "_").upper())}
+    return {key: value for key, value in said.items() if value is not None and key not in by_env}

@@ -68,13 +68,14 @@ def test_the_lines_name_a_program_that_is_there_and_the_whole_path_of_the_vault(
 
 
 def test_the_other_options_are_kept(printed: Printed, vault: Path) -> None:
+    (Path.cwd() / "own.toml").write_text("max_memory_length = 900\n")
     more = printed(
         "codex",
         *("--vault", str(vault), "--read-only", "--profile", "simplemem", "--tools", "original"),
-        *("--db", "index.db", "--log-level", "debug"),
+        *("--config", "own.toml", "--db", "index.db", "--log-level", "debug"),
     )[4:]
     assert more == [
-        *("--profile", "simplemem", "--tools=original", "--read-only"),
+        *("--profile", "simplemem", "--tools=original", "--read-only", "--config", str(Path.cwd() / "own.toml")),
         *("--db", str(Path.cwd() / "index.db"), "--log-level", "debug"),
     ]
 
@@ -91,8 +92,8 @@ def test_what_the_environment_chooses_is_written_out_as_a_client_will_not_have_i
 
 @pytest.mark.parametrize(
     "options",
-    [["--profile", "nobody"], ["--tools", "nothing"], ["--tools=core,original"]],
-    ids=["profile", "toolset", "two tools of one name"],
+    [["--profile", "nobody"], ["--tools", "nothing"], ["--tools=core,original"], ["--config", "nowhere.toml"]],
+    ids=["profile", "toolset", "two tools of one name", "settings file"],
 )
 def test_a_mistake_is_told_here_and_not_in_the_log_of_a_client(
     options: list[str], capsys: pytest.CaptureFixture[str]

@@ -7,7 +7,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from simplemem.faces.original import plain_length
+import pytest
+
+from simplemem.errors import Invalid
+from simplemem.faces.original import original_settings, plain_length
 
 META = {"title": "Plan", "description": "The plan", "tags": {"todo": True, "prio": 1}, "extra": "kept"}
 
@@ -187,3 +190,34 @@ def test_length_is_of_plain_text() -> None:
         "[shown](https://example.org/long)": 5, "```\ncode\n```": 0, "<div class='x'>html</div>": 4,
     }  # fmt: skip
     assert {text: plain_length(text) for text in texts} == texts
+
+
+# --- its settings
+
+
+def test_its_file_is_looked_for_in_the_places_of_the_original(tmp_path: Path) -> None:
+    own, system = tmp_path / "own", tmp_path / "system"
+    env = {"XDG_CONFIG_HOME": str(own), "XDG_CONFIG_DIRS": f"{tmp_path / 'none'}:{system}"}
+    assert original_settings(tmp_path, env) == {}
+    for length, folder in enumerate(
+        (system / "simplemem", own / "simplemem", tmp_path / ".config/simplemem", tmp_path)
+    ):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.toml").write_text(f"max_memory_length = {length}\n")
+        assert original_settings(tmp_path, env) == {"max_memory_length": length}
+
+
+def test_its_keys_are_taken_and_no_others_and_a_named_file_must_be_there(tmp_path: Path) -> None:
+    named, key = tmp_path / "mine.toml", {"path": "~/key"}
+    named.write_text(
+        'vault = "/etc"\nmax_memory_length = 7\n[voyage_ai]\napi_key = {path = "~/key"}\nmodel = "m"\nx = 1\n'
+    )
+    taken = {"max_memory_length": 7, "voyage_ai.api_key": key, "voyage_ai.model": "m"}
+    assert original_settings(tmp_path, {}, named) == taken
+    env = {"SIMPLEMEM_MAX_MEMORY_LENGTH": "9", "SIMPLEMEM_VOYAGE_AI_MODEL": "n"}
+    assert original_settings(tmp_path, env, named) == {"voyage_ai.api_key": key}
+    with pytest.raises(Invalid):
+        original_settings(tmp_path, {}, tmp_path / "nowhere.toml")
+    (tmp_path / "config.toml").write_text("this is = not [toml")
+    with pytest.raises(Invalid, match=r"config\.toml"):
+        original_settings(tmp_path, {})

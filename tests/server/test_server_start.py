@@ -34,13 +34,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_profile_of_the_original_works_as_that_did(here: Path) -> None:
-    """Beside its files: a vault called .memories, a person's config.toml, variables."""
-    own = here.parent / "own" / "simplemem" / "config.toml"
-    own.parent.mkdir(parents=True)
-    own.write_text("max_memory_length = 20\n[voyage_ai]\napi_key = 'k'\n")
-    env = {"XDG_CONFIG_HOME": str(here.parent / "own")}
+    """Beside its files: a vault called .memories, config.toml, variables."""
+    (here / "config.toml").write_text("max_memory_length = 20\n[voyage_ai]\napi_key = 'k'\n")
     long = "this is longer than twenty"
-    with Bare(here, command=serving("--profile", "simplemem"), cwd=here, env=env) as bare:
+    with Bare(here, command=serving("--profile", "simplemem"), cwd=here) as bare:
         assert "create memories as you learn" in bare.initialize()["instructions"]
         assert [tool["name"] for tool in bare.request("tools/list")["result"]["tools"]][:6] == ORIGINAL
         made = bare.call("create_memory", name="a", metadata=META, content="short enough")
@@ -48,8 +45,8 @@ def test_the_profile_of_the_original_works_as_that_did(here: Path) -> None:
         refused = bare.call("create_memory", name="b", metadata=META, content=long)
         assert refused["isError"] is True and refused["content"][0]["text"].startswith("too_long: ")
     assert (here / ".memories" / "a.md").is_file()
-    env |= {"SIMPLEMEM_MAX_MEMORY_LENGTH": "40", "SIMPLEMEM_PROFILE": "simplemem"}
-    with Bare(here, command=serving(), cwd=here, env=env) as bare:
+    env = {"SIMPLEMEM_MAX_MEMORY_LENGTH": "40", "SIMPLEMEM_PROFILE": "simplemem"}
+    with Bare(here, command=serving("--config", "config.toml"), cwd=here, env=env) as bare:
         bare.initialize()
         assert not bare.call("create_memory", name="b", metadata=META, content=long)["isError"]
         assert bare.call("create_memory", name="c", metadata=META, content="forty " * 9)["isError"]
@@ -92,6 +89,7 @@ def test_which_vault_a_profile_with_a_place_of_its_own_serves(
     [
         (["--profile", "nobody"], "simplemem"),
         (["--tools", "original"], "Two toolsets have a tool"),
+        (["--profile", "simplemem", "--config", "x.toml"], "x.toml"),
     ],
 )
 def test_a_wrong_choice_is_told_before_anything_begins(here: Path, options: list[str], said: str) -> None:
