@@ -137,12 +137,9 @@ def text_at(root: Path, path: str, commit: str) -> tuple[str, bytes]:
             raise NotFound(f"There is no commit {commit[:64]!r}.")
         for name in chain([path], (each.path for each in _commits_of(repo, place, path))):
             file = _file(found.tree, place.prefix + name)
-            if file is None or file.mode not in _PLAIN:
-                continue
-            data = _text(repo, file)
-            if data is None:
-                raise NotFound(f"The text of {path!r} at {commit[:12]} is not in this clone, or too large.")
-            return name, data
+            data = _text(repo, file) if file is not None and file.mode in _PLAIN else None
+            if data is not None:
+                return name, data
     raise NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
 
 
@@ -237,14 +234,15 @@ def _commit_tree(
     repo: pygit2.Repository, branch: str, last: pygit2.Oid, tree: pygit2.Oid, message: str, when: int
 ) -> None:
     """Make the commit, if the branch is still where it was."""
-    name, email = "simplemem", "simplemem@localhost"
-    with suppress(KeyError, ValueError, pygit2.GitError):
-        name, email = repo.default_signature.name, repo.default_signature.email
-    author, committer = (pygit2.Signature(name, email, at, 0) for at in (when, int(time.time())))
-    repo.set_ident(name, email)
+    try:
+        person = repo.default_signature
+    except (KeyError, ValueError, pygit2.GitError):
+        person = pygit2.Signature("simplemem", "simplemem@localhost")
+    author = pygit2.Signature(person.name, person.email, when, 0)
+    repo.set_ident(person.name, person.email)
     pygit2.settings.enable_fsync_gitdir(True)
     try:
-        repo.create_commit(branch, author, committer, message, tree, [last])
+        repo.create_commit(branch, author, person, message, tree, [last])
     except pygit2.GitError as error:
         raise Busy(f"git: {error}.") from error
 

@@ -30,9 +30,6 @@ _READ_AGAIN = "Read it again, make the change on what is there now, and pass its
 _RECENT = 20  # changes of a note among which a repeated one is looked for
 
 
-# -- a lost race
-
-
 def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | None:
     """The text that a change which names another text than the one that is there comes to. None when it was made
     already, by this very call whose answer was lost (durability.md F66); Conflict when it lost a race."""
@@ -67,8 +64,7 @@ def _refuse_repeated(core: Core, file: File, seen: bytes, text: str) -> None:
         if version.before == sha256(seen) and version.before != version.after:
             made = core.vault.history.content(version.after or "")
             if made is not None and _is_but_for_its_time(text, made):
-                what = f"this very change of {name_of(file.path)}"
-                message = f"{what} was made already, as {version.id}, and others since"
+                message = f"this change of {name_of(file.path)} was made already, as {version.id}, and others since"
                 diff, hint = unified_diff(made, file.data, WHAT_YOU_HAD), "Read it: there may be nothing left to do."
                 raise Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint)
 

@@ -215,8 +215,8 @@ def mend(core: Core, mending: Mending, change: Change) -> Mended:
     return Mended(written[0].version, tuple(each.path for each in written), (*mending.unmended, *warnings))
 
 
+# What a link may mean, the likeliest first; where it clearly leads; and how that is known, or what became of it.
 _Likely = tuple[tuple[str, ...], Aim | None, str]
-"""What a link may mean, the likeliest first; where it clearly leads; and how that is known, or what became of it."""
 
 
 def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:

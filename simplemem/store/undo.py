@@ -20,8 +20,7 @@ from simplemem.store.write import judge
 from simplemem.vault.history import Version
 from simplemem.vault.vault import Change, Wish, Written
 
-_Step = tuple[Version, str | None, str | None]
-"""A change of a path, with what it found and left there."""
+_Step = tuple[Version, str | None, str | None]  # a change of a path, with what it found and left there
 
 
 def carry_out(core: Core, wishes: Sequence[Wish], change: Change) -> tuple[list[Written], list[str]]:
