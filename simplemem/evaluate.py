@@ -88,9 +88,6 @@ def read_questions(file: Path) -> Questions:
         raise Invalid(f"{file} is not a file of questions: {why}", hint=hint) from error
 
 
-# -- making questions
-
-
 def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     """As many questions as there are, at most `size`: one a note, each kind as often as the others where there are
     enough, the same ones for the same vault and seed. Private notes are not asked for."""
@@ -171,8 +168,6 @@ def _stems(text: str) -> frozenset[str]:
     """The beginnings of the words that carry meaning."""
     return frozenset(word[:5] for word in content_words(words_of(text)) if len(word) > 2 or not word.isascii())
 
-
-# -- asking them
 
 QUALITY = ("recall5", "recall10", "mrr")
 _LOOKED_AT = 10  # hits

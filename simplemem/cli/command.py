@@ -52,8 +52,6 @@ class Answer:
         return dict(self.facts)
 
 
-# -- how values are shown
-
 _RENDERERS: dict[str, Callable[[Any, Screen], None]] = {}
 
 
@@ -81,9 +79,6 @@ def show(value: Any, *, compact: bool = False) -> None:
         print_json(value.as_dict(), compact=compact)
     else:
         _RENDERERS[type(value).__name__](value, Screen())
-
-
-# -- a run of a command
 
 
 @dataclass
@@ -150,9 +145,6 @@ def _run(function: Callable[..., Any], as_json: bool, arguments: dict[str, Any])
         failure = Unavailable(f"{error.strerror or error}{where}")
     print_error(failure, as_json=as_json)
     raise typer.Exit(1)
-
-
-# -- what it opens
 
 
 @contextmanager
@@ -232,9 +224,6 @@ def finishing() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if held:
         raise KeyboardInterrupt
-
-
-# -- how a command is declared
 
 
 def command(

@@ -26,7 +26,6 @@ _PAGE = 500  # notes of a list that are asked for at once
 Mode = StrEnum("Mode", "hybrid text semantic")
 Sort = StrEnum("Sort", "modified created name title")
 LinkKind = StrEnum("LinkKind", "link semantic")
-# -- search
 
 
 @command(commands, _PANEL, filters=(*NOTES, *LINKS, "author"), dashed_words=True)
@@ -138,9 +137,6 @@ def _explained(explain: Mapping[str, Any], screen: Screen) -> None:
             screen.warn(f"not searched, {reason.replace('_', ' ')}: {in_words(left)}")
 
 
-# -- list
-
-
 @command(commands, _PANEL, name="list", filters=NOTES)
 def list_notes(
     narrowed: Filter,
@@ -187,9 +183,6 @@ def _page(page: Page, screen: Screen) -> None:
         screen.warn(f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more")
 
 
-# -- show
-
-
 @command(commands, _PANEL)
 def show(
     name: Name,
@@ -228,9 +221,6 @@ def show(
     return Answer(memory.as_dict(), text=memory.content if section else memory.text, warnings=warnings)
 
 
-# -- backlinks
-
-
 @command(commands, _PANEL)
 def backlinks(
     name: Name,
@@ -256,9 +246,6 @@ def backlinks(
         lines += [["    ", one_line(item.snippet)]] if item.snippet else []
     facts = {"name": resolved, "items": [item.as_dict() for item in items]}
     return Answer(facts, lines or [["Nothing links here, and nothing is like it."]])
-
-
-# -- context
 
 
 @command(commands, _PANEL, filters=(*NOTES, *LINKS), dashed_words=True)

@@ -40,9 +40,6 @@ def limit_option(what: str) -> Any:
     return option("--limit -n", "N", what, min=1)
 
 
-# -- completion
-
-
 def _ask_index(ctx: typer.Context, question: Callable[[Any], Iterable[str]]) -> list[str]:
     """Ask the index for completions. Whatever goes wrong, a shell that completes shows nothing."""
     from simplemem import open_store
@@ -68,8 +65,6 @@ def complete_tag(ctx: typer.Context, incomplete: str) -> list[str]:
     """Tags that begin with what was typed."""
     return _ask_index(ctx, lambda store: [tag for tag in store.tags() if tag.startswith(incomplete)])
 
-
-# -- shared options
 
 VAULT_HELP = "The folder of notes. Without it, one is found: see `simplemem config --help`."
 VaultOption = Annotated[Path | None, option("--vault", "FOLDER", VAULT_HELP)]

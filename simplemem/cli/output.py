@@ -93,9 +93,6 @@ def facts_table(facts: Mapping[str, Any]) -> list[list[Part]]:
     return [[(key.replace("_", " "), "dim"), in_words(value)] for key, value in facts.items()]
 
 
-# -- the terminal
-
-
 def styled(*parts: Part) -> Text:
     """A line of parts, nothing in it able to steer a terminal."""
     from rich.text import Text

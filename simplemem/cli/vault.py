@@ -71,9 +71,6 @@ def init(
     return Answer({"vault": str(root), "new": is_new, "notes": notes}, [ready, *begin])
 
 
-# -- index
-
-
 @command(commands, _PANEL)
 def index(
     rebuild: Annotated[bool, flag("--rebuild", "Throw the index away and make it anew.")] = False,
@@ -116,9 +113,6 @@ def index(
             with suppress(Empty):  # waiting without end would keep Windows from hearing a Ctrl-C
                 names = sorted(changed.get(timeout=1.0))
                 yield Answer({"changed": names}, [[("indexed ", "dim"), (name, "cyan")] for name in names])
-
-
-# -- stats, inspect and config
 
 
 @command(commands, _PANEL)
@@ -203,9 +197,6 @@ def _shown(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float, dict)) else str(value)
 
 
-# -- the doctor
-
-
 @command(commands, _PANEL)
 def doctor(
     fix: Annotated[bool, flag("--fix", "Mend broken links, as one change, after showing it and asking.")] = False,
@@ -283,9 +274,6 @@ def _findings(findings: Sequence[Finding]) -> list[list[Part]]:
     if sure := sum(bool(finding.fix) for finding in findings):
         verdict += f"; `simplemem doctor --fix` can mend {sure if sure < len(findings) else 'all of it'}"
     return [*lines, [(f"{verdict}.", next(style for level, style in reversed(_STYLES.items()) if levels[level]))]]
-
-
-# -- conflict copies
 
 
 @command(commands, _PANEL)

@@ -21,9 +21,6 @@ commands = typer.Typer()
 _PANEL = "Write"
 
 
-# -- new and edit
-
-
 @command(commands, _PANEL)
 def new(
     name: Annotated[str, argument("NAME", "Folder and name of the new note.")],
@@ -115,9 +112,6 @@ def _saved(saved: Saved, screen: Screen) -> None:
         screen.warn(warning)
 
 
-# -- tag
-
-
 @command(commands, _PANEL, dashed_words=True)
 def tag(
     name: Name,
@@ -150,9 +144,6 @@ def _tag_change(typed: str) -> tuple[str, str | bool | None]:
         return typed[1:].removeprefix("#").partition("=")[0], None
     key, sign, value = typed.removeprefix("+").removeprefix("#").partition("=")
     return key, value if sign else True
-
-
-# -- move and rm
 
 
 @command(commands, _PANEL)
