@@ -15,7 +15,7 @@ from simplemem.note.body import count_lines
 from simplemem.note.names import date_in, name_of
 from simplemem.note.passages import Sentence, disagree, sentence_spans, sentences
 from simplemem.note.words import count_tokens, words_in_order
-from simplemem.search.excerpt import passage_around
+from simplemem.search.rank import passage_around
 from simplemem.services.wordllama import WordLlama
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking, ranked, text_of, within

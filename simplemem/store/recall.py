@@ -13,22 +13,9 @@ from simplemem.index.text import instant
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.search.excerpt import snippet, squeezed, where_words_stand
+from simplemem.search import rank
 from simplemem.search.query import DATED_NOTES, DATED_WEIGHT, Query, days_in, is_of, read_query, read_when, with_forms
-from simplemem.search.rank import (
-    COVERED_NOTES,
-    COVERED_PASSAGES,
-    COVERED_WEIGHT,
-    MODES,
-    Mode,
-    Ranked,
-    Signal,
-    beside,
-    coverage,
-    is_question,
-    rank,
-    signals_of,
-)  # fmt: skip
+from simplemem.search.rank import Mode, Ranked, Signal
 from simplemem.services.wordllama import WordLlama
 from simplemem.store.core import Core
 
@@ -92,8 +79,8 @@ def search(
     numbers behind it, `why` says where one memory is or why it is not there, `authors` who changed each last. Without
     `rerank` the order is that of words and meaning."""
     limit = within(limit if limit is not None else core.settings.search.limit, 1, MAX_LIMIT, "limit")
-    if mode not in MODES:
-        raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(MODES)}.")
+    if mode not in rank.MODES:
+        raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(rank.MODES)}.")
     ranking = ranked(core, query, filter, limit, mode, rerank=rerank)
     asked = ranking.asked
     hits = [hit for found in ranking.best if (hit := _hit(core, ranking.shown[found.note], found, asked.query.words))]
@@ -157,42 +144,41 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
         # Quotation marks around a name in a question are not meant to hide every answer.
         question = replace(question, narrow=replace(asked.narrow, phrases=()))
         answer = core.index.ask(question)
-    signals = signals_of(answer, mode, core.settings.search.lexical_weight)
-    every = rank(answer, signals)
+    signals = rank.signals_of(answer, mode, core.settings.search.lexical_weight)
+    every = rank.ordered(answer, signals)
     days = days_in(query.text, now)
-    covers = mode == "hybrid" and is_question(query.text)
-    reach = max(limit, COVERED_NOTES if covers else 0, DATED_NOTES if days else 0)
+    covers = mode == "hybrid" and rank.is_question(query.text)
+    reach = max(limit, rank.COVERED_NOTES if covers else 0, DATED_NOTES if days else 0)
     shown = core.index.shown({found.note: found.place for found in every[:reach]}, question)
     there = [found for found in every[:reach] if found.note in shown]
     embedder = core.embedding.wanted()[0] if covers and vector is not None else None
     if isinstance(embedder, WordLlama):
-        notes = [found.note for found in there[:COVERED_NOTES]]
-        covered = coverage(query.words, [_passage_texts(core, shown[note]) for note in notes], embedder)
-        signals = beside(signals, "covered", COVERED_WEIGHT, dict(zip(notes, covered, strict=True)))
+        notes = [found.note for found in there[: rank.COVERED_NOTES]]
+        covered = rank.coverage(query.words, [_passage_texts(core, shown[note]) for note in notes], embedder)
+        signals = rank.beside(signals, "covered", rank.COVERED_WEIGHT, dict(zip(notes, covered, strict=True)))
     if days:
         dated = [found.note for found in there[:DATED_NOTES] if is_of(shown[found.note].row, days)]
-        signals = beside(signals, "dated", DATED_WEIGHT, dict.fromkeys(dated, 1.0))
+        signals = rank.beside(signals, "dated", DATED_WEIGHT, dict.fromkeys(dated, 1.0))
     if len(signals) > 3:
-        every = rank(answer, signals)
+        every = rank.ordered(answer, signals)
         there = [found for found in every if found.note in shown]
     return Ranking(asked, mode, there[:limit], shown, every, signals, question, degraded)
 
 
 def _passage_texts(core: Core, note: Shown) -> list[str]:
     """The passages of a note; of a long one those around its best block."""
-    first, passages = 0, note.passages
-    if len(passages) > COVERED_PASSAGES and note.best is not None:
+    text, passages, first = text_of(core, note.row.path) or "", note.passages, 0
+    if len(passages) > rank.COVERED_PASSAGES and note.best is not None:
         before = sum(passage.start <= note.best.start for passage in passages)
-        first = max(0, before - COVERED_PASSAGES // 2)
-    text = text_of(core, note.row.path) or ""
-    return [text[passage.start : passage.stop] for passage in passages[first : first + COVERED_PASSAGES]]
+        first = max(0, before - rank.COVERED_PASSAGES // 2)
+    return [text[passage.start : passage.stop] for passage in passages[first : first + rank.COVERED_PASSAGES]]
 
 
 def _hit(core: Core, note: Shown, found: Ranked, words: Sequence[str]) -> Hit | None:
     row, text, limit = note.row, text_of(core, note.row.path), core.settings.search.snippet_characters
     if text is None:
         return None
-    around, place = where_words_stand(text, note.passages, note.best, words, limit)
+    around, place = rank.where_words_stand(text, note.passages, note.best, words, limit)
     stands = place or around
     return Hit(
         name=name_of(row.path),
@@ -200,7 +186,7 @@ def _hit(core: Core, note: Shown, found: Ranked, words: Sequence[str]) -> Hit | 
         description=row.description,
         type=row.type or "memory",
         score=round(found.score, 4),
-        snippet=(snippet(text, around, place, limit) if around is not None else "") or squeezed(row.description),
+        snippet=(around and rank.snippet(text, around, place, limit)) or rank.squeezed(row.description),
         heading=" > ".join(stands.headings) if stands is not None else "",
         line=stands.line if stands is not None else 1,
         tags=note.tags,
@@ -296,7 +282,7 @@ def backlinks(
     lines = {source: (text_of(core, source) or "").split("\n") for source in {link.source for link in links}}
     for link in links:
         there, source = lines[link.source], shown.get(link.source_id)
-        said = squeezed(there[link.line - 1])[:300] if 0 < link.line <= len(there) else ""
+        said = rank.squeezed(there[link.line - 1])[:300] if 0 < link.line <= len(there) else ""
         title = source.row.title if source is not None else name_of(link.source)
         items.append(Backlink(name_of(link.source), title, "link", link.form, said, link.line, 1.0))
     for note, score in near.items():
@@ -304,7 +290,7 @@ def backlinks(
         text = text_of(core, shown[note].row.path) if wanted else None
         if text is not None:
             row, place = shown[note].row, shown[note].best
-            said = snippet(text, place, None, 200) if place is not None else row.description
+            said = rank.snippet(text, place, None, 200) if place is not None else row.description
             line = place.line if place is not None else 1
             items.append(Backlink(name_of(row.path), row.title, "semantic", "", said, line, round(score, 4)))
     return tuple((_by_query(core, items, query) if query else items)[:limit])
@@ -333,7 +319,7 @@ def _by_query(core: Core, items: Sequence[Backlink], text: str) -> list[Backlink
         vector, _ = core.embedding.question(query.text, standing)
         only = Narrow(only=tuple(f"{item.name}.md" for item in items), hidden=True)
         answer = core.index.ask(Question(query.terms(), query.side_by_side(), vector, narrow=only))
-        scores = {name_of(found.path): found.score for found in rank(answer, signals_of(answer))}
+        scores = {name_of(found.path): found.score for found in rank.ordered(answer, rank.signals_of(answer))}
     scored = [replace(item, score=round(scores.get(item.name, 0.0), 4)) for item in items]
     return sorted(scored, key=lambda item: -scores.get(item.name, 0.0))
 

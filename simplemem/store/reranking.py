@@ -12,8 +12,7 @@ from itertools import accumulate, islice
 from simplemem.errors import SimplememError
 from simplemem.index.door import NoteId
 from simplemem.note.names import private_by_rule
-from simplemem.search.excerpt import passage_around
-from simplemem.search.rank import Ranked
+from simplemem.search.rank import Ranked, passage_around
 from simplemem.services.rerank import Reranker, from_0_to_1
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking

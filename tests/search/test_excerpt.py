@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.door import Position
-from simplemem.search.excerpt import passage_around, snippet, squeezed, where_words_stand
+from simplemem.search.rank import passage_around, snippet, squeezed, where_words_stand
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
