@@ -95,7 +95,7 @@ FAULTS = (
     Fault(
         "scanner", "the path of [[ Note ]] begins before its blank",
         "simplemem.note.body",
-        [("at = begins + lead if name else begins", "at = begins")],
+        [("start = begins + lead if name else begins", "start = begins")],
     ),
     Fault(
         "tags", "the entries of a map are read in the order of the alphabet",

@@ -25,11 +25,6 @@ class Leaf(NamedTuple):
     level: int = 0
 
 
-def scan_blocks(lines: Sequence[str]) -> list[Leaf]:
-    """The leaves of these lines in order."""
-    return Scan(lines).read()
-
-
 def trimmed(lines: Sequence[str], leaf: Leaf) -> Leaf:
     """A leaf without the empty lines at its end: what nobody closed runs to the end of what holds it."""
     end = leaf.end
@@ -50,7 +45,7 @@ _NOT_PLAIN = _STARTERS | {" ", "\t"}
 
 
 class Scan:
-    """The open containers and the open leaf while the lines go by (CommonMark, appendix A)."""
+    """The leaves of some lines: the open containers and the open leaf while they go by (CommonMark, appendix A)."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines

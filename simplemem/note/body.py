@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
-from simplemem.note.blocks import HTML_TAG, SPACES, Leaf, scan_blocks
+from simplemem.note.blocks import HTML_TAG, SPACES, Leaf, Scan
 from simplemem.note.header import Scalar
 
 
@@ -92,7 +92,7 @@ def read_body(text: str, start: int) -> Body:
     headings: list[Heading] = []
     blocks: list[Block] = []
     ids: list[tuple[str, int]] = []
-    for leaf in scan_blocks(lines):
+    for leaf in Scan(lines).read():
         kind, first, end, level = leaf
         if kind == "rule":
             continue
@@ -152,25 +152,6 @@ def read_value_link(value: str) -> Link | None:
     scanner = _InlineScanner(value, [0], 0)
     scanner.read(0, len(value))
     return next((link for link in scanner.links if (link.start, link.end) == (0, len(value))), None)
-
-
-def _read_wikilink(text: str, start: int, end: int, embed: bool, line: int) -> Link | None:
-    """The link `[[...]]` or `![[...]]` between two offsets, None when it names nothing."""
-    begins, stop = start + 2 + embed, end - 2
-    inner = text[begins:stop]
-    if not inner or inner.isspace():
-        return None
-    bar = inner.find("|", 1)  # [[|x]] keeps its bar (obsidian.md §1.1)
-    path = inner if bar < 0 else inner[:bar]
-    if bar >= 0 and path.endswith("\\"):  # in tables the bar is escaped
-        path = path[:-1]
-    name, mark, rest = path.partition("#")
-    lead = len(name) - len(name.lstrip())
-    name = name.strip()
-    at = begins + lead if name else begins
-    says = (_looked_up(name), (mark + rest).rstrip(), inner[bar + 1 :] if bar >= 0 else "", line)
-    places = (start, end, at, at + len(name), *((begins + bar + 1, stop) if bar >= 0 else (-1, -1)))
-    return Link("wiki", embed, None, *says, *places, angle=False, scalar=None)
 
 
 # A destination with its title: <in angles>, or without spaces and with parentheses nested at most three deep.
@@ -341,18 +322,29 @@ class _InlineScanner:
 
     def _open(self, at: int, token: str) -> int:
         """A wikilink, or brackets that may become a Markdown link."""
-        text = self.text
-        embed = token[0] == "!"
-        begins = at + len(token)
-        if token.endswith("[["):
-            # [[[x]]] is a bracket and a link: the innermost wins
-            found = None if text.startswith("[", begins) else _WIKI_END.search(text, begins, self.end)
-            if found and found[0] == "]]" and (link := _read_wikilink(text, at, found.end(), embed, self._line_of(at))):
-                self.links.append(link)
-                return self._past(found.end())
-            begins -= 1
-        self.brackets.append((at, embed))
-        return begins
+        text, embed, begins = self.text, token[0] == "!", at + len(token)
+        if not token.endswith("[["):
+            self.brackets.append((at, embed))
+            return begins
+        # [[[x]]] is a bracket and a link: the innermost wins
+        found = None if text.startswith("[", begins) else _WIKI_END.search(text, begins, self.end)
+        inner = text[begins : found.start()] if found and found[0] == "]]" else ""
+        if found is None or not inner.strip():  # it names nothing
+            self.brackets.append((at, embed))
+            return begins - 1
+        bar = inner.find("|", 1)  # [[|x]] keeps its bar (obsidian.md §1.1)
+        path = inner if bar < 0 else inner[:bar]
+        if bar >= 0 and path.endswith("\\"):  # in tables the bar is escaped
+            path = path[:-1]
+        name, mark, rest = path.partition("#")
+        lead = len(name) - len(name.lstrip())
+        name = name.strip()
+        start = begins + lead if name else begins
+        says = (_looked_up(name), (mark + rest).rstrip(), inner[bar + 1 :] if bar >= 0 else "", self._line_of(at))
+        shown = (begins + bar + 1, found.start()) if bar >= 0 else (-1, -1)
+        places = (at, found.end(), start, start + len(name), *shown)
+        self.links.append(Link("wiki", embed, None, *says, *places, angle=False, scalar=None))
+        return self._past(found.end())
 
     def _close(self, at: int) -> int:
         """A closing bracket: a Markdown link when a destination follows the bracket pair."""
