@@ -29,7 +29,6 @@ class Note:
     sha256: str
     header: Header
     problem: str | None
-    problem_line: int | None
 
     @cached_property
     def body(self) -> Body:
@@ -39,10 +38,8 @@ class Note:
     def links(self) -> tuple[Link, ...]:
         """All links, those in properties first: values that are one link and nothing else (obsidian.md §1.3)."""
         found: list[Link] = []
-        has_any = any(
-            self.text.find(sign, 0, self.header.body_start) >= 0 for sign in "[\\"
-        )  # as few headers have them
-        for scalar in self.header.scalars if has_any else ():
+        written = self.text[: self.header.body_start]
+        for scalar in self.header.scalars if "[" in written or "\\" in written else ():  # as few have them
             link = read_value_link(scalar.value)
             if link is not None:
                 places = [scalar.start, scalar.end, scalar.start, scalar.end, -1, -1]
@@ -89,14 +86,13 @@ class Note:
             raise Unreadable(
                 f"{path} cannot be changed: {self.problem}",
                 hint="It is served and searched as it is. Mend it in an editor, then try again.",
-                line=self.problem_line,
+                line=self.header.problem and self.header.problem.line,
             )
 
 
 def read_note(data: bytes, sha256: str | None = None) -> Note:
     """The note these bytes are. Never raises and never stalls. `sha256` is their hash, where it is known already."""
     problem: str | None = None
-    line: int | None = None
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -105,9 +101,9 @@ def read_note(data: bytes, sha256: str | None = None) -> Note:
         problem = "it holds binary data or UTF-16 text, not UTF-8"
     header = read_header(text)
     if problem is None and header.problem is not None:
-        line = header.problem.line
-        problem = f"its header cannot be read: {header.problem.message} (line {line}, column {header.problem.column})"
-    return Note(text, sha256 or hashlib.sha256(data).hexdigest(), header, problem, line)
+        message, line, column = header.problem
+        problem = f"its header cannot be read: {message} (line {line}, column {column})"
+    return Note(text, sha256 or hashlib.sha256(data).hexdigest(), header, problem)
 
 
 # ------------------------------------------------------------------ tags
