@@ -42,12 +42,10 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
         parts.append(f"""EXISTS (SELECT 1 FROM properties p WHERE p.note_id = n.id AND p.key = :p{k}
                                  AND p.value COLLATE NOCASE IN (:pt{k}, :pv{k}))""")
         values |= {f"p{k}": key, f"pt{k}": json.dumps(value, ensure_ascii=False), f"pv{k}": value}  # a text or a number
-    if narrow.prefix:
-        prefix = compare_key(narrow.prefix)
-        values |= {"prefix": prefix, "beyond": f"{prefix}\U0010ffff", "folder": prefix.removesuffix("/")}
-        parts.append("(n.path_key >= :prefix AND n.path_key < :beyond OR n.path_key = :folder)")
     linked = "SELECT l.path FROM links l JOIN notes s ON s.id = l.note_id WHERE s.path = :linked_by"
+    below = "n.path_key >= :prefix AND n.path_key < :prefix || char(1114111)"
     for name, value, part in (
+        ("prefix", compare_key(narrow.prefix), f"({below} OR n.path_key = rtrim(:prefix, '/'))"),
         ("type", compare_key(narrow.type), "n.type_key = :type"),
         ("since", narrow.since, "n.modified >= :since"),
         ("until", narrow.until, "n.modified < :until"),

@@ -31,6 +31,8 @@ TITLE_WEIGHT, BODY_WEIGHT = 10.0, 1.0  # docs/search.md
 _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's
 _MOST_TERMS = 20_000  # whose counts are kept
 
+Ids = Sequence[int] | None
+"""The notes to look among; None for all."""
 IDS = "carray(:ids)"
 """Many ids as a table that a statement can look in; its one column of interest is `value`."""
 
@@ -72,7 +74,7 @@ def _count_and_rows(db: apsw.Connection, table: str, expression: str, ids: Seque
 
 
 def legs(
-    db: apsw.Connection, question: Question, ids: Sequence[int] | None, counts: Counts
+    db: apsw.Connection, question: Question, ids: Ids, counts: Counts
 ) -> tuple[list[Match], list[Match], list[Match]]:
     """The best notes by their words, and of the best of these the best blocks and those with words side by side."""
     if not question.terms:
@@ -92,7 +94,7 @@ def leg(
     name: str,
     asked: Sequence[Term],
     limit: int,
-    ids: Sequence[int] | None,
+    ids: Ids,
     counts: Counts | None = None,
     most_scored: int = MOST_SCORED,
 ) -> list[Match]:
@@ -123,7 +125,7 @@ def leg(
 
 
 def _chosen(
-    db: apsw.Connection, found: dict[str, int], limit: int, ids: Sequence[int] | None, notes: int, most_scored: int
+    db: apsw.Connection, found: dict[str, int], limit: int, ids: Ids, notes: int, most_scored: int
 ) -> list[Match]:
     """The best of very many notes: those that hold a rare word; where none is rare, a word of each of some groups."""
     by_rarity = sorted(found, key=found.__getitem__)
@@ -155,9 +157,8 @@ def _best(
     name: str,
     expression: str,
     limit: int,
-    ids: Sequence[int] | None,
+    ids: Ids,
     counts: str | None = None,
-    *,
     sought: bool = False,
 ) -> list[Match]:
     """The best rows that match. With a limit `ORDER BY bm25()` keeps only these, `rank` sorts all (limits.md C.2)."""

@@ -16,7 +16,7 @@ import apsw
 
 from simplemem.errors import Unavailable
 from simplemem.index import audit, door, filters, legs, links, notes, vectors
-from simplemem.index.database import Damaged, Database, Replaced, beside, open_database, state_of
+from simplemem.index.database import Damaged, Database, Lock, Replaced, beside, open_database, state_of
 from simplemem.index.door import Matches, Narrow, NoteId, Question, Standing
 from simplemem.index.legs import Counts
 from simplemem.index.notes import vector_space, waiting
@@ -41,12 +41,7 @@ def _asks(question: Callable[Concatenate[apsw.Connection, P], T]) -> Callable[Co
 class Sidecar:
     """One vault's sidecar, for any thread. `begin_anew` is called when another file, perhaps empty, took its place."""
 
-    def __init__(
-        self,
-        path: Path,
-        lock: Callable[[], AbstractContextManager[None]],
-        begin_anew: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, path: Path, lock: Lock, begin_anew: Callable[[], None] = lambda: None) -> None:
         self._lock = lock
         self._begin_anew = begin_anew
         self.database: Database = open_database(path, lock)

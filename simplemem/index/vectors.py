@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import apsw
 
 from simplemem.index import notes
 from simplemem.index.door import Embedded, Nearness
-from simplemem.index.legs import IDS, bound
+from simplemem.index.legs import IDS, Ids, bound
 from simplemem.index.notes import vector_space, waiting
 from simplemem.index.text import BLOCK, SHIFT, span
 
@@ -203,13 +203,7 @@ class VectorsInMemory:
         self._asked = False
 
     def nearest(
-        self,
-        db: apsw.Connection,
-        whose: object,
-        query: bytes,
-        ids: Sequence[int] | None,
-        limit: int,
-        also: Collection[int],
+        self, db: apsw.Connection, whose: object, query: bytes, ids: Ids, limit: int, also: Collection[int]
     ) -> dict[int, Nearness]:
         """The notes with the nearest passages, among `ids`, and those in `also`, by the vectors of `whose` index."""
         with self._lock:
