@@ -119,7 +119,7 @@ FAULTS = (
     ),
     Fault(
         "index", "a file that went leaves the links to it as they were",
-        "simplemem.index.links",
+        "simplemem.index.notes",
         [("(_keys({*came, *went}),)", "(_keys(came),)")],
     ),
     Fault(
@@ -141,12 +141,12 @@ FAULTS = (
     Fault(
         "index", "a note that is moved leaves its old file behind in the table of files",
         "simplemem.index.sync",
-        [("links.follow_files(db, [each.path for each in read], gone)",
-          "links.follow_files(db, [each.path for each in read], ())")],
+        [("notes.follow_files(db, [each.path for each in read], gone)",
+          "notes.follow_files(db, [each.path for each in read], ())")],
     ),
     Fault(
         "index", "a note that we write does not draw the links that mean it now",
-        "simplemem.index.links",
+        "simplemem.index.notes",
         [("(_keys({*came, *went}),)", "(_keys(went),)")],
     ),
     Fault(

@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from simplemem.index import legs, links, notes, vectors
+from simplemem.index import legs, notes, vectors
 from simplemem.index.changes import written_by
 from simplemem.index.door import Beside, Narrow, NotePage, Position, Question, Row, Shown
 from simplemem.index.legs import IDS, Counts, bound, quoted
@@ -133,8 +133,8 @@ def shown(
 def _beside(db: apsw.Connection, row: Row) -> Iterator[Beside]:
     """The notes that a note is linked with, and in its folder the dated ones before and after a dated one."""
     path, folder = row.path, row.path.rpartition("/")[0]
-    ways = [(link.path, "linked from") for link in links.stored(db, source=path) if link.path not in (path, None)]
-    ways += [(link.source, "links to") for link in links.stored(db, to=path)]
+    ways = [(link.path, "linked from") for link in notes.stored_links(db, source=path) if link.path not in (path, None)]
+    ways += [(link.source, "links to") for link in notes.stored_links(db, to=path)]
     if date_in(base_name(path)):
         first, after = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
         sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND path < :after

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import audit, door, filters, legs, links, notes, vectors
+from simplemem.index import audit, door, filters, legs, notes, vectors
 from simplemem.index.database import Damaged, Database, Lock, Replaced, beside, open_database, state_of
 from simplemem.index.door import Matches, Narrow, NoteId, Question, Standing
 from simplemem.index.legs import Counts
@@ -184,19 +184,19 @@ class Sidecar:
     holding = _asks(legs.holding)
     page = _asks(filters.page)
     known = _asks(notes.known_at)
-    outline = _asks(links.outline)
+    outline = _asks(notes.outline)
     called = _asks(notes.called)
     near_names = _asks(notes.near_names)
-    files = _asks(links.all_files)
-    files_named = _asks(links.files_named)
-    sources_that_could_mean = _asks(links.sources_that_could_mean)
-    conflict_copies = _asks(links.conflict_copies)
+    files = _asks(notes.all_files)
+    files_named = _asks(notes.files_named)
+    sources_that_could_mean = _asks(notes.sources_that_could_mean)
+    conflict_copies = _asks(notes.conflict_copies)
     embedded = _asks(vectors.embedded)
     vectors_of = _asks(vectors.vectors_of)
     counts = _asks(audit.counts)
     tag_counts = _asks(audit.tags)
     inspection = _asks(audit.inspection)
-    links = _asks(links.stored)
+    links = _asks(notes.stored_links)
 
     def standing(self) -> Standing:
         """How far the index is."""

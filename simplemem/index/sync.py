@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
-from simplemem.index import changes, links, notes, text
+from simplemem.index import changes, notes, text
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH, Database
 from simplemem.index.door import Row, Stat
 from simplemem.index.notes import Rows, is_note, stat_of
@@ -98,8 +98,8 @@ class Sync:
                     notes.rename(db, known.id, moved[1])
             for path in gone:
                 self.remove_at(db, path)
-            links.follow_files(db, [each.path for each in read], gone)
-            named = links.named_by(db)
+            notes.follow_files(db, [each.path for each in read], gone)
+            named = notes.named_by(db)
             for each in read:
                 known = notes.known(db, each.path)
                 is_put = known is not None and known[2:6] == (each.note.sha256, *each.stat)
@@ -123,7 +123,7 @@ class Sync:
                     here = [entry] if entry is not None else self.vault.entries_below(path)
                     entries.update((each.path, each) for each in here)
                 known |= notes.known_below(db, path)
-                files |= links.files_at(db, path)
+                files |= notes.files_at(db, path)
         return Reconciling(self, entries, known, files, generation).carry_out(total)
 
     def scan(
@@ -135,7 +135,7 @@ class Sync:
         with collector_at_rest():
             entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
             with self.database.reading() as db:
-                known, files, generation = notes.known_at(db), links.all_files(db), self.database.generation
+                known, files, generation = notes.known_at(db), notes.all_files(db), self.database.generation
             found = Reconciling(self, entries, known, files, generation, progress)
             report = found.carry_out(None if believe else len(known))
         report.seconds = time.perf_counter() - began
@@ -195,12 +195,12 @@ class Sync:
                 self.waiting.keep(note_id, read.note.sha256, missing)
         else:
             text.remove(db, note_id)
-        links.put(db, note_id, read.path, read.note, named, rows, new=new)
+        notes.put_links(db, note_id, read.path, read.note, named, rows, new=new)
 
     def judge_copies_of(self, db: apsw.Connection, originals: Collection[str], named: Named) -> list[str]:
         """Put the conflict copies of these notes again where they are judged otherwise now. Returns their paths."""
         changed = []
-        for path in links.copies_of(db, originals):
+        for path in notes.copies_of(db, originals):
             known = notes.known(db, path)
             if known is None or (self.hidden_reason(path) is not None and not is_copy_reason(known.hidden)):
                 continue
@@ -218,7 +218,7 @@ class Sync:
 
     def _hidden(self, db: apsw.Connection, read: Understood) -> str | None:
         """Why a note is left out of recall: by the settings, or as a conflict copy."""
-        if (reason := self.hidden_reason(read.path)) is not None or (copy := links.copy_at(db, read.path)) is None:
+        if (reason := self.hidden_reason(read.path)) is not None or (copy := notes.copy_at(db, read.path)) is None:
             return reason
         name, original = copy
         if not name.certain:
@@ -262,8 +262,8 @@ class Reconciling:
                 self._gone.setdefault(found.sha256, []).append(found)
             with sync.database.writing_on(self.generation) as db:
                 # Files first, since after a pass that is cut short nobody would know of them.
-                links.follow_files(db, came, went)
-                self.report.modified += sync.judge_copies_of(db, came | went, links.named_by(db))
+                notes.follow_files(db, came, went)
+                self.report.modified += sync.judge_copies_of(db, came | went, notes.named_by(db))
                 if self._much:
                     text.expect_much(db)
             self._put_notes([entries[path] for path in to_read])
@@ -304,7 +304,7 @@ class Reconciling:
         done = 0
         for batch in self._batches(entries):
             with self.sync.database.writing_on(self.generation) as db:
-                rows, named = Rows(), links.named_by(db)
+                rows, named = Rows(), notes.named_by(db)
                 paths = [path for path, _ in batch]
                 there = notes.known_at(db, paths)
                 for path, read in batch:
@@ -379,7 +379,7 @@ class Reconciling:
                 self.sync.remove_at(db, path)
                 self.report.removed.append(path)
             if too_large:
-                self.report.modified += self.sync.judge_copies_of(db, too_large, links.named_by(db))
+                self.report.modified += self.sync.judge_copies_of(db, too_large, notes.named_by(db))
             unfolded = text.unfolded(db)
         text.fold(unfolded, lambda: self.sync.database.writing_on(self.generation))
         self.sync.database.checkpoint()

@@ -14,7 +14,7 @@ from typing import Literal
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.index.audit import Difference, differences
-from simplemem.index.links import named_in_memory
+from simplemem.index.notes import named_in_memory
 from simplemem.index.sync import Progress
 from simplemem.memory import Finding, Mend, Mended, Mending
 from simplemem.note.diff import unified_diff

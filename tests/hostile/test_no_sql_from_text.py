@@ -34,7 +34,6 @@ OURS = {
     "index/database.py": "name setting",
     "index/fill.py": "wants_none",
     "index/filters.py": "k name part table where",
-    "index/links.py": "where",
     "index/legs.py": "among_ids narrowed note place row score source table",
     "index/notes.py": "columns marks table where",
     "index/text.py": "table",

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
-from simplemem.index.links import named_in_memory
+from simplemem.index.notes import named_in_memory
 from simplemem.store import EnhancedStore
 from simplemem.vault.links import resolve
 

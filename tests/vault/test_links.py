@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simplemem.index.links import named_in_memory
+from simplemem.index.notes import named_in_memory
 from simplemem.note.note import read_note
 from simplemem.vault.links import Move, resolve, rewrite_links
 
