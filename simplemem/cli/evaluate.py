@@ -17,13 +17,9 @@ from simplemem.errors import Invalid, NotFound
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
-_eval = typer.Typer(
-    help="Measure how well search finds what is in your vault: questions from your own notes, no model needed.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
-commands = typer.Typer()
-commands.add_typer(_eval, name="eval", rich_help_panel="Keep")
+_eval, commands = typer.Typer(no_args_is_help=True, rich_markup_mode="rich"), typer.Typer()
+_HELP = "Measure how well search finds what is in your vault: questions from your own notes, no model needed."
+commands.add_typer(_eval, name="eval", help=_HELP, rich_help_panel="Keep")
 _BESIDE = "Without it: `.simplemem/eval.json` of the vault."
 _SHOWN = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
 

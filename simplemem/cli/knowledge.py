@@ -21,13 +21,9 @@ if TYPE_CHECKING:
     from simplemem.kinds.learned.knowledge import Knowledge
     from simplemem.store import EnhancedStore
 
-_knowledge = typer.Typer(
-    help="What was learned: errors, solutions, decisions, patterns and insights, each a note in `knowledge/`.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
-commands = typer.Typer()
-commands.add_typer(_knowledge, name="knowledge", rich_help_panel="Keep")
+_knowledge, commands = typer.Typer(no_args_is_help=True, rich_markup_mode="rich"), typer.Typer()
+_HELP = "What was learned: errors, solutions, decisions, patterns and insights, each a note in `knowledge/`."
+commands.add_typer(_knowledge, name="knowledge", help=_HELP, rich_help_panel="Keep")
 _MOST = 10  # entries of one finding that a person is shown
 
 EntryType = StrEnum("EntryType", TYPES)  # type: ignore[misc]
@@ -62,9 +58,8 @@ def _rows(entries: Iterable[Mapping[str, Any]]) -> list[list[Part]]:
     for entry in entries:
         sure = "?" if entry["confidence"] is None else f"{entry['confidence']:.2f}"
         said = one_line(entry["content"])[:120] + (" (superseded)" if "status" in entry else "")
-        rows.append(
-            [(entry["id"][:8], "cyan"), entry["type"], (sure, "dim"), said, (tags_shown(entry["tags"]), "green")]
-        )
+        tags = (tags_shown(entry["tags"]), "green")
+        rows.append([(entry["id"][:8], "cyan"), entry["type"], (sure, "dim"), said, tags])
     return rows
 
 
@@ -114,9 +109,8 @@ def search(
     """
     asked = " ".join(query)
     with _opened(vault, embed=True) as (_, knowledge):
-        hits, method, degraded = knowledge.search(
-            asked, kind=kind or "", least_confidence=min_confidence, limit=min(limit, 200)
-        )
+        narrowed: dict[str, Any] = {"kind": kind or "", "least_confidence": min_confidence}
+        hits, method, degraded = knowledge.search(asked, limit=min(limit, 200), **narrowed)
         entries = knowledge.shown([entry for entry, _ in hits])
     results = [entry | {"score": hit.score} for entry, (_, hit) in zip(entries, hits, strict=True)]
     facts = {"query": asked, "results": results, "method": method, "degraded": degraded}
