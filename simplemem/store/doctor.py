@@ -121,16 +121,8 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
     damage = core.index.database.check()
     for problem in damage:
         yield Finding("index", "error", "", f"the index is damaged: {problem}", f"{_ANEW}.")
-    for here, there in _differences(core, tell) if not damage else ():
-        row = here or there or ("", "")
-        ours, theirs = ("nothing" if each is None else shorten(repr(each), 160) for each in (here, there))
-        message = f"the index holds {ours} where a rebuilt one holds {theirs}"
-        path = str(row[1]) if len(row) > 1 else ""
-        yield Finding("index", "error", path, message, f"{_ANEW}; please report how it came to this.")
-
-
-def _differences(core: Core, tell: Progress) -> list[Difference]:
-    """The first rows in which our index is not what one made anew beside it is, which is gone afterwards."""
+    if damage:
+        return
     core.changes.newest()  # the table of changes has all that is in the log
     rebuilt = core.index.build_beside()
     fresh = core.sync_of(rebuilt)
@@ -146,11 +138,16 @@ def _differences(core: Core, tell: Progress) -> list[Difference]:
             with nullcontext() if core.vault.read_only else core.vault.lock():
                 core.compare_all()
                 found = compared()
-        return found
     finally:
         rebuilt.close()
         for suffix in ("", "-wal", "-shm"):
             Path(f"{rebuilt.path}{suffix}").unlink(missing_ok=True)
+    for here, there in found:
+        row = here or there or ("", "")
+        ours, theirs = ("nothing" if each is None else shorten(repr(each), 160) for each in (here, there))
+        message = f"the index holds {ours} where a rebuilt one holds {theirs}"
+        path = str(row[1]) if len(row) > 1 else ""
+        yield Finding("index", "error", path, message, f"{_ANEW}; please report how it came to this.")
 
 
 def _check_links(core: Core, _: Progress) -> Iterator[Finding]:
