@@ -132,8 +132,6 @@ class Bench:
                 private.discard(read.path)
         return private
 
-    # -- meaning
-
     @property
     def embedder(self) -> str:
         """The name of the embedder whose vectors are in use, "" when there are none."""
@@ -175,8 +173,6 @@ class Bench:
         """More questions will come: what is slow to load is kept."""
         self._core.long_lived = True
 
-    # -- writing
-
     def change(self, draft: Callable[[], Sequence[Draft]], **by: Unpack[By]) -> Carried:
         """Draft and write as one step, all or nothing, with one undo; again when a note changed meanwhile."""
         change, tries = change_by(by, ""), 0
@@ -212,8 +208,6 @@ class Bench:
         texts = {wish.path: wish.data for wish in wishes if wish.data is not None}
         warnings += indexed(core, texts, written, gone=[wish.path for wish in wishes if wish.gone])
         return Carried(tuple(written), {path: data.decode() for path, data in texts.items()}, tuple(warnings))
-
-    # -- the past
 
     def is_by_hand(self, path: str, sha256: str) -> bool:
         """Whether a person gave a note this text: with a command, or where nobody told us."""

@@ -159,8 +159,6 @@ class Core:
             self.conventions = read_conventions(self.root)
             self._hidden = lru_cache(maxsize=1024)(self.conventions.hidden_reason)  # asked at every write of a note
 
-    # -- names
-
     def path_meant(self, name: str) -> str:
         """The path of the memory that a name, title, alias or wikilink means."""
         return self.index.consistently(lambda: self._path_meant(name))
@@ -193,8 +191,6 @@ class Core:
         near = [keys[each] for each in dict.fromkeys(close)][:5]
         hint = f"Did you mean {near[0]}?" if near else "Search for it, or list what there is."
         raise NotFound(f"there is no memory called {name!r}", candidates=near, hint=hint)
-
-    # -- the whole vault
 
     def sync_of(self, database: Database) -> Sync:
         """What keeps a database in step with this vault."""
@@ -278,8 +274,6 @@ class Core:
         except (SimplememError, OSError) as error:
             _LOG.warning("the history could not be thinned: %s", error)
 
-    # -- how far it is
-
     @property
     def is_in_doubt(self) -> bool:
         """Whether only a look through the whole vault can tell what the index lacks."""
@@ -307,8 +301,6 @@ class Core:
     def not_indexed(self) -> list[tuple[str, str]]:
         """Files of the vault that are not in the index, and why."""
         return sorted({**self.vault.problems, **self.rows.skipped}.items())
-
-    # -- some notes
 
     def look_at(self, some: Iterable[str]) -> None:
         """Index paths that may have changed; all for a change of Obsidian's settings, or where notes seem gone."""

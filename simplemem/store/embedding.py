@@ -55,8 +55,6 @@ class Embedding:
         if embedder is not None and embedder[0] is not None:
             embedder[0].close()
 
-    # -- which embedder
-
     def _called_for(self) -> tuple[str, bool]:
         """The name of the embedder that the settings ask for, "" for none, and whether it is remote. Loads no model."""
         if self._settings.embed.provider == "wordllama":
@@ -74,8 +72,6 @@ class Embedding:
                     self._wanted = None, f"Searching by words only: {error.message}."
                     _LOG.warning("no embedder: %s", error)
             return self._wanted
-
-    # -- asking
 
     def question(self, text: str, standing: Standing | None = None) -> tuple[QueryVector | None, str]:
         """The vector of a question, where the index has vectors of our embedder; and what lessens it, in a sentence."""
@@ -102,8 +98,6 @@ class Embedding:
     def trouble(self) -> str:
         """Why vectors are not being made just now; nothing when they are."""
         return f"{self._failure}; new texts are searched by words only until it does." if self._failure else ""
-
-    # -- making
 
     def fill(
         self, progress: Progress | None, *, begin: bool, ready: Waiting | None, into: Database | None = None
@@ -184,8 +178,6 @@ class Embedding:
             self._index.database.set_meta(_FAILED, "")
         self._failure, self._waits, self._not_before = "", _FIRST_WAIT, 0.0
         return done
-
-    # -- how far it is
 
     def pending(self, standing: Standing | None = None) -> int:
         """Notes that wait for a vector of the embedder that the settings ask for."""

@@ -130,8 +130,6 @@ class Explained:
             why.append("its meaning is nowhere near" if has_vectors else "it has no vectors")
         return "no_match", f"{', and '.join(why).capitalize()}.", ""
 
-    # -- what it is made of
-
     def _passing(self, narrow: Narrow) -> int:
         return self._core.index.page(narrow, "modified", 0).total
 

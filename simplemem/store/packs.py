@@ -133,9 +133,6 @@ def _disagreements(every: Sequence[Voice]) -> Iterator[tuple[int, int, Sentence]
                 yield newest, older, sentence
 
 
-# -- what fits
-
-
 class Packed(NamedTuple):
     """What went in, how much there was no room for, how much was taken up into others, and which those were."""
 
@@ -251,9 +248,6 @@ def _shorten(voice: Voice, budget: int, count: Count) -> str | None:
             voice.piece, voice.also, voice.said, voice.more = part, [], [], 0
             return section
     return None
-
-
-# -- of a vault
 
 
 class _Source(NamedTuple):

@@ -60,9 +60,6 @@ class Ranking:
         return " ".join(filter(None, (self.asked.query.instead, phrases, self.degraded)))
 
 
-# -- search
-
-
 def search(
     core: Core,
     query: str,
@@ -230,9 +227,6 @@ def narrow(core: Core, given: Filter, query: Query | None = None) -> Narrow:
     )
 
 
-# -- lists
-
-
 def list_page(
     core: Core, *, filter: Filter | None = None, sort: str = "modified", limit: int = 50, cursor: str | None = None
 ) -> Page:
@@ -255,9 +249,6 @@ def list_page(
     )  # fmt: skip
     shown = int(after) + len(items)
     return Page(items, f"{shown}-{sort}" if shown < listing.total else None, listing.total, core.state())
-
-
-# -- what leads to a memory
 
 
 def backlinks(

@@ -72,8 +72,6 @@ class EnhancedStore:
         """End the background work and let go of every file."""
         self._core.close()
 
-    # -- in step with the disk
-
     sync = _method(Core.sync)
     start = _method(Core.start)
     wait_until_settled = _method(Core.wait_until_settled)
@@ -82,8 +80,6 @@ class EnhancedStore:
     def state(self) -> IndexState:
         """How far the index can be trusted just now."""
         return self._core.state()
-
-    # -- names and tags
 
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""
@@ -97,15 +93,11 @@ class EnhancedStore:
         """Every tag and how many memories have it."""
         return self._core.index.tag_counts()
 
-    # -- reading
-
     read = _method(read.read)
     search = _method(recall.search, asks=True)
     context = _method(packs.context, asks=True)
     backlinks = _method(recall.backlinks, asks=True)
     related = _method(recall.related, asks=True)
-
-    # -- writing
 
     create = _method(write.create)
     update = _method(write.update)
@@ -114,8 +106,6 @@ class EnhancedStore:
     delete = _method(move.delete)
     move = _method(move.move)
 
-    # -- the past
-
     blame = _method(history.blame_of)
     diff = _method(history.diff)
     history = _method(history.history)
@@ -123,13 +113,9 @@ class EnhancedStore:
     undo_all = _method(undo.undo_all)
     undo = _method(undo.undo)
 
-    # -- conflict copies
-
     conflict_copies = _method(conflicts.conflict_copies)
     conflict_merges = _method(conflicts.conflict_merges)
     merge_conflict = _method(conflicts.merge_conflict)
-
-    # -- looking at itself
 
     def stats(self) -> dict[str, Any]:
         """Numbers about the vault and its index."""

@@ -169,9 +169,6 @@ def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], lis
     return rewrites, warnings
 
 
-# -- what was written is indexed, still under the lock
-
-
 def indexed(
     core: Core,
     texts: Mapping[str, bytes],
