@@ -130,7 +130,7 @@ FAULTS = (
     ),
     Fault(
         "index", "a bare link is not looked up again when a note of its name comes",
-        "simplemem.vault.links",
+        "simplemem.vault.obsidian",
         [('return (key, key[:-3]) if key.endswith(".md") else (key,)', "return (key,)")],
     ),
     Fault(
@@ -161,12 +161,12 @@ FAULTS = (
     ),
     Fault(
         "moves", "embeds are not written again",
-        "simplemem.vault.links",
+        "simplemem.vault.obsidian",
         [("if not link.target or meant is None:", "if not link.target or meant is None or link.embed:")],
     ),
     Fault(
         "moves", "the relative links of the moved note itself stay as they were",
-        "simplemem.vault.links",
+        "simplemem.vault.obsidian",
         [("if resolve(link.target, here, after).path", "if resolve(link.target, source, after).path")],
     ),
     Fault(
@@ -176,12 +176,12 @@ FAULTS = (
     ),
     Fault(
         "moves", "a blank in a Markdown link is not encoded",
-        "simplemem.vault.links",
+        "simplemem.vault.obsidian",
         [("_SPECIAL = ' ()\"'", "_SPECIAL = '()\"'")],
     ),
     Fault(
         "moves", "links in properties are written without a thought for their quotes",
-        "simplemem.vault.links",
+        "simplemem.vault.obsidian",
         [("            values.append((link.scalar, link.scalar.value.replace(bare, within)))\n",
           "            edits += _edits(note.text, link, aim, written, False)\n")],
     ),

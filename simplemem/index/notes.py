@@ -16,7 +16,7 @@ from simplemem.index.door import Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.note.names import COPY_REASON, ConflictName, base_name, compare_key, conflict_name, name_of
 from simplemem.note.note import Note, tag_pairs
 from simplemem.vault.disk import Entry
-from simplemem.vault.links import Named, Resolution, lookup_keys, name_key, resolve
+from simplemem.vault.obsidian import Named, Resolution, lookup_keys, name_key, resolve
 
 if TYPE_CHECKING:
     from simplemem.index.text import Understood

@@ -22,7 +22,7 @@ from simplemem.index.notes import Rows, is_note, stat_of
 from simplemem.index.text import Understood, Waiting, understood
 from simplemem.note.names import are_akin, is_copy_reason, private_by_rule
 from simplemem.note.note import Note, private_reason, read_note
-from simplemem.vault.links import Named
+from simplemem.vault.obsidian import Named
 from simplemem.vault.vault import Entry, File, Vault
 
 _BATCH = 1000  # notes a transaction while many are indexed at once...

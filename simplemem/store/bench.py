@@ -21,8 +21,8 @@ from simplemem.store.core import Core, change_by
 from simplemem.store.history import notes_then
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
-from simplemem.vault.links import name_key, resolve
 from simplemem.vault.lock import SideFile
+from simplemem.vault.obsidian import name_key, resolve
 from simplemem.vault.vault import Change, Wish, Written
 
 _MANY = 300  # links that are resolved at once: all names are read then rather than asked for one by one

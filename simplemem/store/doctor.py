@@ -24,7 +24,7 @@ from simplemem.note.note import read_note
 from simplemem.store.conflicts import conflict_copies
 from simplemem.store.core import Core
 from simplemem.store.undo import carry_out
-from simplemem.vault.links import Aim, lead_links, name_key, resolve
+from simplemem.vault.obsidian import Aim, lead_links, name_key, resolve
 from simplemem.vault.vault import Change, Wish
 from simplemem.vault.watch import SHARED, file_system
 

@@ -10,7 +10,7 @@ from simplemem.note.names import check_name, clean_reference, compare_key, name_
 from simplemem.store.core import Core, change_by
 from simplemem.store.write import indexed, judge, rewrites_for
 from simplemem.vault.history import Version
-from simplemem.vault.links import resolve
+from simplemem.vault.obsidian import resolve
 
 
 def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:

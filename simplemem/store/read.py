@@ -15,7 +15,7 @@ from simplemem.note.passages import find_section
 from simplemem.note.words import count_tokens
 from simplemem.store import history
 from simplemem.store.core import Core
-from simplemem.vault.links import resolve
+from simplemem.vault.obsidian import resolve
 
 
 def read(

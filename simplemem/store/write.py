@@ -19,7 +19,7 @@ from simplemem.note.properties import remove_property, render_header, set_proper
 from simplemem.note.tags import change_tags as with_tags
 from simplemem.note.tags import parse_tag_request, tags_for_new_note
 from simplemem.store.core import Core, change_by
-from simplemem.vault.links import Move, name_key, rewrite_links
+from simplemem.vault.obsidian import Move, name_key, rewrite_links
 from simplemem.vault.vault import Change, File, Wish, Written
 
 MAX_TEXT = 10 * 1024 * 1024  # characters that a note may be given

@@ -26,7 +26,7 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.index.notes import named_in_memory
 from simplemem.store import EnhancedStore
-from simplemem.vault.links import resolve
+from simplemem.vault.obsidian import resolve
 
 EXAMPLES = settings.default.max_examples  # as the profile says
 _MEMORY = Path("/dev/shm")  # a disk in memory where there is one

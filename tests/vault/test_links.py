@@ -6,7 +6,7 @@ import pytest
 
 from simplemem.index.notes import named_in_memory
 from simplemem.note.note import read_note
-from simplemem.vault.links import Move, resolve, rewrite_links
+from simplemem.vault.obsidian import Move, resolve, rewrite_links
 
 FILES = [
     "Target.md", "Other Note.md", "Root.md", "folder/Root.md", "folder/Sub Note.md", "folder/deep/Deep.md",
