@@ -89,8 +89,7 @@ def read_questions(file: Path) -> Questions:
 
 
 def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
-    """As many questions as there are, at most `size`: one a note, each kind as often as the others where there are
-    enough, the same ones for the same vault and seed. Private notes are not asked for."""
+    """At most `size` questions, one a note, each kind as often as the others. Private notes are not asked for."""
     paths = sorted(item.path for item in store.list(limit=10**9).items)
     reads = store.bench.read(sorted({*paths} - store.bench.private(paths)))
     notes = {name_of(read.path): read_note(read.text.encode()) for read in reads}
@@ -128,8 +127,7 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
 
 
 def without(text: str, held: Sequence[str], *, title: bool = False) -> str:
-    """A note's text without what says one of these, or nearly so; and with `title` without its title. Its file keeps
-    its name. Unreadable where the header is."""
+    """A note's text without what says one of these, or nearly so; and with `title` without its title."""
     keys, asked = {_key(each) for each in held}, [_stems(each) for each in held]
 
     def says(sentence: str) -> bool:
@@ -176,8 +174,7 @@ _LOOKED_AT = 10  # hits
 def run(
     store: EnhancedStore, questions: Questions, variants: Mapping[str, Settings], *, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Ask all questions with each of the settings; the others are compared with the first. The figures as plain
-    values."""
+    """Ask all questions with each of the settings; the others are compared with the first."""
     with tempfile.TemporaryDirectory(prefix="simplemem-eval-", ignore_cleanup_errors=True) as folder:
         vault, rows, first = Path(folder) / "vault", list[dict[str, Any]](), list[dict[str, float]]()
         asked = _make_copy(store, questions, vault)
@@ -208,8 +205,8 @@ def run(
 
 
 def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[Pair]:
-    """Copy the notes without what is held out of them; the questions that can be asked of the copies. Those about a
-    private note are not: under its other name no rule would know it."""
+    """Copy the notes without what is held out of them. Returns what can be asked: about private notes, which no rule
+    would know under another name, nothing is."""
     paths = {name_of(path): path for path in store.bench.indexed()}
     private = {name_of(path) for path in store.bench.private(list(paths.values()))}
     asked, texts, untitled = list[Pair](), defaultdict[str, list[str]](list), set[str]()

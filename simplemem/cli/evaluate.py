@@ -33,8 +33,7 @@ def init(
 ) -> Answer:
     """Make questions of your notes: titles, headings and sentences.
 
-    Each comes with the notes that answer it, and with what is taken out of them while it is asked. The same
-    vault and seed give the same questions. The file is yours to edit: take out what makes no sense, add your own.
+    The same vault and seed give the same questions. The file is yours to edit.
 
     $ simplemem eval init --size 500 --seed 7 --out questions.json
     """
@@ -63,8 +62,7 @@ def run(
 ) -> Answer:
     """Ask the questions, and print what was found: recall, MRR and time.
 
-    Each figure has its 95 % interval. A difference is taken question by question. Asked is a private copy of the
-    vault; neither your notes nor your index are touched.
+    Each figure has its 95 % interval. Asked is a private copy of the vault.
 
     $ simplemem eval run --compare search.lexical_weight=0.5 --compare embed.provider=none
     $ simplemem eval run --json | jq --exit-status '.rows[0].mrr.value > 0.75'

@@ -34,8 +34,7 @@ LimitOption = Annotated[int, limit_option("How many at most.")]
 
 
 def vault_of(named: Path | None) -> Path | None:
-    """What is named, else the folder that self-improving-memory was told of, else `./.claude-memory`; None leaves it to
-    the rules of all commands."""
+    """What is named, else the folder of self-improving-memory; None leaves it to the rules of all commands."""
     if named is not None or os.environ.get("SIMPLEMEM_VAULT"):
         return named
     if path := os.environ.get("MEMORY_STORAGE_PATH"):

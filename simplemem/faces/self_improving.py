@@ -55,8 +55,6 @@ def _as_json(data: Any) -> Reply[Any]:
     return Reply(render.pretty(data), data)
 
 
-# --- the graph, with its types and limits
-
 _Trimmed = BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
 _Name = Annotated[str, _Trimmed, Field(min_length=1, max_length=200)]
 _Facts = Annotated[Several[Annotated[str, _Trimmed, Field(min_length=1, max_length=10_000)]], Field(min_length=1)]
@@ -111,8 +109,6 @@ GRAPH: tuple[Tool, ...] = (
     *graph_tools(_RULES, verbs.open_nodes, verbs.read_graph, verbs.delete_entities, verbs.delete_observations),
 )
 
-
-# --- what was learned
 
 Kind = Literal[TYPES]  # type: ignore[valid-type]
 Saved = TypedDict("Saved", {"id": str, "name": str, "same_as": list[str], "warnings": list[str]})
@@ -170,8 +166,6 @@ def link_knowledge(
 
 KNOWLEDGE: tuple[Tool, ...] = (save_knowledge, search_knowledge, link_knowledge)
 
-
-# --- what all entries show together; `notes` looks at ordinary notes in the same way
 
 _MOST = 30
 _MOST_CHARACTERS = 20_000  # of an export that is shown
@@ -321,8 +315,7 @@ def export_graph(
 
 
 def _exported(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[Any]:
-    """An export as a file in `.simplemem/exports/`, where neither a search nor Obsidian takes it for a note; data of a
-    size that a model can take stands in the answer too."""
+    """A file in `.simplemem/exports/`, where nothing takes it for a note; data that is small stands in the answer too."""
     store.bench.must_be_writable()
     text, count = export_text(store, form), len(knowledge.entries())
     data, ending = text.encode("utf-8", "backslashreplace"), {"d3": "d3.json", "cytoscape": "cytoscape.json"}
@@ -339,8 +332,6 @@ INSIGHT: tuple[Tool, ...] = (
     *(analyze_patterns, generate_insights, detect_antipatterns, suggest_tags, cluster_knowledge),
 )
 
-
-# --- its cache of vectors: there is none
 
 CacheStats = TypedDict("CacheStats", {"in_use": bool, "size": int, "bytes": int, "max_bytes": int, "index": Data})
 Cleared = TypedDict("Cleared", {"cleared": int, "says": str})

@@ -138,9 +138,6 @@ class Patience:
         return done.is_set()
 
 
-# -- where it is, and with which key
-
-
 @dataclass(frozen=True, slots=True)
 class Address:
     """A service's base URL without a slash at its end, and its host and port for people."""
@@ -170,8 +167,7 @@ def address_of(url: str, setting: str = "embed.url") -> Address:
 
 
 class Key:
-    """A key as text, or by the environment variable or file it lies in. `otherwise` is the variable that is read when
-    the setting says nothing."""
+    """A key as text, or by the environment variable or file it lies in; `otherwise` is read when nothing is set."""
 
     def __init__(self, source: KeySource, *, setting: str = "embed.api_key", otherwise: str = "") -> None:
         self.setting = setting
@@ -291,8 +287,6 @@ def client_of(provider: str, name: str, address: Address, key: Key, **more: Any)
     return ServiceClient(name, address, key, **more)
 
 
-# -- what a service said
-
 # What local servers say with a 500 when they are well, and the model cannot read this text (llama.cpp, Ollama).
 _ABOUT_A_TEXT = re.compile(r"too large to process|context (length|size)|unsupported value: NaN", re.IGNORECASE)
 _MOST_CHARACTERS, _MOST_READ = 200, 500
@@ -302,8 +296,7 @@ _KEY_SHAPED = re.compile(r"\b(?:sk|pa|pk|rk|hf|key|Bearer)[-_ ][\w*.-]{6,}|\b[A-
 
 
 def quoted(body: bytes, sent: Mapping[str, Any], key: str | None) -> str:
-    """The sentence in an answer that was no success: one short line without the key, nothing where it repeats a text of
-    the request."""
+    """The sentence in an answer that was no success: one short line, without the key and texts of the request."""
     text = body[:_MOST_BYTES_OF_A_REFUSAL].decode("utf-8", "replace")
     try:
         message = json.loads(text)

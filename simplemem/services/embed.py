@@ -21,8 +21,7 @@ _MOST_CHARACTERS = 6_000  # of one text; passages are far shorter, and models re
 
 
 class Embedder(Protocol):
-    """A provider that is ready. It raises `Unavailable` when there is no answer or one that is no vector, and `Refused`
-    when it will not take just these texts."""
+    """A provider that is ready. It raises `Unavailable`, or `Refused` when it will not take just these texts."""
 
     name: str  # provider, model, and whatever else makes its vectors what they are: one name, one space of vectors
     dimension: int | None  # None until the first answer, unless it is known beforehand; later answers must agree
@@ -60,8 +59,6 @@ def embedder_named(name: str, choice: Choice | None = None) -> Embedder | None:
         return WordLlama()
     return ServiceEmbedder(name, choice or Choice()) if name in _PROTOCOLS else None
 
-
-# -- what some models want before a text
 
 _REPRESENT = "Represent this sentence for searching relevant passages: "
 _INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
@@ -178,8 +175,7 @@ class ServiceEmbedder:
 
 
 def _vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> list[bytes]:
-    """One vector for each of `count` texts, each as wide as `dimension` if that is known, scaled to its own largest
-    number. One text with a bad vector is refused; an answer that is wrong as a whole is a failure of the service."""
+    """One vector for each of `count` texts, scaled to its own largest number. One bad vector is refused alone."""
     rows = _rows_in_order(answer, name)
     if len(rows) != count:
         raise Unavailable(f"{name} gave {counted(len(rows), 'vector')} for {counted(count, 'text')}")
@@ -203,8 +199,7 @@ def _vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> li
 
 
 def _rows_in_order(answer: Any, name: str) -> list[Any]:
-    """The vectors in the order of the texts: Ollama's are, in OpenAI's each row says in `index` which text it belongs
-    to, and some servers mix them."""
+    """The vectors in the order of the texts, which in OpenAI's answers is said in each row's `index`."""
     known: Mapping[str, Any] = answer if isinstance(answer, dict) else {}
     if isinstance(known.get("embeddings"), list):
         return list(known["embeddings"])

@@ -40,8 +40,7 @@ _WORDS_CUT = 10_000  # whose tokens are remembered, in a twentieth of that
 
 
 class WordLlama:
-    """256 dimensions, no network, no GPU. Tokens never reach across a space, so the sum of a word's tokens is the same
-    wherever it stands: it is made once and remembered."""
+    """256 dimensions, no network, no GPU. No token reaches across a space, so the sum of a word's tokens is remembered."""
 
     name = "wordllama-l2-supercat-256"
     remote = False

@@ -80,13 +80,10 @@ class Analysis:
             found += [(one, other) for one, other in pairs.tolist()]
         return found
 
-    # -- contradictions
-
     def contradictions(
         self, threshold: float = 0.85, least_delta: float = 0.1, *, same_type_only: bool = False
     ) -> list[Contradiction]:
-        """Every pair of entries that hold and disagree, told once by the strongest rule, and who would win. Two of
-        which one leads to the other take no part: somebody has looked at those."""
+        """Every pair of entries that disagree, told once; two that are linked take no part, as somebody looked at them."""
         told = sorted(self._disagreeing(), key=lambda each: each[0] == "polarity")
         for ends in self.near(threshold):
             one, other = (self.standing[end] for end in ends)
@@ -161,11 +158,8 @@ class Analysis:
             for each in reversed(gone)
         ]
 
-    # -- themes and counts
-
     def themes(self, threshold: float = 0.75, least: int = 2) -> list[tuple[list[str], list[KnowledgeEntry]]]:
-        """Groups of near entries with words that most of them have, grown around the most read, then the surest, then
-        the newest; the largest first. No entry is in two of them."""
+        """Groups of near entries, with words that most have, grown around the most read, the surest, the newest."""
         around: dict[int, set[int]] = defaultdict(set)
         for one, other in self.near(threshold):
             around[one].add(other)
@@ -275,8 +269,7 @@ class Analysis:
 
 
 def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
-    """The entries of a store, or ordinary notes in the same way: those of a folder (`projects/`), of a type
-    (`type:decision`), or all (`*`)."""
+    """The entries of a store, or ordinary notes: of a folder (`projects/`), of a type (`type:decision`), or all (`*`)."""
     if not (wanted := notes.strip()):
         return Analysis(store, knowledge_of(store).entries())
     kind = wanted[5:].strip() if wanted.casefold().startswith("type:") else ""
@@ -318,12 +311,8 @@ def _alike(entries: Iterable[KnowledgeEntry], characters: int) -> list[list[Know
     return [some for (_, said), some in groups.items() if said and len(some) > 1]
 
 
-# -- for elsewhere
-
-
 def export_text(store: EnhancedStore, form: str) -> str:
-    """All entries of a store: `md`, by type and the surest first; or with the graph of entities a picture or data (`d3`
-    and `cytoscape` are JSON in the shape that those read)."""
+    """All entries of a store: `md`, by type and the surest first; or with the graph of entities a picture or data."""
     from simplemem.kinds.graph.graph import graph_of
     from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
     from simplemem.kinds.picture import PICTURES, cytoscape, drawing_of, node_link

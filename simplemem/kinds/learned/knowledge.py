@@ -50,8 +50,6 @@ class Knowledge:
         """Milliseconds of the last answers of each tool in this process."""
         self._reads: StateLog[Reads] = StateLog(store.bench, "state/access.jsonl", dict, _count_line)
 
-    # -- reading
-
     def entries(self) -> list[KnowledgeEntry]:
         """Every entry, the oldest first."""
         with self.shelf.reading():
@@ -119,8 +117,6 @@ class Knowledge:
         self.count([entry.id for entry, _ in hits])
         return hits, method, degraded
 
-    # -- changing
-
     def save(
         self,
         kind: str,
@@ -132,8 +128,7 @@ class Knowledge:
         tags: Sequence[str] = (),
         **by: Unpack[By],
     ) -> tuple[KnowledgeEntry, list[KnowledgeEntry], list[str]]:
-        """Keep something that was learned, as a note of its own. What is too long is refused and never cut. Returns the
-        entry, those that said the very same before, and warnings."""
+        """Keep something that was learned, as a note. Returns the entry, those that said the same before, and warnings."""
         said, where = _clean(content, "content"), _clean(context, "context")
         if not said:
             raise Invalid("the content is empty")
@@ -144,11 +139,8 @@ class Knowledge:
             except Invalid as refused:
                 legal.append(str(refused.details.get("proposed", "tag")))
                 warnings.append(f"the tag {tag!r} is kept as {legal[-1]!r}: a tag has letters, digits, _, - and / only")
-        properties: dict[str, Any] = {
-            "tags": list(dict.fromkeys(legal)),
-            "id": str(uuid.uuid4()),
-            "knowledge_type": kind,
-        }
+        legal = list(dict.fromkeys(legal))
+        properties: dict[str, Any] = {"tags": legal, "id": str(uuid.uuid4()), "knowledge_type": kind}
         properties |= {"confidence": int(confidence) if confidence in (0, 1) else confidence, "verified": verified}
         text = LEARNED.render(properties, entries.body_of(said, where), now())
         slug, new = f"{FOLDER}/{kind}/{entries.slug_of(said)}", entries.read_entry(f"{FOLDER}/{kind}/x.md", text)
@@ -183,8 +175,7 @@ class Knowledge:
         return self.shelf.items[one.path], other, is_new
 
     def supersede(self, found: Iterable[Contradiction], **by: Unpack[By]) -> str:
-        """Lay the losers aside as one step, and return its version: each says by what it is superseded, when and why,
-        and is trusted less; each winner says what it supersedes."""
+        """Lay the losers aside as one step, and return its version. Loser and winner name each other, and when and why."""
         moment, decided = now(), [(*each.verdict, each.data["rule"]) for each in found if each.verdict]
 
         def draft(step: ChangeSet) -> str:
@@ -224,8 +215,7 @@ def hits_of_kind(
     limit: int,
     told: Mapping[str, str] | None = None,
 ) -> Found[T]:
-    """Which of the `items` (notes of a kind, by path) answer a question: first those whose headers say what is `told`,
-    then all in the folder, then those elsewhere; each searched further until there are enough."""
+    """Which of the `items` (by path) answer a question: those whose headers say what is `told`, then all others."""
     hits: dict[str, tuple[T, Hit]] = {}
     folder, enough = Filter(prefix=f"{kind.folder}/"), min(limit, len(items))
     for narrowed in (*([replace(folder, properties=told)] if told else []), folder, Filter(type=kind.type)):
