@@ -5,7 +5,7 @@ or of the day before and after, join when they hold a word of it, and weigh litt
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -305,21 +305,16 @@ def _pieces(core: Core, sources: Sequence[_Source]) -> list[Piece]:
         row, text = note.row, text_of(core, note.row.path)
         if text is None:
             continue
-        for k, (place, at) in enumerate(list(_passages_of(note).items())[:_PASSAGES]):
+        around: dict[Position, int] = {}  # the passages of the best blocks, each with where its block begins
+        for block in note.blocks:
+            if (passage := passage_around(note.passages, block)) is not None:
+                around.setdefault(passage, block.start)
+        if not around and (passage := passage_around(note.passages, note.best)) is not None:
+            around[passage] = passage.start
+        for k, (place, at) in enumerate(list(around.items())[:_PASSAGES]):
             piece = Piece(
                 name_of(row.path), row.title, " > ".join(place.headings), place.line, row.modified,
                 text[place.start : place.stop], score / (k + 1), place.start, max(0, at - place.start), via,
             )  # fmt: skip
             pieces.append((k, piece))
     return [piece for _, piece in sorted(pieces, key=lambda each: each[0])]
-
-
-def _passages_of(note: Shown) -> Mapping[Position, int]:
-    """The passages of the best blocks, each with where its block begins; else the nearest, else the first."""
-    around: dict[Position, int] = {}
-    for place in note.blocks:
-        if (passage := passage_around(note.passages, place)) is not None:
-            around.setdefault(passage, place.start)
-    if not around and (passage := passage_around(note.passages, note.best)) is not None:
-        around[passage] = passage.start
-    return around
