@@ -14,6 +14,7 @@ from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, graph_of
 from simplemem.kinds.graph.values import Entity, NoSuchEntity, Observation, Relation
 from simplemem.kinds.kind import ChangeSet
 from simplemem.note.names import base_name, compare_key, legal_name, name_of
+from simplemem.note.properties import remove_property, set_property
 from simplemem.store import Draft, now
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class GraphEdit(ChangeSet):
                 self._make(entity)
                 continue
             self._order += 1
-            self.put(there.path, pages.made_entity(self.text(there.path), entity.type, self._order))
+            text = set_property(remove_property(self.text(there.path), "stub"), "order", self._order)
+            self.put(there.path, set_property(text, "entity_type", pages.spell(entity.type)))
             self._lines[there.path, "observations"] += map(pages.observation_line, entity.observations)
         return list(made.values())
 
@@ -110,7 +112,10 @@ class GraphEdit(ChangeSet):
         if (there := self._bullet_of(relation)) is None:
             raise NotFound(f"Relation not found: {relation.source} -> {relation.target} ({relation.type})")
         path, bullet = there
-        self.put(path, pages.with_attributes(self.text(path), bullet, relation.attributes))
+        text = self.text(path)
+        item = text[bullet.start : bullet.end].rstrip()
+        said = pages.split_attributes(item)[0] + pages.spell_attributes(relation.attributes)
+        self.put(path, text[: bullet.start] + said + text[bullet.start + len(item) :])
 
     def delete(self, names: Sequence[str]) -> list[str]:
         """Put entities into the trash with all their relations: the names that were no entity's."""

@@ -16,7 +16,6 @@ from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.kind import Kind
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name
-from simplemem.note.properties import remove_property, set_property
 
 FOLDER: Final = "graph"
 _SECTIONS: Final = frozenset({"observations", "relations"})
@@ -226,12 +225,6 @@ def new_page(path: str, entity: Entity, order: int, now: str, *, stub: bool = Fa
     return ENTITY.render(properties | {"order": order}, "\n".join(parts), now)
 
 
-def made_entity(text: str, kind: str, order: int) -> str:
-    """The page of a stub, which becomes an entity."""
-    text = set_property(remove_property(text, "stub"), "entity_type", spell(kind))
-    return set_property(text, "order", order)
-
-
 def observation_line(said: Observation) -> str:
     """An observation as a bullet; one of several plain lines is indented below the first."""
     lines = said.text.split("\n")
@@ -266,14 +259,6 @@ def without(text: str, gone: Iterable[Bullet]) -> str:
     for bullet in sorted(gone, reverse=True):
         text = text[: bullet.start] + text[bullet.end :]
     return text
-
-
-def with_attributes(text: str, bullet: Bullet, attributes: Mapping[str, Any]) -> str:
-    """The page with other attributes behind a bullet, whose words stay as they are."""
-    old = text[bullet.start : bullet.end]
-    item = old.rstrip()
-    said, _ = split_attributes(item)
-    return text[: bullet.start] + said + spell_attributes(attributes) + old[len(item) :] + text[bullet.end :]
 
 
 def spell(text: str) -> str:
