@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
-from pydantic import Field, WithJsonSchema
+from pydantic import AwareDatetime, Field, WithJsonSchema
 
 from simplemem.errors import Invalid
 from simplemem.faces import graph_tools as verbs
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 V = TypeVar("V", Entity, Relation)
 Number = Annotated[int | float, WithJsonSchema({"type": "number"})]  # as it was said: 0 is not 0.0 in a note
-Moment = Annotated[float, about("Milliseconds since 1970")]
+Milliseconds = Annotated[AwareDatetime, WithJsonSchema({"type": "number"})]
+Moment = Annotated[Milliseconds, about("Milliseconds since 1970")]
 _AT: Final = "at"  # when a relation or an observation was last said to be so
 _WEIGHTS: Final = ("strength", "confidence")
 _HALF_LIFE, _FLOOR = 30, 0.1  # days; what a confidence never falls below
@@ -52,7 +53,7 @@ class _Weighed(GraphArguments):
         if not found.get("metadata"):
             found.pop("metadata", None)
         if found:
-            moment = datetime.now(UTC) if self.updatedAt is None else _moment(self.updatedAt)
+            moment = self.updatedAt or datetime.now(UTC)
             found[_AT] = moment.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
         if _AT in kept:
             found.setdefault("created", kept[_AT])
@@ -135,19 +136,19 @@ def get_graph_at_time(store: EnhancedStore, timestamp: Moment) -> Reply[None]:
     from simplemem.kinds.graph.graph import graph_at
 
     began = datetime.now(UTC)
-    return _graph(None, graph_at(store, _moment(timestamp)), began)
+    return _graph(None, graph_at(store, timestamp), began)
 
 
 @tool("Get Decayed Graph", manner=_MANNER)
 def get_decayed_graph(
     store: EnhancedStore,
     graph: KnowledgeGraph,
-    reference_time: Annotated[float | None, about("Milliseconds since 1970; now unless said")] = None,
+    reference_time: Annotated[Milliseconds | None, about("Milliseconds since 1970; now unless said")] = None,
     decay_factor: Annotated[float | None, about("What is left of a confidence after 30 days, 0.5 unless said")] = None,
 ) -> Reply[None]:
     """The knowledge graph with each confidence as it has faded since it was said"""
     began, found = datetime.now(UTC), graph.read()
-    now = began if reference_time is None else _moment(reference_time)
+    now = reference_time or began
     factor = 0.5 if decay_factor is None else decay_factor
     if not 0 < factor <= 1:
         raise Invalid(f"decay_factor is over 0 and at most 1: what is left of a confidence after {_HALF_LIFE} days")
@@ -237,12 +238,6 @@ def _time(value: Any) -> datetime | None:
 
 def _ms(**moments: datetime | None) -> dict[str, int | None]:
     return {key: int(each.timestamp() * 1000) if each is not None else None for key, each in moments.items()}
-
-
-def _moment(milliseconds: float) -> datetime:
-    with suppress(ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(milliseconds / 1000, UTC)
-    raise Invalid(f"{milliseconds} is no time in milliseconds since 1970")
 
 
 _HINTS = HINTS | {
