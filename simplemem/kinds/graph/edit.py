@@ -130,7 +130,9 @@ class GraphEdit(ChangeSet):
         for path in gone:
             self.drop(path)
         for path in sorted(sources.keys() - gone.keys()):
-            self._unrelate(sources[path], lambda relation: relation.target in every)
+            self._cut(
+                sources[path], [bullet for bullet, said in self._relations_on(sources[path]) if said.target in every]
+            )
         return [name for name in names if all(page.is_stub for page in every[name])]
 
     def unsay(self, deletions: Iterable[tuple[str, Iterable[str]]]) -> tuple[int, list[str]]:
@@ -144,19 +146,16 @@ class GraphEdit(ChangeSet):
                 absent.append(name)
                 continue
             gone = [each for each in page.bullets if isinstance(each.says, Observation) and each.says.text in some]
-            if gone:
-                self.put(page.path, pages.without(self.text(page.path), gone))
-                count += len(gone)
+            count += self._cut(page, gone)
         return count, absent
 
     def unrelate(self, relations: Iterable[Relation]) -> int:
         """Take relations out. Returns how many there were."""
         wanted = {relation.key for relation in relations}
         some = [page for name in sorted({key[0] for key in wanted}) for page in self._graph.all_named(name)]
-        return sum(self._unrelate(page, lambda relation: relation.key in wanted) for page in some)
+        return sum(self._cut(page, [b for b, said in self._relations_on(page) if said.key in wanted]) for page in some)
 
-    def _unrelate(self, page: GraphPage, which: Callable[[Relation], bool]) -> int:
-        gone = [bullet for bullet, relation in self._relations_on(page) if which(relation)]
+    def _cut(self, page: GraphPage, gone: list[Bullet]) -> int:
         if gone:
             self.put(page.path, pages.without(self.text(page.path), gone))
         return len(gone)
