@@ -9,34 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import WHO, Answer, command, for_a_program, opened, progress_bar, renderer
-from simplemem.cli.options import NOTES, VaultOption, argument, flag, option
+from simplemem.cli.options import VaultOption, argument, flag, option
 from simplemem.cli.output import Screen
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.jsonl import Imported
-    from simplemem.memory import Filter
 
 commands = typer.Typer()
 _PANEL = "Knowledge graph"
-_MOST_LINES = 20  # of a file that cannot be read and are named
 _exports = typer.Typer()
 _imports = typer.Typer()
 commands.add_typer(_exports, name="export", help="Write what the vault knows in another form.", rich_help_panel=_PANEL)
 commands.add_typer(_imports, name="import", help="Bring in what another program kept.", rich_help_panel=_PANEL)
 
 Form = StrEnum("Form", "jsonl html dot json")
-Beside = StrEnum("Beside", "all linked none")
-_NOTES_HELP = (
-    "Notes to draw beside the entities: those they link to (linked), all with their links, or none. "
-    "Without it: linked, and all where the vault has no entity."
-)
+Beside = StrEnum("Beside", "all linked")
+_NOTES_HELP = "Notes to draw beside the entities: those they link to, or all (where the vault has no entity, all)."
 
 
-@command(_exports, name="graph", filters=NOTES)
+@command(_exports, name="graph")
 def export_graph(
-    narrowed: Filter,
     form: Annotated[Form, typer.Option("--format", "-f", help="A file to import again, or a picture.")] = Form.jsonl,
     file: Annotated[Path | None, option("--output --out -o", "FILE", "Write it there instead of printing it.")] = None,
     notes: Annotated[Beside | None, typer.Option("--notes", help=_NOTES_HELP)] = None,
@@ -54,19 +48,18 @@ def export_graph(
 
     $ simplemem export graph > memory.jsonl
     $ simplemem export graph --format html --notes all --output vault.html
-    $ simplemem export graph --format dot --notes all --type decision | dot -Tsvg > decisions.svg
+    $ simplemem export graph --format dot | dot -Tsvg > graph.svg
     $ simplemem export graph --format json --no-texts | jq '.links[].type'
     """
     from simplemem.kinds.graph.graph import graph_of
     from simplemem.kinds.graph.jsonl import written
     from simplemem.kinds.picture import PICTURES, drawing_of_store
-    from simplemem.memory import Filter
     from simplemem.store import write_file
 
     if file is None and for_a_program():
         raise Invalid("--json says what was written, so it needs --output FILE", hint="--format json prints JSON.")
-    if form == "jsonl" and (notes or narrowed != Filter() or not texts or private):
-        raise Invalid("jsonl is always the whole graph", hint="--notes and filters are for html, dot and json.")
+    if form == "jsonl" and (notes or not texts or private):
+        raise Invalid("jsonl is always the whole graph", hint="The other options are for html, dot and json.")
     file = file and file.expanduser()
     withheld, warnings = 0, []
     with opened(vault) as store:
@@ -77,7 +70,7 @@ def export_graph(
             text, nodes, edges = written(graph), len(graph.entities), len(graph.relations)
         else:
             beside: Any = notes or ("linked" if graph.entities else "all")
-            drawing = drawing_of_store(store, graph, notes=beside, narrowed=narrowed, texts=texts, private=private)
+            drawing = drawing_of_store(store, graph, notes=beside, texts=texts, private=private)
             text, nodes, edges = PICTURES[form](drawing), len(drawing["nodes"]), len(drawing["links"])
             if withheld := sum("private" in node for node in drawing["nodes"]):
                 warnings.append(f"{counted(withheld, 'private note')} drawn without the text (--private puts it in)")
@@ -109,10 +102,8 @@ def import_graph(
 
 @renderer
 def _imported(done: Imported, screen: Screen) -> None:
-    for broken in done.broken[:_MOST_LINES]:
+    for broken in done.broken:
         screen.warn(f"line {broken.line} was left out: {broken.why}")
-    if len(done.broken) > _MOST_LINES:
-        screen.warn(f"and {len(done.broken) - _MOST_LINES} more lines; --json names them all")
     made = f": {counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
     if done.observations:
         made += f", {counted(done.observations, 'observation')} more of entities that were there"

@@ -22,7 +22,7 @@ from simplemem.store import Bench, Carried, Draft, Mark, Read
 M = TypeVar("M")
 R = TypeVar("R")
 Line = Mapping[str, Any]
-_PATIENCE: Final = 0.25  # seconds; lines of a log that find no turn go with the next ones
+_PATIENCE: Final = 0.25  # seconds
 
 
 class NoteValue(Protocol):
@@ -212,7 +212,7 @@ class Shelf(Generic[T]):
 
 class StateLog(Generic[M]):
     """What no note holds (counters, what was imported): lines of JSON under `.simplemem/`, only ever added, by several
-    processes. `fold` takes one into the state. Where nothing can be written, what is added is this process's alone."""
+    processes. `fold` takes one into the state. Where nothing can be written, nothing is added."""
 
     def __init__(self, bench: Bench, name: str, empty: Callable[[], M], fold: Callable[[M, Line], None]) -> None:
         self._bench = bench
@@ -220,7 +220,6 @@ class StateLog(Generic[M]):
         self._empty, self._fold = empty, fold
         self._guard = threading.RLock()
         self._state = empty()
-        self._pending = b""
 
     def state(self) -> M:
         """What all lines make, those of other processes too."""
@@ -228,20 +227,18 @@ class StateLog(Generic[M]):
             lines, is_another = self._file.follow()
             if is_another:
                 self._state = self._empty()
-            self._take(self._state, lines)
-            state = copy(self._state)
-            self._take(state, self._pending)
-            return state
+            for line in lines.split(b"\n"):
+                with suppress(ValueError, RecursionError):
+                    if isinstance(said := json.loads(line), dict):
+                        self._fold(self._state, said)
+            return copy(self._state)
 
     def add(self, line: Line) -> None:
-        """Add a line."""
-        with self._guard:
-            self._pending += _encoded(line)
-            if not self._bench.read_only:
-                with suppress(OSError, SimplememError), self._file.held(_PATIENCE) as has_turn:
-                    if has_turn:
-                        self._file.append(self._pending)
-                        self._pending = b""
+        """Add a line; it is lost where others have the log for long."""
+        if not self._bench.read_only:
+            with self._guard, suppress(OSError, SimplememError), self._file.held(_PATIENCE) as has_turn:
+                if has_turn:
+                    self._file.append(_encoded(line))
 
     @contextmanager
     def held(self, patience: float) -> Iterator[Callable[[Line], None]]:
@@ -252,13 +249,6 @@ class StateLog(Generic[M]):
                 raise Unavailable("another process has been at work for long", hint="Try again when it is done.")
             self._file.append(b"")  # whatever is in the way of writing is found before anything is done
             yield lambda line: self._file.append(_encoded(line), sync=True)
-
-    def _take(self, state: M, lines: bytes) -> None:
-        for line in lines.split(b"\n"):
-            with suppress(ValueError, RecursionError):
-                said = json.loads(line)
-                if isinstance(said, dict):
-                    self._fold(state, said)
 
 
 def _encoded(line: Line) -> bytes:

@@ -15,7 +15,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from simplemem.kinds.graph.values import Entity, Graph
-from simplemem.memory import Filter
 from simplemem.note.header import read_header
 
 if TYPE_CHECKING:
@@ -80,33 +79,26 @@ def drawing_of_store(
     store: EnhancedStore,
     graph: Graph,
     *,
-    notes: Literal["all", "linked", "none"] = "linked",
-    narrowed: Filter | None = None,
+    notes: Literal["all", "linked"] = "linked",
     texts: bool = True,
     private: bool = False,
 ) -> Drawing:
-    """A vault's graph to draw, and beside the entities every note, those that they relate to, or none. A filter narrows
-    entities as well: they are notes. What private notes say is left out unless `private` is asked for."""
-    page = store.list(filter=narrowed, sort="name", limit=_PAGE)
+    """A vault's graph to draw, and beside the entities the notes that they relate to, or all. What private notes say is
+    left out unless `private` is asked for."""
+    page = store.list(sort="name", limit=_PAGE)
     every = list(page.items)
     while page.next_cursor is not None:
-        page = store.list(filter=narrowed, sort="name", limit=_PAGE, cursor=page.next_cursor)
+        page = store.list(sort="name", limit=_PAGE, cursor=page.next_cursor)
         every += page.items
     told: dict[str, dict[str, Any]] = {each.path: {"tags": list(each.tags)} for each in every}
-    kept = [
-        each if texts else replace(each, observations=())
-        for each in graph.entities
-        if (notes != "none" or not each.is_note) and (narrowed in (None, Filter()) or each.path in told)
-    ]
-    gone = {each.name for each in graph.entities} - {each.name for each in kept}
-    relations = tuple(each for each in graph.relations if each.source not in gone and each.target not in gone)
+    drawn = [each if texts else replace(each, observations=()) for each in graph.entities]
     links: list[tuple[str, str]] = []
     if notes == "all":
-        held, inspected = {each.path for each in kept}, store.inspect()
+        held, inspected = {each.path for each in drawn}, store.inspect()
         links += [(path, target) for path in told for target in inspected.get(path, {}).get("links", ())]
         others = ((each, each.type if each.type != "memory" else "note") for each in every if each.path not in held)
-        kept += [Entity(each.title, kind, path=each.path, is_note=True) for each, kind in others]
-    wanted = {each.path for each in kept} if texts else set()
+        drawn += [Entity(each.title, kind, path=each.path, is_note=True) for each, kind in others]
+    wanted = {each.path for each in drawn} if texts else set()
     withheld = set() if private else store.bench.private(wanted)
     for read in store.bench.read(sorted(wanted - withheld)):
         text = read.text[read_header(read.text).body_start :].strip("\r\n").replace("\r\n", "\n")
@@ -114,7 +106,7 @@ def drawing_of_store(
     for path in wanted:
         if "text" not in told.setdefault(path, {}):
             told[path]["private"] = True  # in doubt one that cannot be read just now
-    return drawing_of(store.root.name, Graph(tuple(kept), relations), links=links, told=told)
+    return drawing_of(store.root.name, Graph(tuple(drawn), graph.relations), links=links, told=told)
 
 
 def node_link(drawing: Drawing) -> str:

@@ -54,7 +54,7 @@ def test_what_cannot_be_done_is_said_with_a_way_out(run: Run) -> None:
     assert run("export", "graph", "--format", "painting").code == 2
     missing = run("import", "graph", "nowhere.jsonl")
     assert missing.code == 1 and "nowhere.jsonl cannot be read: No such file or directory" in missing.err
-    for part in (("--notes", "none"), ("--tag", "core"), ("--no-texts",), ("--private",)):
+    for part in (("--notes", "all"), ("--no-texts",), ("--private",)):
         refused = run("export", "graph", "--format", "jsonl", *part)
         assert (refused.code, refused.out) == (1, "") and "always the whole graph" in refused.err
 
