@@ -15,11 +15,10 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.database import Database
 from simplemem.index.door import QueryVector, Standing
-from simplemem.index.fill import Filling, adopt
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Progress
 from simplemem.index.text import Waiting
-from simplemem.index.vectors import take_over
+from simplemem.index.vectors import Filling, adopt, take_over
 from simplemem.note.words import without_stop_words
 from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.services.wordllama import WordLlama

@@ -32,12 +32,11 @@ OURS = {
     "index/audit.py": "count leg name note own rest shift",
     "index/changes.py": "condition order",
     "index/database.py": "name setting",
-    "index/fill.py": "wants_none",
     "index/filters.py": "k name part table where",
     "index/legs.py": "among_ids narrowed note place row score source table",
     "index/notes.py": "columns marks table where",
     "index/text.py": "table",
-    "index/vectors.py": "lacking where",
+    "index/vectors.py": "lacking wants_none where",
 }
 """By file, what a statement is made of that the reading below cannot see to be ours: tables, columns and conditions out
 of lists of that file, and numbers. A name that comes from a caller or a note has no place here: it is bound as a

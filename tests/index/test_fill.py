@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Unavailable
-from simplemem.index import fill, vectors
+from simplemem.index import vectors
 from simplemem.index.audit import dump
 from simplemem.index.database import Database, open_database
 from simplemem.index.door import QueryVector, Question
@@ -68,7 +68,7 @@ class Kept:
 
     def fill(self, embedder: WordLlama) -> int:
         self.rows.scan()
-        return fill.Filling(self.vault, self.database, embedder).run()
+        return vectors.Filling(self.vault, self.database, embedder).run()
 
     def lengths(self) -> set[int]:
         return {row[0] for row in self.database.rows("SELECT DISTINCT length(vector) FROM vectors")}
@@ -127,10 +127,10 @@ def test_what_changes_while_vectors_are_made_is_as_if_it_had_always_been_so(
 def test_a_note_that_nobody_can_read_does_not_hold_up_the_others(kept: Kept, half: Half, vault: Path) -> None:
     kept.fill(WHOLE)
     (vault / "n2.md").rename(vault / "n2.away")  # and the index has not heard of it
-    assert fill.Filling(kept.vault, kept.database, half).run() == 5
+    assert vectors.Filling(kept.vault, kept.database, half).run() == 5
     assert kept.in_use() == "half" and len(kept.nearest(half, "honey bees")) == 5
     (vault / "n2.away").rename(vault / "n2.md")
-    assert fill.Filling(kept.vault, kept.database, half).run() == 1
+    assert vectors.Filling(kept.vault, kept.database, half).run() == 1
     assert len(kept.nearest(half, "honey bees")) == 6
 
 
@@ -174,7 +174,7 @@ def test_a_fill_stops_when_another_process_begins_with_another_embedder(kept: Ke
         def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:
             if len(self.given) == 1:
                 elsewhere = open_database(kept.index.path, nullcontext)
-                fill.adopt(elsewhere, OTHER)
+                vectors.adopt(elsewhere, OTHER)
                 elsewhere.close()
             return super().documents(texts, stopped=stopped)
 
@@ -197,7 +197,7 @@ def test_vectors_are_taken_over_where_the_text_is_the_same_and_of_this_width(
         other = Kept(vault, tmp_path / f"{width}.db")
         try:
             other.rows.scan()
-            fill.adopt(other.database, far)
+            vectors.adopt(other.database, far)
             vectors.take_over(other.database.connection(), kept.index.path, width)
             other.fill(far)
             assert len(far.given) == asked

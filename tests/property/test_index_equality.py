@@ -23,7 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
-from simplemem.index import fill, sync
+from simplemem.index import sync, vectors
 from simplemem.index.audit import dump
 from simplemem.index.database import open_database
 from simplemem.services.embed import embedder_named
@@ -491,9 +491,9 @@ class AVaultWithVectors(AVault):
     def try_another_embedder(self, who: int, finish: bool) -> None:
         """Its vectors take the place of ours, until ours are made again."""
         step = self.stores[who]._core
-        fill.adopt(step.index.database, _HALF)
+        vectors.adopt(step.index.database, _HALF)
         if finish:
-            fill.Filling(step.vault, step.index.database, _HALF).run()
+            vectors.Filling(step.vault, step.index.database, _HALF).run()
         self.embedded = False
 
     @rule(who=st.integers(0, 1))
