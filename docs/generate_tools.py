@@ -190,7 +190,8 @@ def _prompts() -> Iterator[str]:
     yield "| Prompt | | Arguments |"
     yield "|---|---|---|"
     for name, prompt in PROMPTS.items():
-        arguments = [f"`{each.name}`{'' if each.required else '?'}" for each in prompt.arguments or []]
+        needed = prompt.input.get("required", ())
+        arguments = [f"`{each}`{'' if each in needed else '?'}" for each in prompt.input["properties"]]
         yield f"| `{name}` | {prompt.description} | {', '.join(arguments)} |"
 
 

@@ -12,10 +12,10 @@ from simplemem.faces import render
 from simplemem.faces.arguments import BareName, EditIn, Name, Object, Several, Sha, Tags, about, also
 from simplemem.faces.face import Caller, Data, Reply, tool
 from simplemem.faces.reference import to_change, what_became_of, whole_hash
+from simplemem.memory import LeftAsIs, Value
 from simplemem.note.names import compare_key
 
 if TYPE_CHECKING:
-    from simplemem.memory import Value
     from simplemem.store import EnhancedStore
 
 _MOST = 200
@@ -162,7 +162,6 @@ def delete_memory(
 
 
 UndoneName = TypedDict("UndoneName", {"name": str, "becomes": str, "new_name": str | None})
-LeftName = TypedDict("LeftName", {"name": str, "why": str})
 
 
 UndoAnswer = TypedDict(
@@ -173,7 +172,7 @@ UndoAnswer = TypedDict(
         "version": str,
         "what": str,
         "notes": NotRequired[list[UndoneName]],
-        "left": NotRequired[list[LeftName]],
+        "left": NotRequired[Sequence[LeftAsIs]],
     },
 )
 
@@ -211,13 +210,12 @@ def _undo_all(store: EnhancedStore, by: str, since: str, preview: bool, change: 
     what = f"{doing} what {by} changed since {since}"
     what += f" in {render.counted(len(done.notes), 'memory', 'memories')}" if done.notes else ""
     notes = [{"name": each.name, "becomes": each.becomes, "new_name": each.new_name} for each in done.notes[:_MOST]]
-    left = [{"name": each.name, "why": each.why} for each in done.left[:_MOST]]
     lines = [f"- {note['name']}: {' to '.join(filter(None, (note['becomes'], note['new_name'])))}" for note in notes]
-    lines += [f"- {each['name']}: left as it is, {each['why']}" for each in left]
+    lines += [f"- {each.name}: left as it is, {each.why}" for each in done.left[:_MOST]]
     onward = "preview=false does it." if preview and notes else _AGAIN.format(done.version) if done.version else ""
     more = [*(render.line(each, 4096) for each in lines), onward]
     first = render.line(f"This {what}.", 4096)
-    return _reply(UndoAnswer, done, first, *more, name="", sha256=None, what=what, notes=notes, left=left)
+    return _reply(UndoAnswer, done, first, *more, name="", sha256=None, what=what, notes=notes, left=done.left[:_MOST])
 
 
 TOOLS = (

@@ -184,13 +184,13 @@ def read_memory(
     head += f"\nThis is the earlier version {render.line(version)}, not what the note says now." if version else ""
     # Its headings and where it leads are its own words too: they stand between the marks with them.
     leads = [
-        ("sections: ", [render.brief(text, 60) for _, text, _ in memory.headings] if page.count > 1 else (), 30),
+        ("sections: ", [render.brief(text, 60) for _, text, _ in memory.headings] if page.total > 1 else (), 30),
         ("links to: ", dict.fromkeys(link.target for link in memory.links), 12),
         ("linked from: ", memory.backlinks, 12),
         ("about the same: ", [each.name for each in related], 12),
     ]
     said += [label + render.listed(names, most) for label, names, most in leads if names]
-    onward = f"Page {page.number} of {page.count}. " if page.count > 1 else ""
+    onward = f"Page {page.number} of {page.total}. " if page.total > 1 else ""
     onward += f'Go on with section="{page.following}".' if page.following else ""
     whole = "\n".join(said) + "\n\n" + page.text
     return Reply(render.answer(head, whole, onward.strip(), " ".join(warnings), flagged=True), shown)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from simplemem.errors import SimplememError
-    from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.kinds.learned.knowledge import Knowledge
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
@@ -74,39 +72,27 @@ def _plain(value: Any) -> Any:
 
 
 class Caller(TypedDict):
-    """Who makes a change, for the history."""
+    """Who makes a change (the client's name and version) with which tool, for the history."""
 
     who: str
     tool: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call of a tool: the memory it is about, and who asks (the client's name and version)."""
-
-    store: EnhancedStore
-    who: str
-    tool: str
-
-    @property
-    def caller(self) -> Caller:
-        return {"who": self.who, "tool": self.tool}
-
-    @property
-    def graph(self) -> KnowledgeGraph:
-        from simplemem.kinds.graph.graph import graph_of
-
-        return graph_of(self.store)
-
-    @property
-    def knowledge(self) -> Knowledge:
-        from simplemem.kinds.learned.knowledge import knowledge_of
-
-        return knowledge_of(self.store)
 
 
 _GIVEN = {"store": "EnhancedStore", "caller": "Caller", "graph": "KnowledgeGraph", "knowledge": "Knowledge"}
 """Parameters that are no arguments, and their types, which are not imported to make a list of tools."""
+
+
+def _given(name: str, store: EnhancedStore, caller: Caller) -> Any:
+    """What one of these parameters stands for in a call."""
+    if name == "graph":
+        from simplemem.kinds.graph.graph import graph_of
+
+        return graph_of(store)
+    if name == "knowledge":
+        from simplemem.kinds.learned.knowledge import knowledge_of
+
+        return knowledge_of(store)
+    return store if name == "store" else caller
 
 
 class Manner:
@@ -138,8 +124,8 @@ class Manner:
         """The arguments of a call, and what is to be said about them."""
         return read_arguments(tool.model, tool.names, sent, strict=tool.writes)
 
-    def perform(self, tool: Tool, call: Call, arguments: BaseModel) -> Reply[Any]:
-        return tool(call, arguments)
+    def perform(self, tool: Tool, store: EnhancedStore, caller: Caller, arguments: BaseModel) -> Reply[Any]:
+        return tool(store, caller, arguments)
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
         shown = render.error_data(error)
@@ -172,12 +158,12 @@ class Tool:
     hints: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
 
-    def __call__(self, call: Call, arguments: BaseModel) -> Reply[Any]:
+    def __call__(self, store: EnhancedStore, caller: Caller, arguments: BaseModel) -> Reply[Any]:
         """Do it. What is said in the arguments goes to the function by name."""
         values = {name: getattr(arguments, name) for name in self.arguments}
         for name, group in self._groups.items():
             values[name] = group(**{each.name: values.pop(each.name) for each in dataclasses.fields(group)})
-        values |= {name: getattr(call, name) for name in self._hints.keys() & _GIVEN}
+        values |= {name: _given(name, store, caller) for name in self._hints.keys() & _GIVEN}
         return self.run(**values, **self.given)
 
     def listing(self) -> Data:
@@ -238,11 +224,7 @@ class Tool:
 
 def tool(title: str, **more: Any) -> Callable[[Callable[..., Reply[Any]]], Tool]:
     """Makes a tool of a function: its name, its docstring as the description, its hints as the schemas."""
-
-    def made(run: Callable[..., Reply[Any]]) -> Tool:
-        return Tool(run, run.__name__, title, " ".join((run.__doc__ or "").split()), **more)
-
-    return made
+    return lambda run: Tool(run, run.__name__, title, " ".join((run.__doc__ or "").split()), **more)
 
 
 def words_for_models(name: str) -> str:
@@ -273,8 +255,7 @@ class Face:
         return "" if self.known_as else words_for_models(self.name)
 
     def folder(self, env: Mapping[str, str]) -> Path | None:
-        """The folder it works in when none is named: its own, or one beside that server's file. None to search for
-        one."""
+        """The folder it works in when none is named, its own or one beside that server's file; None to search for one."""
         if self.vault:
             return Path.cwd() / Path(env.get(self.vault_env) or self.vault).expanduser()
         file = self.graph_file(env)

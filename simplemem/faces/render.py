@@ -9,8 +9,7 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic_core import to_json
 
@@ -162,22 +161,20 @@ _NUMBER = re.compile(r"\A(.{0,1000}?)\s*\[(\d{1,6})\]\s*\Z", re.DOTALL)
 _SECTION = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class LongPage:
+class LongPage(NamedTuple):
     """One page of a text, from `start` on. `following` is the `section` to ask for next, None on the last."""
 
     text: str
     number: int
-    count: int
+    total: int
     following: str | None
     start: int = 0
 
 
 def asked_page(section: str | None) -> tuple[str | None, int]:
     """The section and the page that `section` asks for: `"Log [2]"` is page 2 of Log."""
-    if section and (found := _NUMBER.match(section)):
-        return found[1].strip() or None, int(found[2])
-    return section or None, 1
+    found = _NUMBER.match(section or "")
+    return (found[1].strip() or None, int(found[2])) if found else (section or None, 1)
 
 
 def page_size(text: str, tokens: int) -> int:

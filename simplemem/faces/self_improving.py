@@ -17,12 +17,12 @@ from pydantic import BaseModel, BeforeValidator, Field
 from simplemem.faces import graph_tools as verbs
 from simplemem.faces import render
 from simplemem.faces.arguments import Several, Share, Words, about, also, at_most, one_of
-from simplemem.faces.face import Call, Caller, Data, Manner, Reply, Tool, tool
+from simplemem.faces.face import Caller, Data, Manner, Reply, Tool, tool
 from simplemem.faces.graph_tools import RelationOut, Rules, graph_tools
 from simplemem.kinds.graph.page import ENTITY
 from simplemem.kinds.learned import TYPES
 from simplemem.kinds.learned.analysis import Analysis, analysis_of, export_text
-from simplemem.kinds.learned.knowledge import Knowledge, hits_of_kind
+from simplemem.kinds.learned.knowledge import Knowledge, hits_of_kind, knowledge_of
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
@@ -40,12 +40,12 @@ ENTITY_TYPES: Final = (
 class _Learning(Manner):
     failure = "Error: "
 
-    def perform(self, tool: Tool, call: Call, arguments: BaseModel) -> Reply[Any]:
+    def perform(self, tool: Tool, store: EnhancedStore, caller: Caller, arguments: BaseModel) -> Reply[Any]:
         began = time.perf_counter()
         try:
-            return super().perform(tool, call, arguments)
+            return super().perform(tool, store, caller, arguments)
         finally:
-            call.knowledge.took[call.tool].append(1000 * (time.perf_counter() - began))
+            knowledge_of(store).took[tool.name].append(1000 * (time.perf_counter() - began))
 
 
 MANNER: Final = _Learning()

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import mcp_types as types
 from mcp.server.caching import CacheHint
@@ -18,7 +18,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.faces.face import Call, Face, Tool, words_for_models
+from simplemem.faces.arguments import Narrowing, about
+from simplemem.faces.face import Face, Reply, Tool, tool, words_for_models
 from simplemem.faces.render import answer, error_data, index_line, line, tags_line
 from simplemem.server.resources import Resources
 from simplemem.version import __version__
@@ -46,14 +47,14 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool.listing()) for tool in tools])
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        if (tool := by_name.get(params.name)) is None:
+        if (wanted := by_name.get(params.name)) is None:
             if words := tools[0].manner.unknown(params.name):
                 return _result(words, None, is_error=True)
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {line(params.name, 60)!r}.")
         client = ctx.session.client_params
         who = line(f"{client.client_info.name} {client.client_info.version}", 100) if client else ""
-        result = await door.run(partial(perform, tool, door, params.arguments, who), writes=tool.writes)
-        if tool.writes and not result.is_error:
+        result = await door.run(partial(perform, wanted, door, params.arguments, who), writes=wanted.writes)
+        if wanted.writes and not result.is_error:
             await resources.changed_here()
         if result.structured_content:
             ctx.lifespan_context["data"], result.structured_content = result.structured_content, {}
@@ -111,7 +112,7 @@ def perform(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str) ->
     """Run a tool in this thread. Failures are answers; none of them is silent and none tells a secret."""
     try:
         arguments, notes = tool.manner.read(tool, sent)
-        reply = tool.manner.perform(tool, Call(door.store(), who, tool.name), arguments)
+        reply = tool.manner.perform(tool, door.store(), {"who": who, "tool": tool.name}, arguments)
         return _result("\n\n".join([reply.text, *notes]), reply.data(), is_error=False)
     except SimplememError as error:
         failure = error
@@ -130,67 +131,64 @@ def _result(text: str, data: dict[str, Any] | None, *, is_error: bool) -> types.
     return types.CallToolResult(content=content, structured_content=data, is_error=is_error)
 
 
-# --- prompts
+# --- prompts: tools that a person calls, whose answer a model is asked
 
 
-def recall(store: EnhancedStore, topic: str) -> str:
+@tool("Recall")
+def recall(store: EnhancedStore, topic: Annotated[str, about("What it is about")]) -> Reply[None]:
     """What do my memories say about a topic?"""
     pack = store.context(topic, budget_tokens=2000)
     head = words_for_models("recall").format(topic=line(topic, 300)).strip()
     head += "" if pack.text else "\n\nA first search found nothing."
-    return answer(head, pack.text, index_line(pack.index, pack.degraded))
+    return Reply(answer(head, pack.text, index_line(pack.index, pack.degraded)))
 
 
-def remember(_store: EnhancedStore, what: str = "") -> str:
+@tool("Remember")
+def remember(what: Annotated[str, about("What to remember; empty for this conversation")] = "") -> Reply[None]:
     """Write something down as a memory, or what matters of this conversation."""
     subject = f"Remember this: {what.strip()}" if what.strip() else "Remember what matters of our conversation."
-    return words_for_models("remember").format(subject=subject).strip()
+    return Reply(words_for_models("remember").format(subject=subject).strip())
 
 
-def review(store: EnhancedStore, since: str = "last week", tag: str = "") -> str:
+@tool("Review")
+def review(
+    store: EnhancedStore,
+    since: Annotated[str, about('"last week" (the default), "yesterday", 2026-01-24')] = "last week",
+    tag: Annotated[str, about("Only memories with this tag")] = "",
+) -> Reply[None]:
     """Look through what changed of late and what is still open."""
-    from simplemem.memory import Filter
-
-    page = store.list(filter=Filter.of(since=since, tags=tag or None), sort="modified", limit=40)
+    page = store.list(filter=Narrowing(since=since, tags=tag or None).filter(), sort="modified", limit=40)
     tagged = f" with the tag {line(tag, 60)}" if tag else ""
     head = words_for_models("review").format(since=line(since, 60), tagged=tagged).strip()
     lines = []
     for each in page.items:
-        about = f"{line(each.description or each.title, 120)} {tags_line(each.tags)}".rstrip()
-        lines.append(f"- {each.modified[:10]} **{line(each.name)}** {about}")
+        said = f"{line(each.description or each.title, 120)} {tags_line(each.tags)}".rstrip()
+        lines.append(f"- {each.modified[:10]} **{line(each.name)}** {said}")
     more = f"({page.total} in all; list_memories shows the rest.)" if page.total > len(lines) else ""
     head += "" if lines else "\n\nThere is none."
-    return answer(head, "\n".join(lines), more, index_line(page.index))
+    return Reply(answer(head, "\n".join(lines), more, index_line(page.index)))
 
 
-def _prompt(write: Callable[..., str], **arguments: str) -> types.Prompt:
-    shown = [types.PromptArgument(name=n, description=about, required=n == "topic") for n, about in arguments.items()]
-    name = write.__name__
-    return types.Prompt(name=name, title=name.capitalize(), description=write.__doc__, arguments=shown)
-
-
-_WRITERS: Mapping[str, Callable[..., str]] = {"recall": recall, "remember": remember, "review": review}
-_SINCE = '"last week" (the default), "yesterday", 2026-01-24'
-PROMPTS = {
-    "recall": _prompt(recall, topic="What it is about"),
-    "remember": _prompt(remember, what="What to remember; empty for this conversation"),
-    "review": _prompt(review, since=_SINCE, tag="Only memories with this tag"),
-}
+PROMPTS = {prompt.name: prompt for prompt in (recall, remember, review)}
 
 
 async def _list_prompts(_ctx: Context, _params: Any) -> types.ListPromptsResult:
-    return types.ListPromptsResult(prompts=list(PROMPTS.values()))
+    shown = []
+    for prompt in PROMPTS.values():
+        needed, texts = prompt.input.get("required", ()), prompt.input["properties"].items()
+        arguments = [{"name": n, "description": each["description"], "required": n in needed} for n, each in texts]
+        about_it = {"name": prompt.name, "title": prompt.title, "description": prompt.description}
+        shown.append(types.Prompt.model_validate({**about_it, "arguments": arguments}))
+    return types.ListPromptsResult(prompts=shown)
 
 
 async def _get_prompt(door: Door, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     if (prompt := PROMPTS.get(params.name)) is None:
         raise MCPError(types.INVALID_PARAMS, f"There is no prompt {line(params.name, 60)!r}.")
-    sent = params.arguments or {}
-    given = {each.name: sent[each.name] for each in prompt.arguments or [] if sent.get(each.name, "").strip()}
-    if missing := [each.name for each in prompt.arguments or [] if each.required and each.name not in given]:
-        raise MCPError(types.INVALID_PARAMS, f"The prompt {params.name} needs {missing[0]!r}.")
-    text = await door.run(lambda: _WRITERS[params.name](door.store(), **given))
-    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+    sent = {name: text for name, text in (params.arguments or {}).items() if text.strip()}
+    arguments, _ = prompt.manner.read(prompt, sent)
+    reply = await door.run(lambda: prompt(door.store(), {"who": "", "tool": prompt.name}, arguments))
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=reply.text))
     return types.GetPromptResult(description=prompt.description, messages=[message])
 
 

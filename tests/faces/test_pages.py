@@ -12,7 +12,7 @@ texts = st.text(st.sampled_from("ab \n#中é-\r\u2028"), max_size=400)
 
 
 def cut(text: str, size: int) -> list[str]:
-    return [page_of(text, None, number, size).text for number in range(1, page_of(text, None, 1, size).count + 1)]
+    return [page_of(text, None, number, size).text for number in range(1, page_of(text, None, 1, size).total + 1)]
 
 
 @given(texts, st.integers(4, 60))
