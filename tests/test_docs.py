@@ -26,7 +26,7 @@ import simplemem
 from simplemem.cli.app import app
 from simplemem.cli.clients import client_called
 from simplemem.cli.serve import _parser
-from simplemem.faces.face import choose, profile_called, split_names
+from simplemem.faces.face import choose, profile_called
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = REPOSITORY / "docs"
@@ -217,7 +217,7 @@ def refusals_of_command(arguments: list[str]) -> list[str]:
 
 def refusals_of_serve(arguments: list[str]) -> list[str]:
     asked, unknown = _parser().parse_known_args(arguments)
-    choose(profile_called(asked.profile), split_names(asked.tools))
+    choose(profile_called(asked.profile), ",".join(asked.tools or []))
     if asked.print_config:
         client_called(asked.print_config)
     return unknown

@@ -84,12 +84,12 @@ def _serve(asked: argparse.Namespace) -> int:
     return serve_stdio(profile, tools, root, opening, wire, log_level=settings.log_level)
 
 
-def _profile(asked: argparse.Namespace) -> tuple[Face, list[str], tuple[Tool, ...]]:
+def _profile(asked: argparse.Namespace) -> tuple[Face, str, tuple[Tool, ...]]:
     """The profile that is asked for, the toolsets that are added to it or taken away, and the tools that makes."""
-    from simplemem.faces.face import choose, profile_called, split_names
+    from simplemem.faces.face import choose, profile_called
 
     profile = profile_called(asked.profile)
-    toolsets = split_names(asked.tools or os.environ.get("SIMPLEMEM_TOOLS"))
+    toolsets = ",".join(asked.tools or []) or os.environ.get("SIMPLEMEM_TOOLS", "")
     return profile, toolsets, choose(profile, toolsets)
 
 
@@ -122,7 +122,7 @@ def _print_config(asked: argparse.Namespace) -> int:
     files = {
         key: os.path.abspath(os.path.expanduser(file)) for key in ("config", "db") if (file := getattr(asked, key))
     }
-    chosen = {**vars(asked), **files, "tools": ",".join(toolsets)}
+    chosen = {**vars(asked), **files, "tools": toolsets}
     more: list[str] = []
     for key in ("profile", "tools", "read_only", "no_delete", "config", "db", "log_level"):
         option, value = "--" + key.replace("_", "-"), chosen[key]

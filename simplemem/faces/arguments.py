@@ -9,29 +9,18 @@ import json
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    NotRequired,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, Union, get_args, get_origin, get_type_hints
 from urllib.parse import unquote
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
+from pydantic_core.core_schema import ValidationInfo
 
 from simplemem.errors import Invalid
-
-if TYPE_CHECKING:
-    from simplemem.memory import Filter
+from simplemem.memory import Filter
 
 T = TypeVar("T")
+EXACT = "exact"  # the context in which a face takes no single thing for a list
 Schema = dict[str, Any]
 
 _PLAIN: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -47,14 +36,14 @@ class Arguments(BaseModel):
 
 
 def read_arguments(
-    model: type[BaseModel], names: Mapping[str, Sequence[str]], sent: Mapping[str, Any] | None, *, strict: bool
+    model: type[BaseModel], fields: Mapping[str, tuple[Any, Any]], sent: Mapping[str, Any] | None, *, strict: bool
 ) -> tuple[BaseModel, list[str]]:
     """The arguments, and a line about those ignored. Invalid names all that is wrong, never a value: it may be a whole
     note."""
     given = {key: value for key, value in (sent or {}).items() if value is not None}
-    known = {spelling for name, spellings in names.items() for spelling in (name, *spellings)}
+    known = {spelling for name, (hint, _) in fields.items() for spelling in (name, *names_of(name, hint))}
     strange = ", ".join([repr(key[:40]) for key in given if key not in known][:5])
-    takes = "It takes " + ", ".join(names) + "."
+    takes = "It takes " + ", ".join(fields) + "."
     if strange and strict:
         raise Invalid(f"There is no argument {strange}; nothing was changed.", hint=takes)
     try:
@@ -86,10 +75,10 @@ def _tags(value: Any) -> Any:
     return value
 
 
-def _several(value: Any) -> Any:
-    """A list; a single thing is meant as one. A text with commas is one text."""
+def _several(value: Any, info: ValidationInfo) -> Any:
+    """A list; a single thing is meant as one, unless a face is exact. A text with commas is one text."""
     value = from_json(value)
-    return [value] if isinstance(value, (str, Mapping)) else value
+    return [value] if info.context != EXACT and isinstance(value, (str, Mapping)) else value
 
 
 def _words(value: Any) -> Any:
@@ -173,8 +162,6 @@ class Narrowing:
     until: str | None = None
 
     def filter(self) -> Filter:
-        from simplemem.memory import Filter
-
         return Filter.of(**vars(self))
 
 
@@ -223,17 +210,21 @@ def record_of(kind: type, *, answer: bool) -> Schema:
         needed = {name: field.is_required() for name, field in kind.model_fields.items()}
     else:
         needed = {name: get_origin(hint) is not NotRequired for name, hint in hints.items()}
-    return record({name: hints[name] for name in needed}, needed, answer=answer)
+    return record({name: (hints[name], ... if must else None) for name, must in needed.items()}, answer=answer)
 
 
-def record(hints: Mapping[str, Any], needed: Mapping[str, bool], *, answer: bool) -> Schema:
-    """The schema of an object with these properties, each under the first name it goes by."""
+def record(fields: Mapping[str, tuple[Any, Any]], *, answer: bool) -> Schema:
+    """The schema of an object with these types and defaults (... for none), each under the first name it goes by. A
+    default of nothing is not worth its bytes."""
     shown: Schema = {}
     required = []
-    for name, hint in hints.items():
+    for name, (hint, default) in fields.items():
         first = names_of(name, hint)[0]
-        shown[first] = schema_of(hint, answer=answer, optional=not needed[name])
-        required += [first] if needed[name] else []
+        shown[first] = schema_of(hint, answer=answer, optional=default is not ...)
+        if default is ...:
+            required.append(first)
+        elif isinstance(default, (str, int, float)) and default != "":
+            shown[first]["default"] = default
     return {"type": "object", "properties": shown} | ({"required": required} if required else {})
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, get_ar
 
 from simplemem.errors import Invalid
 from simplemem.faces import render
-from simplemem.faces.arguments import Arguments, Narrowing, Schema, names_of, read_arguments, record, record_of
+from simplemem.faces.arguments import Arguments, Narrowing, Schema, read_arguments, record, record_of
 from simplemem.memory import Value
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Manner:
 
     def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> tuple[BaseModel, list[str]]:
         """The arguments of a call, and what is to be said about them."""
-        return read_arguments(tool.model, tool.names, sent, strict=tool.writes)
+        return read_arguments(tool.model, tool.arguments, sent, strict=tool.writes)
 
     def perform(self, tool: Tool, store: EnhancedStore, caller: Caller, arguments: BaseModel) -> Reply[Any]:
         return tool(store, caller, arguments)
@@ -171,13 +171,8 @@ class Tool:
 
     @cached_property
     def input(self) -> Schema:
-        """The schema of its arguments. A default of nothing is not worth its bytes."""
-        needed = {name: default is ... for name, (_, default) in self.arguments.items()}
-        schema = record({name: hint for name, (hint, _) in self.arguments.items()}, needed, answer=False)
-        for name, (_, default) in self.arguments.items():
-            if isinstance(default, (str, int, float)) and default != "":
-                schema["properties"][self.names[name][0]]["default"] = default
-        return schema
+        """The schema of its arguments."""
+        return record(self.arguments, answer=False)
 
     @cached_property
     def output(self) -> Schema | None:
@@ -192,11 +187,6 @@ class Tool:
 
         fields: dict[str, Any] = dict(self.arguments)
         return create_model(self.name, __base__=self.manner.base, **fields)
-
-    @cached_property
-    def names(self) -> dict[str, list[str]]:
-        """The names that each argument goes by, the one that is shown first."""
-        return {name: names_of(name, hint) for name, (hint, _) in self.arguments.items()}
 
     @cached_property
     def arguments(self) -> dict[str, tuple[Any, Any]]:
@@ -322,10 +312,10 @@ def profile_called(name: str | None) -> Face:
         raise Invalid(f"There is no profile {name!r}.", hint="There are " + ", ".join(PROFILES) + ".") from None
 
 
-def choose(face: Face, changes: Sequence[str] = ()) -> tuple[Tool, ...]:
-    """The tools of a face in their order, with toolsets added (`graph`) or taken away (`-core`)."""
+def choose(face: Face, changes: str = "") -> tuple[Tool, ...]:
+    """The tools of a face in their order, with toolsets added or taken away: `-core,original`."""
     chosen = dict.fromkeys(face.toolsets)
-    for change in changes:
+    for change in filter(None, map(str.strip, changes.split(","))):
         name = change.lstrip("+-")
         if name not in TOOLSETS:
             raise Invalid(f"There is no toolset {name!r}.", hint="There are " + ", ".join(TOOLSETS) + ".")
@@ -342,9 +332,3 @@ def choose(face: Face, changes: Sequence[str] = ()) -> tuple[Tool, ...]:
     if not tools:
         raise Invalid("No tool is left to show.", hint="--tools adds toolsets; a minus before a name takes one away.")
     return tuple(tools.values())
-
-
-def split_names(names: str | Sequence[str] | None) -> list[str]:
-    """`core,graph` or a list of such, as a list of names."""
-    parts = [names] if isinstance(names, str) else list(names or ())
-    return [name.strip() for part in parts for name in part.split(",") if name.strip()]

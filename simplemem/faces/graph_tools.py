@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces import render
-from simplemem.faces.arguments import Arguments, about, also, at_most, closed, from_json, one_of
+from simplemem.faces.arguments import EXACT, Arguments, Several, about, also, at_most, closed, one_of
 from simplemem.faces.face import OURS, Caller, Data, Manner, Reply, Tool, tool
 from simplemem.kinds.graph.values import Direction, Entity, NoSuchEntity, Observation, Relation, walk
 from simplemem.note.words import count_tokens
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from simplemem.errors import SimplememError
     from simplemem.kinds.graph.graph import KnowledgeGraph
 
-T = TypeVar("T")
-EXACT: Final = "exact"  # the context in which a face takes no single thing for a list
 _LINE = 4096
 _TOKENS = 8000  # of a graph in an answer
 
@@ -36,18 +34,10 @@ class GraphArguments(Arguments):
     model_config = ConfigDict(coerce_numbers_to_str=False)
 
 
-def _list(value: Any, info: ValidationInfo) -> Any:
-    value = from_json(value)
-    return [value] if info.context != EXACT and isinstance(value, (str, Mapping)) else value
-
-
-List = Annotated[list[T], BeforeValidator(_list)]
-
-
 class EntityIn(GraphArguments):
     name: Annotated[str, also("name", "entityName", "entity")]
     entityType: Annotated[str, also("entityType", "entity_type", "type")]  # noqa: N815
-    observations: Annotated[List[str], also("observations", "contents"), about("one fact each")]
+    observations: Annotated[Several[str], also("observations", "contents"), about("one fact each")]
 
 
 class RelationIn(GraphArguments):
@@ -61,7 +51,7 @@ class RelationIn(GraphArguments):
 
 class Addition(GraphArguments):
     entityName: Annotated[str, also("entityName", "entity_name", "entity", "name")]  # noqa: N815
-    contents: Annotated[List[str], also("contents", "observations", "content"), about("one fact each")]
+    contents: Annotated[Several[str], also("contents", "observations", "content"), about("one fact each")]
 
     def attributes(self) -> dict[str, Any]:
         return {}
@@ -69,13 +59,13 @@ class Addition(GraphArguments):
 
 class Removal(GraphArguments):
     entityName: Annotated[str, also("entityName", "entity_name", "entity", "name")]  # noqa: N815
-    observations: Annotated[List[str], also("observations", "contents", "content")]
+    observations: Annotated[Several[str], also("observations", "contents", "content")]
 
 
-_Entities = Annotated[List[str], also("entityNames", "entity_names", "names", "name")]
-_Removals = Annotated[List[Removal], also("deletions", "observations")]
+_Entities = Annotated[Several[str], also("entityNames", "entity_names", "names", "name")]
+_Removals = Annotated[Several[Removal], also("deletions", "observations")]
 _Text = Annotated[str, about("a text that name, type or an observation contains")]
-_Names = Annotated[List[str], also("names", "name", "entityNames")]
+_Names = Annotated[Several[str], also("names", "name", "entityNames")]
 EntityOut = TypedDict("EntityOut", {"name": str, "entityType": str, "observations": list[str]})
 RelationOut = TypedDict("RelationOut", {"from": str, "to": str, "relationType": str})
 GraphOut = TypedDict("GraphOut", {"entities": list[EntityOut], "relations": list[RelationOut]})
@@ -120,7 +110,7 @@ def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
     return tuple(map(made, verbs))
 
 
-def create_entities(graph: KnowledgeGraph, caller: Caller, rules: Rules, entities: List[EntityIn]) -> Reply[Made]:
+def create_entities(graph: KnowledgeGraph, caller: Caller, rules: Rules, entities: Several[EntityIn]) -> Reply[Made]:
     """Add entities to the knowledge graph, each with a name, a type and what is known of it."""
     wanted = [Entity(e.name, e.entityType, tuple(map(Observation, rules.once(e.observations)))) for e in entities]
     made = graph.create_entities(wanted, **caller)
@@ -134,7 +124,7 @@ def create_entities(graph: KnowledgeGraph, caller: Caller, rules: Rules, entitie
 
 
 def create_relations(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: List[RelationIn]
+    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: Several[RelationIn]
 ) -> Reply[Related]:
     """Relate entities of the knowledge graph, in the active voice: from Apollo, depends on, to Saturn."""
     wanted = [each.relation() for each in relations]
@@ -150,7 +140,7 @@ def create_relations(
 
 
 def add_observations(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, observations: List[Addition]
+    graph: KnowledgeGraph, caller: Caller, rules: Rules, observations: Several[Addition]
 ) -> Reply[Learnt]:
     """Add what is known of entities, one fact a sentence. What is known already is not added again."""
     additions = [(e.entityName, [Observation(t, e.attributes()) for t in rules.once(e.contents)]) for e in observations]
@@ -183,7 +173,7 @@ def delete_observations(graph: KnowledgeGraph, caller: Caller, rules: Rules, del
 
 
 def delete_relations(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: List[RelationIn]
+    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: Several[RelationIn]
 ) -> Reply[Unrelated]:
     """Delete relations of the knowledge graph."""
     count = graph.delete_relations([each.relation() for each in relations], **caller)

@@ -17,9 +17,9 @@ from pydantic import AwareDatetime, Field, WithJsonSchema
 
 from simplemem.errors import Invalid
 from simplemem.faces import graph_tools as verbs
-from simplemem.faces.arguments import Share, about, also
+from simplemem.faces.arguments import Several, Share, about, also
 from simplemem.faces.face import Caller, Data, Reply, tool
-from simplemem.faces.graph_tools import HINTS, RULES, GraphArguments, List
+from simplemem.faces.graph_tools import HINTS, RULES, GraphArguments
 from simplemem.faces.render import pretty
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 
@@ -171,7 +171,7 @@ def semantic_search(
     query: Annotated[str, about("What to look for, in words or as a question")],
     limit: Annotated[float, Field(ge=1, le=1000), about("The most entities to answer with, 10 unless said")] = 10,
     min_similarity: Annotated[Share, about("How like the question an entity must be, 0.6 unless said")] = 0.6,
-    entity_types: Annotated[List[str] | None, about("Only entities of these types")] = None,
+    entity_types: Annotated[Several[str] | None, about("Only entities of these types")] = None,
     hybrid_search: Annotated[bool, about("Whether words count beside meaning, true unless said")] = True,
     semantic_weight: Annotated[Share, about("What meaning counts beside words, 0.6 unless said")] = 0.6,
 ) -> Reply[None]:
@@ -241,8 +241,8 @@ def _ms(**moments: datetime | None) -> dict[str, int | None]:
 
 
 _HINTS = HINTS | {
-    "create_relations": HINTS["create_relations"] | {"relations": List[WeighedRelation]},
-    "add_observations": HINTS["add_observations"] | {"observations": List[WeighedAddition]},
+    "create_relations": HINTS["create_relations"] | {"relations": Several[WeighedRelation]},
+    "add_observations": HINTS["add_observations"] | {"observations": Several[WeighedAddition]},
 }
 TOOLS = (
     *verbs.graph_tools(replace(RULES, hints=_HINTS), *verbs.VERBS),

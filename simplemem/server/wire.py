@@ -41,17 +41,10 @@ async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Message
     answers, outward = anyio.create_memory_object_stream[SessionMessage](0)
     refusals = answers.clone()
     in_work: set[Any] = set()
-    answered = asyncio.Event()
 
     async def until_unanswered_are(most: int) -> None:
         while len(in_work) > most:
-            answered.clear()
-            await answered.wait()
-
-    def drop(ident: Any) -> None:
-        if isinstance(ident, (str, int)):
-            in_work.discard(ident)
-            answered.set()
+            await anyio.sleep(0.002)
 
     async def hand_over(message: Any) -> None:
         if isinstance(message, _Refusal):
@@ -60,7 +53,8 @@ async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Message
             await until_unanswered_are(_MOST_UNANSWERED - 1)
             in_work.add(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            drop((message.params or {}).get("requestId"))  # a cancelled request has no answer
+            ident = (message.params or {}).get("requestId")
+            in_work.difference_update([ident] if isinstance(ident, (str, int)) else [])  # it has no answer
         return await into.send(SessionMessage(message))
 
     async def finish() -> None:
@@ -91,7 +85,7 @@ async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Message
             async for each in outward:
                 # In a thread, which waits for a client that reads slowly.
                 await run_sync(_write, wire_out, _line_of(each.message), abandon_on_cancel=True)
-                drop(getattr(each.message, "id", None))
+                in_work.discard(getattr(each.message, "id", None))
         outward.close()
         into.close()
 

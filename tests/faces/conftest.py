@@ -35,7 +35,7 @@ class Asking:
 
     def __init__(self, vault: Path, profile: str = "default", *toolsets: str, **settings: Any) -> None:
         self.vault = vault
-        self._tools = {tool.name: tool for tool in choose(PROFILES[profile], toolsets)}
+        self._tools = {tool.name: tool for tool in choose(PROFILES[profile], ",".join(toolsets))}
         self._door = Door(lambda: EnhancedStore(vault, Settings.model_validate(settings)))
 
     @property

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.faces.face import PROFILES, TOOLSETS, Face, choose, profile_called, split_names
+from simplemem.faces.face import PROFILES, TOOLSETS, Face, choose, profile_called
 from simplemem.note.words import count_tokens
 
 DIGEST = Path(__file__).with_name("tool_list.txt")
@@ -73,13 +73,11 @@ def test_an_answer_or_an_error_fits_a_schema_and_nothing_else_does() -> None:
 
 def test_toolsets_are_added_and_taken_away_by_name() -> None:
     default = PROFILES["default"]
-    assert choose(default, ["core"]) == choose(default)
-    assert choose(default, ["-core", "original"]) == choose(PROFILES["simplemem"])
-    for wrong, said in ((["-core"], "No tool is left"), (["nothing"], "no toolset 'nothing'")):
+    assert choose(default, "core") == choose(default)
+    assert choose(default, " -core, original,") == choose(PROFILES["simplemem"])
+    for wrong, said in (("-core", "No tool is left"), ("nothing", "no toolset 'nothing'")):
         with pytest.raises(Invalid, match=said):
             choose(default, wrong)
-    assert split_names(["core, original", "-core"]) == ["core", "original", "-core"]
-    assert split_names(None) == []
 
 
 def test_two_tools_of_one_name_never_meet() -> None:
