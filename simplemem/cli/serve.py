@@ -64,7 +64,7 @@ def serve_main(argv: Sequence[str]) -> int:
 def _serve(asked: argparse.Namespace) -> int:
     gc.disable()  # until all that stays for good is imported
     from simplemem.config import load_settings
-    from simplemem.server.serve import serve_stdio, take_over, take_standard_streams
+    from simplemem.server.serve import Door, serve_stdio, take_over, take_standard_streams
 
     profile, _, tools = _profile(asked)
     root = _vault(asked, profile)
@@ -81,7 +81,7 @@ def _serve(asked: argparse.Namespace) -> int:
             take_over(profile, store, os.environ)
         return store
 
-    return serve_stdio(profile, tools, root, opening, wire, log_level=settings.log_level)
+    return serve_stdio(profile, tools, root, Door(opening), wire, settings.log_level)
 
 
 def _profile(asked: argparse.Namespace) -> tuple[Face, str, tuple[Tool, ...]]:
@@ -95,8 +95,10 @@ def _profile(asked: argparse.Namespace) -> tuple[Face, str, tuple[Tool, ...]]:
 
 def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
     """What the files of another program say, for a profile that stands in its place."""
-    if profile.settings_for is not None:
-        return profile.settings_for(Path.cwd(), os.environ, Path(asked.config).expanduser() if asked.config else None)
+    if "original" in profile.toolsets:
+        from simplemem.faces.original import original_settings
+
+        return original_settings(Path.cwd(), os.environ, Path(asked.config).expanduser() if asked.config else None)
     if asked.config:
         hint = "Settings lie in <vault>/.simplemem/config.toml and ~/.config/simplemem/config.toml."
         raise Invalid(f"the profile {profile.name} has no settings file of its own", hint=hint)

@@ -38,8 +38,7 @@ class Arguments(BaseModel):
 def read_arguments(
     model: type[BaseModel], fields: Mapping[str, tuple[Any, Any]], sent: Mapping[str, Any] | None, *, strict: bool
 ) -> tuple[BaseModel, list[str]]:
-    """The arguments, and a line about those ignored. Invalid names all that is wrong, never a value: it may be a whole
-    note."""
+    """The arguments, and a line about those ignored. Invalid names all that is wrong, never a value, perhaps a note."""
     given = {key: value for key, value in (sent or {}).items() if value is not None}
     known = {spelling for name, (hint, _) in fields.items() for spelling in (name, *names_of(name, hint))}
     strange = ", ".join([repr(key[:40]) for key in given if key not in known][:5])
@@ -214,8 +213,7 @@ def record_of(kind: type, *, answer: bool) -> Schema:
 
 
 def record(fields: Mapping[str, tuple[Any, Any]], *, answer: bool) -> Schema:
-    """The schema of an object with these types and defaults (... for none), each under the first name it goes by. A
-    default of nothing is not worth its bytes."""
+    """The schema of an object with these types and defaults (... for none), each under the first name it goes by."""
     shown: Schema = {}
     required = []
     for name, (hint, default) in fields.items():

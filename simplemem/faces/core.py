@@ -26,8 +26,7 @@ Texts = Sequence[str]
 
 
 def _reply(kind: Any, value: Value, first: str, *more: str, **other: Any) -> Reply[Any]:
-    """What was done, the hash there is now, what else is to be said, the warnings; and the fields of `value` for this
-    answer."""
+    """What was done, the hash now, what else is to be said and the warnings; and the fields of `value` for this answer."""
     fields: Data = {name: other[name] if name in other else getattr(value, name) for name in kind.__annotations__}
     if warnings := fields.get("warnings"):
         beyond = [f"(and {len(warnings) - _MOST_WARNINGS} more)"] if len(warnings) > _MOST_WARNINGS else []

@@ -96,8 +96,7 @@ def _given(name: str, store: EnhancedStore, caller: Caller) -> Any:
 
 
 class Manner:
-    """How a tool lists itself, takes its arguments and tells a failure. This one is ours: forgiving, and failures have
-    codes."""
+    """How a tool lists itself, takes its arguments and tells a failure: ours is forgiving, and failures have codes."""
 
     base: type[BaseModel] = Arguments
     failure = ""
@@ -142,9 +141,8 @@ OURS = Manner()
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool. `writes`: it runs alone, and is finished once begun; `deletes`: it is not offered where nothing may be
-    deleted. `hints` stand in the place of the function's own, `given` are the values of parameters that are no
-    arguments."""
+    """One tool. `writes`: it runs alone, and is finished once begun; `deletes`: not offered where nothing may be deleted.
+    `hints` stand in the place of the function's own, `given` are the values of parameters that are no arguments."""
 
     run: Callable[..., Reply[Any]]
     name: str
@@ -227,8 +225,8 @@ def words_for_models(name: str) -> str:
 class Face:
     """One kind of server: which tools it shows, and what else a client knows it by. `vault` is the folder it works in
     when none is named. Of the server whose place it takes: `vault_env` told it its folder, `file_env` the file of its
-    graph (the vault lies beside it and takes it in), `settings_for` reads its settings files. One that is `known_as` a
-    graph memory server, by name and version, has the graph as its one resource, and no prompts."""
+    graph (the vault lies beside it and takes it in). One that is `known_as` a graph memory server, by name and version,
+    has the graph as its one resource, and no prompts."""
 
     name: str
     title: str
@@ -237,7 +235,6 @@ class Face:
     vault: str = ""
     vault_env: str = ""
     file_env: str = ""
-    settings_for: Callable[[Path, Mapping[str, str], Path | None], Data] | None = None
 
     @property
     def instructions(self) -> str:
@@ -245,7 +242,7 @@ class Face:
         return "" if self.known_as else words_for_models(self.name)
 
     def folder(self, env: Mapping[str, str]) -> Path | None:
-        """The folder it works in when none is named, its own or one beside that server's file; None to search for one."""
+        """The folder it works in when none is named, its own or beside that server's file; None to search for one."""
         if self.vault:
             return Path.cwd() / Path(env.get(self.vault_env) or self.vault).expanduser()
         file = self.graph_file(env)
@@ -272,13 +269,7 @@ TOOLSETS: dict[str, tuple[str, str]] = {
 
 _FACES = (
     Face("default", "Twelve tools for a memory of linked notes", ("core",)),
-    Face(
-        "simplemem",
-        "The eight tools of the original simplemem",
-        ("original",),
-        vault=".memories",
-        settings_for=lambda *asked: importlib.import_module("simplemem.faces.original").original_settings(*asked),
-    ),
+    Face("simplemem", "The eight tools of the original simplemem", ("original",), vault=".memories"),
     Face(
         "server-memory",
         "The nine tools of the graph memory server, its resource and its ways",

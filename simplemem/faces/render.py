@@ -1,6 +1,5 @@
 """Answers as Markdown, short enough for a context window. What notes say is data: it stands between marks that are
-drawn anew for each answer, so that no note can end its own quotation; what is shown on one line is made one line
-first."""
+drawn anew for each answer, so that no note can end its own quotation; and on one line it is made one line first."""
 
 from __future__ import annotations
 
@@ -64,8 +63,7 @@ def brief_lines(text: str, tokens: int) -> str:
 
 
 def answer(head: str, from_notes: str, *after: str, flagged: bool = False) -> str:
-    """Our own first lines, what the notes say between marks drawn anew, and what else; with what is not seen, unless
-    `flagged`."""
+    """Our own first lines, what the notes say between marks, and what else; what is not seen is said unless `flagged`."""
     parts, hidden = [head], ""
     if from_notes:
         mark = os.urandom(4).hex()
@@ -183,8 +181,7 @@ def page_size(text: str, tokens: int) -> int:
 
 
 def page_of(text: str, section: str | None, number: int, size: int = _PAGE) -> LongPage:
-    """Page `number` of a text, cut where a section begins, else between paragraphs. The same text is always cut in the
-    same places."""
+    """Page `number` of a text, cut where a section begins, else between paragraphs, and always in the same places."""
     starts = [0]
     while len(text) - starts[-1] > size:
         middle, limit = starts[-1] + size // 2, starts[-1] + size

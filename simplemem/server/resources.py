@@ -49,8 +49,7 @@ _NOTE = types.ResourceTemplate(
 
 
 def uri_of(name: str) -> str:
-    """The URI of a memory: `memory://people/Ada%20Lovelace`; it ends in `.md` where it would mean something else
-    without."""
+    """The URI of a memory, `memory://people/Ada%20Lovelace`, ending in `.md` where it would else mean something else."""
     ending = ".md" if SCHEME + name == CHANGES or name.lower().endswith(".md") else ""
     return SCHEME + quote(name, safe="/!$&'()*+,;=:@", errors="surrogateescape") + ending
 

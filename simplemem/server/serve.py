@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from simplemem.errors import SimplememError
 
@@ -37,9 +37,8 @@ _SWEEPING = 1.0  # seconds that a client waits for that at most
 
 
 class Door:
-    """The one store of this process: opened by whoever needs it first, indexed in the background, closed at the end.
-    Reads run beside each other, writes one after another: one that was cancelled before its turn never happens, one
-    begun is finished."""
+    """The one store of this process, opened by whoever needs it first. Reads run beside each other, writes one after
+    another: one that was cancelled before its turn never happens, one begun is finished."""
 
     def __init__(self, opening: Callable[[], EnhancedStore]) -> None:
         self._opening = opening
@@ -177,19 +176,12 @@ def sweep(door: Door, root: Path) -> None:
 
 
 def serve_stdio(
-    face: Face,
-    tools: tuple[Tool, ...],
-    root: Path,
-    opening: Callable[[], EnhancedStore],
-    wire: tuple[int, int],
-    *,
-    log_level: str = "warning",
-) -> int:
-    """Serve until the input ends or a signal says so. Does not return: the process ends here, with the exit code 0."""
+    face: Face, tools: tuple[Tool, ...], root: Path, door: Door, wire: tuple[int, int], log_level: str
+) -> NoReturn:
+    """Serve until the input ends or a signal says so; then the process ends here, with the exit code 0."""
     import anyio
 
     last_words = log_to_stderr(log_level)
-    door = Door(opening)
     sweep(door, root)
     from simplemem.server.calls import assemble
 

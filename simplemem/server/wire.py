@@ -118,8 +118,7 @@ class _Refusal(types.JSONRPCError):
 
 
 def _message(line: bytes | None) -> Any:
-    """A line as a message, or as our refusal about it. Half a surrogate pair, as JavaScript sends it, is read as
-    U+FFFD."""
+    """A line as a message, or as our refusal of it. Half a surrogate pair, as JavaScript sends it, is read as U+FFFD."""
     ident, code, why = None, types.INVALID_REQUEST, "this is not a JSON-RPC 2.0 message"
     if line is None:
         why = f"the message is longer than {MOST_BYTES // 1024 // 1024} MB"

@@ -26,13 +26,13 @@ _FINISHED = object()
 _WITH_TOOL = """
 import sys
 from pathlib import Path
-from simplemem.server.serve import serve_stdio, take_standard_streams
+from simplemem.server.serve import Door, serve_stdio, take_standard_streams
 from simplemem.store import open_store
 from simplemem.faces.face import PROFILES, Reply, tool
 {code}
 root = Path(sys.argv[1])
 tools = (tool("A tool")({name}),)
-serve_stdio(PROFILES["default"], tools, root, lambda: open_store(root), take_standard_streams())
+serve_stdio(PROFILES["default"], tools, root, Door(lambda: open_store(root)), take_standard_streams(), "warning")
 """
 
 
