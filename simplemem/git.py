@@ -196,9 +196,6 @@ def _line(text: str, most: int = 300) -> str:
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-# -- commits of ours
-
-
 def commit(root: Path, patches: Sequence[Patch], subject: str, trailers: Mapping[str, str], when: int) -> None:
     """Make a commit of these changes, all or none, on the branch that is checked out; Unavailable where it is the
     person's to make. What they staged or edited is in no commit of ours."""

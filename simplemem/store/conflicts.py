@@ -120,9 +120,6 @@ def _is_but_for_its_time(text: str, now: bytes) -> bool:
     return False
 
 
-# -- copies of synchronisers
-
-
 def conflict_copies(core: Core) -> tuple[ConflictCopy, ...]:
     """The files that synchronisers and git left beside notes that were changed in two places."""
     return tuple(

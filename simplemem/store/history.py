@@ -252,9 +252,6 @@ def text_of(core: Core, sha256: str, *paths: str) -> bytes | None:
     return data
 
 
-# -- what git knows
-
-
 def means_commit(core: Core, text: str) -> bool:
     """Whether a version that somebody names is one of git: no version of ours and no date looks like its ids."""
     text = text.strip().lower()
