@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain, islice
@@ -20,6 +20,7 @@ from pygit2.ffi import C
 
 from simplemem.errors import NotFound, Unavailable
 
+_PATIENCE, _MOMENT = 2.0, 0.05  # seconds: another git at work is over in a moment
 _SECONDS = 10.0  # for walking through commits; longer than this nobody waits
 _MOST_BYTES = 10_000_000  # of a text
 _YEAR_9999 = 253_402_300_799
@@ -31,10 +32,6 @@ _PARTS += ["objects", "refs", "logs"]
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 Files = dict[str, pygit2.IndexEntry | None]
 Patch = tuple[str, str, bytes | None, bytes | None]  # a note's path, then and afterwards, and its text
-
-
-class Busy(Unavailable):
-    """Another git is at work in it: over in a moment."""
 
 
 class Commit(NamedTuple):
@@ -235,13 +232,21 @@ def _commit_tree(
         person = repo.default_signature
     except (KeyError, ValueError, pygit2.GitError):
         person = pygit2.Signature("simplemem", "simplemem@localhost")
-    author = pygit2.Signature(person.name, person.email, when, 0)
     repo.set_ident(person.name, person.email)
     pygit2.settings.enable_fsync_gitdir(True)
-    try:
-        repo.create_commit(branch, author, person, message, tree, [last])
-    except pygit2.GitError as error:
-        raise Busy(f"git: {error}.") from error
+    author = pygit2.Signature(person.name, person.email, when, 0)
+    _patiently(lambda: repo.create_commit(branch, author, person, message, tree, [last]), pygit2.GitError)
+
+
+def _patiently(act: Callable[[], object], failure: type[Exception]) -> None:
+    """Try it again for a moment: what another git is at is soon over."""
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        with suppress(failure):
+            act()
+            return
+        time.sleep(_MOMENT)
+    act()
 
 
 class _Draft:
@@ -321,9 +326,9 @@ def _index_held(repo: pygit2.Repository, place: Checkout) -> Iterator[pygit2.Ind
     len(repo.index)  # one that libgit2 cannot read says so here
     lock, copy, index = (place.git_dir / name for name in ("index.lock", "index.simplemem", "index"))
     try:
-        lock.open("xb").close()
+        _patiently(lambda: lock.open("xb").close(), FileExistsError)
     except FileExistsError as error:
-        raise Busy("Another git is at work in the repository.", hint=f"If none is, remove {lock}.") from error
+        raise Unavailable("Another git is at work in the repository.", hint=f"If none is, remove {lock}.") from error
     try:
         if index.exists():
             shutil.copy2(index, copy)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -16,7 +15,6 @@ from simplemem.note.names import name_of
 from simplemem.vault.vault import Vault
 
 _LOG = logging.getLogger(__name__)
-_PATIENCE, _MOMENT = 2.0, 0.05  # seconds: another git at work is over in a moment
 
 
 def is_in_git(root: Path) -> bool:
@@ -68,17 +66,10 @@ class Committing:
             if (before is None and version.before) or (after is None and version.after):
                 raise Unavailable(f"the text of {version.id} is no longer kept")
             patches.append((version.path, version.new_path or version.path, before, after))
-        until = time.monotonic() + _PATIENCE
-        while patches:
+        if patches:
             first, more = versions[0], f" and {len(versions) - 1} more" if len(versions) > 1 else ""
             to = f" to {name_of(first.new_path)}" if first.new_path else ""
+            subject = f"simplemem: {first.op} {name_of(first.path)}{to}{more}"
             trailers = {"Actor": first.who, "Tool": first.tool, "Reason": first.reason, "Version": first.group}
             when = int(datetime.fromisoformat(first.when).timestamp())
-            try:
-                subject = f"simplemem: {first.op} {name_of(first.path)}{to}{more}"
-                return git.commit(self._vault.root, patches, subject, trailers, when)
-            except git.Busy:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(_MOMENT)
-        return None
+            git.commit(self._vault.root, patches, subject, trailers, when)
