@@ -310,7 +310,6 @@ def _columns(blank: str, column: int) -> int:
     return len((" " * (column % 4) + blank).expandtabs(4)) - column % 4
 
 
-# ------------------------------------------------------------------ blocks that their first lines tell
 _BLOCK_NAMES = (
     "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div"
     "|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li"

@@ -143,7 +143,6 @@ def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
     return " ".join(part.strip(SPACES) for part in (lines[leaf.first][len(marks) :], *more)).strip(SPACES)
 
 
-# ------------------------------------------------------------------ links as they are written
 def read_value_link(value: str) -> Link | None:
     """The link that a value is, blanks around it aside; its places are in the value without those blanks."""
     value = value.strip()
@@ -185,7 +184,6 @@ def _looked_up(name: str) -> str:
     return name if name.isascii() else unicodedata.normalize("NFC", name.replace("\xa0", " ")).strip()
 
 
-# ------------------------------------------------------------------ the scanner of links and tags
 # Every alternative begins with a character of its own, so that `re` skips over plain text at once.
 _TOKEN = re.compile(r"\\[!-/:-@\[-`{-~]|``*|\$\$?|<|!\[\[?|\[\[?|\]|#")
 _WIKI_END = re.compile(r"\]\]|\[\[|[\n\r]")

@@ -109,7 +109,6 @@ def blame(
     return found
 
 
-# ------------------------------------------------------------------ matching
 _MOST_CELLS: Final = 40_000  # of one small rest
 _ALL_CELLS: Final = 1_500_000
 _PASSES: Final = 12  # so many times the length of both texts may be looked through

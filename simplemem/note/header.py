@@ -155,7 +155,6 @@ def _scalars(text: str, node: Node, path: tuple[str, ...], flow: bool = False) -
         yield Scalar(path, value, node.start, node.end, start if stands_there else -1, flow)
 
 
-# ------------------------------------------------------------------ values
 _CORE_FIRST: Final = frozenset("~nNtTfF+-.0123456789")
 _CORE_WORDS: Final[dict[str, Any]] = (
     dict.fromkeys(("~", "null", "Null", "NULL"))
@@ -194,7 +193,6 @@ def same(one: Any, other: Any) -> bool:
     return repr(one) == repr(other) if isinstance(one, float) else bool(one == other)
 
 
-# ------------------------------------------------------------------ reading with libyaml
 Document = tuple[Node | None, int]  # the root, None of comments and blanks alone; where the content ends
 
 
@@ -308,7 +306,6 @@ class _YamlReader:
         return Node("{" if event.flow_style else ":", found, start, end, tuple(nodes))
 
 
-# ------------------------------------------------------------------ reading what most headers are
 _MOST_CHARACTERS: Final = 8_000
 # Nothing that begins or ends something in YAML: no tabs, no hash, a colon only where it is part of a word.
 _INSIDE: Final = r"\w ./+(),&!?=;@\[\]{}|%~^$*<>\-"

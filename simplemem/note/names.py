@@ -37,17 +37,11 @@ def check_name(name: str) -> str:
     parts = wanted.split("/")
     longest = max(len(well_formed(part).encode()) for part in parts)
     if longest > MOST_SEGMENT_BYTES or len(wanted) > MOST_NAME_CHARACTERS:
-        raise TooLong(
-            f"{_shown(name)} is too long: a name has at most {MOST_NAME_CHARACTERS} characters, each part of it "
-            f"{MOST_SEGMENT_BYTES} bytes.",
-            hint=_proposal(name),
-        )
+        most = f"{MOST_NAME_CHARACTERS} characters, each part of it {MOST_SEGMENT_BYTES} bytes"
+        raise TooLong(f"{_shown(name)} is too long: a name has at most {most}.", hint=_proposal(name))
     if any(part != legal_name(part) for part in parts):
-        raise Invalid(
-            f"{_shown(name)} cannot be the name of a note on every system and in every link.",
-            hint=_proposal(name),
-            name=_shown(name),
-        )
+        message = f"{_shown(name)} cannot be the name of a note on every system and in every link."
+        raise Invalid(message, hint=_proposal(name), name=_shown(name))
     return wanted
 
 

@@ -191,10 +191,6 @@ def nested_tag(name: str, value: Any) -> str | None:
     return f"{name}/{part}" if part and "/" not in part and not NOT_IN_TAG.search(part) else None
 
 
-def tag_names(tags: Sequence[Tag]) -> list[str]:
-    return [tag.name for tag in tags]
-
-
 def tag_pairs(tags: Sequence[Tag], properties: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Rows for filters, with lower-case keys: (key, "") says that it is there, (key, value) what it says. `a/b/c` gives
     (a, ""), (a/b, ""), (a/b/c, ""), (a, b/c) and (a/b, c); an entry of a map also its value to the letter."""

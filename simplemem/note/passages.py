@@ -123,13 +123,12 @@ def _pieces(text: str, body: Body) -> list[_Piece]:
     blocks = body.blocks
     pieces: list[_Piece] = []
     bounds = [_skip_blank(text, body.start), *(block.start for block in blocks[1:]), len(text)]
+    at, line = 0, 1
     for number, (start, stop) in enumerate(pairwise(bounds)):
         begins, end = _skip_blank(text, start), start + len(text[start:stop].rstrip())
         if begins >= end:
             continue
-        line = (
-            1 + count_lines(text, 0, begins) if number == 0 else blocks[number].line + count_lines(text, start, begins)
-        )
+        at, line = begins, line + count_lines(text, at, begins)
         heading = blocks[number].heading if blocks else -1
         tokens = count_tokens(text[begins:end])
         if tokens > MOST_TOKENS:

@@ -50,9 +50,7 @@ def set_property(text: str, key: str, value: Any) -> str:
         wanted = _clean_value(value)
         return _checked(text, header, _add(text, header, key, wanted), {**properties, key: wanted})
     there = properties[spelled]
-    if same(there, value):
-        return text  # whatever it is: also what we would not write
-    wanted = _clean_value(value, there)
+    wanted = value if same(there, value) else _clean_value(value, there)  # what is there may be what we never write
     if same(there, wanted):
         return text
     pieces, kept = [], 0
@@ -111,7 +109,6 @@ def _checked(before: str, was: Header, after: str, expected: dict[str, Any]) -> 
     return after
 
 
-# ------------------------------------------------------------------ new notes
 def render_header(properties: Mapping[str, Any], newline: str = "\n") -> str:
     """The header of a new note, as Obsidian writes it: block lists indented by two spaces, dates bare."""
     import frontmatter  # imported where a note is made: reading needs none of it
@@ -146,7 +143,6 @@ def handler() -> BaseHandler:
     return CoreYaml()
 
 
-# ------------------------------------------------------------------ a value into its place
 def _entry(node: Node | None, name: str) -> tuple[Node, Node]:
     """The name and the value of an entry that a map has."""
     assert node is not None
@@ -236,14 +232,10 @@ def _change_flow(text: str, node: Node, wanted: list[Any] | dict[str, Any]) -> l
         spelled = {repr(item.value): text[item.start : item.end] for item in node.children}
         items = [spelled.get(repr(item)) or _write_scalar(item, flow=True) for item in wanted]
         return [(node.start, node.end, "[" + ", ".join(items) + "]")]
-    entries = []
-    for name, value in wanted.items():
-        if name not in node.value:
-            entries.append(_pair(name, value, flow=True))
-            continue
-        key, old = _entry(node, name)
-        written = "" if same(old.value, value) else ": " + _write_scalar(value, old.style, flow=True)
-        entries.append(text[key.start : key.end] + written if written else text[key.start : old.end])
+    spelled = {
+        key.value: text[key.start : old.end] for key, old in node.pairs() if same(old.value, wanted.get(key.value))
+    }
+    entries = [spelled.get(name) or _pair(name, value, flow=True) for name, value in wanted.items()]
     return [(node.start, node.end, "{" + ", ".join(entries) + "}")]
 
 

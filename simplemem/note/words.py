@@ -24,7 +24,6 @@ _UNSPACED_CLASS = (
 )
 _UNSPACED = re.compile(f"{_UNSPACED_CLASS}{_UNSPACED_CLASS}*")  # as `+`, but `re` skips faster to a single class
 
-
 _SECTIONS = Path(__file__).with_name("small_words.txt").read_text(encoding="utf-8").split("\n[")[1:]
 _SMALL_WORDS = dict(section.split("]\n", 1) for section in _SECTIONS)  # that only hold a sentence together, by language
 STOP_WORDS = frozenset(_SMALL_WORDS.pop("en").split())
@@ -47,9 +46,8 @@ class _Letters(dict[int, str]):
 
 
 _OF_WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc", "Co"}
-# What people leave out where a keyboard lacks it, and no table of the tokenizer folds: letters with a stroke,
-# ligatures, the Turkish i without its dot, accents of Greek, the dots of a Russian ё, vowel signs of Hebrew and Arabic,
-# soft hyphens.
+# What people leave out where a keyboard lacks it, and no table of the tokenizer folds: strokes, ligatures, the Turkish
+# i without its dot, accents of Greek, the dots of a Russian ё, vowel signs of Hebrew and Arabic, soft hyphens.
 _AS_WRITTEN_PLAINLY = dict(
     pair.split(":")
     for pair in """ß:ss ẞ:SS œ:oe Œ:OE æ:ae Æ:AE ø:o Ø:O ł:l Ł:L đ:d Đ:D ð:d Ð:D þ:th Þ:Th ı:i İ:I ё:е Ё:Е آ:ا أ:ا إ:ا ٱ:ا

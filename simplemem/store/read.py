@@ -10,7 +10,7 @@ from simplemem.index.text import Head, head_of
 from simplemem.memory import LinkOut, Memory
 from simplemem.note.header import Header, content_start, read_header
 from simplemem.note.names import name_of
-from simplemem.note.note import Tag, read_note, tag_map, tag_names
+from simplemem.note.note import Tag, read_note, tag_map
 from simplemem.note.passages import find_section
 from simplemem.note.words import count_tokens
 from simplemem.store import history
@@ -101,7 +101,7 @@ def _memory(core: Core, path: str, text: str, facts: _Facts, span: tuple[int, in
         type=facts.head.type or "memory",
         created=facts.head.created or None,
         modified=facts.head.modified,
-        tags=tuple(tag_names(facts.tags)),
+        tags=tuple(tag.name for tag in facts.tags),
         tag_map=tag_map(facts.tags, properties),
         aliases=facts.aliases,
         frontmatter=dict(properties),

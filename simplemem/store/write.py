@@ -14,7 +14,7 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, T
 from simplemem.memory import By, Saved
 from simplemem.note.header import find_key, read_header
 from simplemem.note.names import check_name, name_of, path_of
-from simplemem.note.note import Note, read_note, tag_map, tag_names
+from simplemem.note.note import Note, read_note, tag_map
 from simplemem.note.properties import remove_property, render_header, set_property
 from simplemem.note.tags import change_tags as with_tags
 from simplemem.note.tags import parse_tag_request, tags_for_new_note
@@ -201,7 +201,7 @@ def _saved(core: Core, written: Written, data: bytes, warnings: Sequence[str], r
     more += [f"links in {each.path} were qualified: {name} has the same name" for each in rewrites]
     return Saved(
         name, written.path, note.sha256, written.previous_sha256, written.changed, written.version,
-        tuple(tag_names(note.tags)), tag_map(note.tags, note.header.properties), (*warnings, *more),
+        tuple(tag.name for tag in note.tags), tag_map(note.tags, note.header.properties), (*warnings, *more),
     )  # fmt: skip
 
 

@@ -236,7 +236,7 @@ def test_a_change_of_a_tricky_header_leaves_the_other_properties(text: str, mean
         ("  a: 1\n  b: 2", "new", ["x"], "  a: 1\n  b: 2\n  new:\n    - x"),
         ("a: 1", "yes", "no", 'a: 1\n"yes": "no"'),
         ("tags:\n  - a # c\n\nx: 1", "tags", ["a", "b"], "tags:\n  - a # c\n  - b\n\nx: 1"),
-        ("t: {a: 'b', c}", "t", {"a": "x", "c": True}, "t: {a: 'x', c: true}"),
+        ("t: {a: 'b', c}", "t", {"a": "x", "c": True}, "t: {a: x, c: true}"),
         ("t: {a: 'b'}", "t", {"a": "b", "c": "d, e"}, "t: {a: 'b', c: \"d, e\"}"),
         ("t:\n    a: 1 # c\n    b: 2\nx: 1", "t", {"a": 5, "b": 2}, "t:\n    a: 5 # c\n    b: 2\nx: 1"),
         ("t:\n    a: 1 # c\nx: 1", "t", {"a": 1, "c": 3}, "t:\n    a: 1 # c\n    c: 3\nx: 1"),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simplemem.note.header import read_header
-from simplemem.note.note import read_tags, tag_map, tag_names, tag_pairs
+from simplemem.note.note import read_tags, tag_map, tag_pairs
 from simplemem.note.properties import render_header
 from simplemem.note.tags import change_tags, parse_tag_request, tags_for_new_note
 
@@ -35,7 +35,7 @@ def as_map(request: dict[str, Any]) -> str:
 def facts(text: str) -> tuple[list[str], dict[str, Any], set[tuple[str, str]]]:
     properties = read_header(text).properties
     tags = read_tags(properties, ())
-    return tag_names(tags), tag_map(tags, properties), set(tag_pairs(tags, properties))
+    return [tag.name for tag in tags], tag_map(tags, properties), set(tag_pairs(tags, properties))
 
 
 @calm

@@ -12,7 +12,7 @@ from simplemem.kinds.graph.page import Bond, bond_line, read_page, unspelled, wi
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.learned import TYPES
 from simplemem.note.names import base_name, legal_name, name_of
-from simplemem.note.note import Note, read_note, tag_names
+from simplemem.note.note import Note, read_note
 from simplemem.note.words import words_in_order
 
 FOLDER: Final = "knowledge"
@@ -96,7 +96,7 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
         context=context or (unspelled(said("context")) if is_own else ""),
         confidence=float(sure) if is_share else None,
         verified=note.header.get("verified") is True,
-        tags=tuple(tag_names(note.tags)),
+        tags=tuple(tag.name for tag in note.tags),
         created=said("created"),
         modified=said("modified") or said("created"),
         name=name,
