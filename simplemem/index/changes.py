@@ -214,7 +214,7 @@ def grow(db: apsw.Connection, log: Log) -> None:
     offset, lines, anew = _unread(db, log)
     if anew:
         db.execute("DELETE FROM changes; DELETE FROM lineages").fetchall()
-    for version in versions_in(lines):
+    for version in versions_in(lines.split(b"\n")):
         _put(db, version)
     if lines or anew:
         mark = f"{offset + len(lines)} {len(lines[-_TAIL:])} {_digest(lines[-_TAIL:])}"

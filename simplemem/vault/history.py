@@ -119,8 +119,9 @@ class Log:
         with self._opened(here) as (fd, size):
             start = max(size - _END, 0)
             rest, *lines = disk.read_at(fd, start, size - start).split(b"\n")
-            yield from _backwards(mark, lines)
-            yield from _backwards(mark, (disk.read_at(fd, 0, start) + rest).split(b"\n"))
+            yield from versions_in(line for line in reversed(lines) if mark in line)
+            lines = (disk.read_at(fd, 0, start) + rest).split(b"\n")
+            yield from versions_in(line for line in reversed(lines) if mark in line)
 
     def of(self, path: str) -> Iterator[Version]:
         """The changes that name a path, newest first."""
@@ -194,9 +195,9 @@ def last_before(times: Iterable[tuple[int, str]], when: str) -> int:
     return cut
 
 
-def versions_in(lines: bytes) -> Iterator[Version]:
+def versions_in(lines: Iterable[bytes]) -> Iterator[Version]:
     """The changes that some lines of the log tell, in their order."""
-    return filter(None, map(_read, lines.split(b"\n")))
+    return filter(None, map(_read, lines))
 
 
 def read_version(known: object) -> Version | None:
@@ -209,10 +210,6 @@ def read_version(known: object) -> Version | None:
     if texts["op"] not in _OPS or not _ID.fullmatch(texts["id"]) or not _ID.fullmatch(texts["group"]):
         return None
     return Version(**texts | {key: texts[key] or "" for key in _MAY_LACK})
-
-
-def _backwards(mark: bytes, lines: Sequence[bytes]) -> Iterator[Version]:
-    return filter(None, (_read(line) for line in reversed(lines) if mark in line))
 
 
 def _read(line: bytes) -> Version | None:
@@ -330,7 +327,7 @@ class History:
         times: list[tuple[int, str]] = []  # number and time of each change, oldest first
         last_use: dict[str, int] = {}  # of each text, the last change it was part of
         last_group, trashed = "", list[Version]()
-        for version in versions_in(self.log.whole_lines()):
+        for version in versions_in(self.log.whole_lines().split(b"\n")):
             times.append((version.number, version.when))
             last_use |= {sha: version.number for sha in (version.before, version.after) if sha}
             last_group = version.group

@@ -148,11 +148,10 @@ def _carry_on(here: Beneath, source: str, target: str) -> None:
 
 def _listed(here: Beneath, path: str) -> str | None:
     """The hash of a file under exactly this spelling: a disk that ignores case opens it under others too."""
-    try:
+    with suppress(FileNotFoundError):
         folder, name = here.spot(path)
-    except FileNotFoundError:
-        return None
-    return _hash_at(here, path) if name in folder.names() else None
+        return _hash_at(here, path) if name in folder.names() else None
+    return None
 
 
 def _hash_at(here: Beneath, path: str) -> str | None:
@@ -170,8 +169,7 @@ class Journal:
     """Carries out steps. All methods want the vault's lock held."""
 
     def __init__(self, history: History, *, durable: bool) -> None:
-        self._history = history
-        self._durable = durable
+        self._history, self._durable = history, durable
 
     def perform(self, here: Beneath, steps: Sequence[Step]) -> None:
         """Carry out all steps or none. Intruded, FileExistsError or OSError: the notes are as they were."""
@@ -199,10 +197,9 @@ class Journal:
 
     def resume(self, here: Beneath) -> bool:
         """Finish or drop what a crash interrupted; whether there was something."""
-        try:
+        data = b""
+        with suppress(FileNotFoundError):
             data, _ = disk.read_file(here, PLAN)
-        except FileNotFoundError:
-            return False
         if data.startswith(_NOTHING) or not data:
             return False
         if (plan := _read_plan(data)) is not None:  # else it was cut short: it is whole before anything is begun
@@ -266,15 +263,14 @@ class Journal:
 
     def _conclude(self, here: Beneath, steps: Sequence[Step]) -> None:
         """Put the displaced files of a logged change away, make all of it durable, forget the plan."""
-        is_tidy = True
-        try:
+        is_tidy = False
+        with suppress(OSError):  # the change itself is complete; whoever finds the plan tidies up
             for step in steps:
                 if step.staged and step.version.before is not None:
                     self._history.set_aside(here, step.staged, step.version.id, step.version.before)
                 elif step.temp and step.temp.startswith(f"{OWN_TRASH}/"):
                     here.prune(parent(step.temp), keep=2)
-        except OSError:
-            is_tidy = False  # the change itself is complete; whoever finds the plan tidies up
+            is_tidy = True
         try:
             self._sync(here, steps)
         except OSError as error:
@@ -366,12 +362,12 @@ class Journal:
         """Where the disk has no exchange, the old file may still be under its second name: bring it to its first."""
         if step.staged is None:
             return
-        temp, aside = step.staged, disk.aside(step.staged)
+        aside = disk.aside(step.staged)
         found = _hash_at(here, aside)
         if found is None:
             return
-        if _hash_at(here, temp) is None:
-            disk.rename_over(here, aside, temp)
+        if _hash_at(here, step.staged) is None:
+            disk.rename_over(here, aside, step.staged)
         elif found == step.version.before and _hash_at(here, step.target) is None:
             disk.carry(here, aside, step.target)  # ReplaceFileW stopped between its two renames
         else:

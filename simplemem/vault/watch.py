@@ -16,13 +16,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from simplemem.vault.obsidian import CONVENTION_FILES
 from simplemem.vault.paths import is_unicode
 
 EVERYTHING = ""  # the path of the vault itself: anything may have changed, look at all of it
-_QUIET_MS = 20  # quiet time that ends a batch: this is the latency (limits.md F)
+_QUIET_MS = 20  # quiet time that ends a batch: the latency
 _MOST_SECONDS = 0.1  # longest time a batch is held back while changes keep coming
 _PULSE = 1.0  # seconds after which it is looked whether the root is still the same folder
 _MANY = 1_000  # paths; beyond that a look through the whole vault is no dearer
@@ -88,7 +89,7 @@ class Watch:
         self._rung.clear()
         with suppress(OSError):
             self._bell.recv(1 << 12)
-        if EVERYTHING in changed or _identity(self._root) != self._identity:
+        if EVERYTHING in changed or len(changed) > _MANY or _identity(self._root) != self._identity:
             self._open()
             return {EVERYTHING}
         return changed
@@ -138,10 +139,9 @@ class Watchfiles:
                 return {EVERYTHING}
             paths |= _concerned(path[len(self._prefix) :].replace(os.sep, "/"))
         now = time.monotonic()
-        if len(paths) >= _MANY or now > self._untold:
-            return {EVERYTHING}
-        self._untold = min(self._untold, now + _UNTOLD_SECONDS) if paths else self._untold
-        return paths
+        if paths:
+            self._untold = min(self._untold, now + _UNTOLD_SECONDS)
+        return paths if now <= self._untold else {EVERYTHING}
 
 
 _MODIFIED, _ATTRIB = 0x2 | 0x8, 0x4  # written to, closed after writing; times and rights
@@ -163,16 +163,14 @@ class Inotify:
         self._folders: dict[int, str] = {}  # vault paths by the kernel's number
         self._fd = _checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         self._poll = select.poll()
-        for fd in (self._fd, bell.fileno()):
-            self._poll.register(fd, select.POLLIN)
+        self._poll.register(self._fd, select.POLLIN)
+        self._poll.register(bell.fileno(), select.POLLIN)
+        self.close = partial(os.close, self._fd)
         try:
             self._listen_below(EVERYTHING)
         except OSError:
             self.close()
             raise
-
-    def close(self) -> None:
-        os.close(self._fd)
 
     def changed(self, seconds: float) -> set[str]:
         """Paths where something happened. EVERYTHING: something was lost, or the vault went; open a new one."""
@@ -185,7 +183,7 @@ class Inotify:
                 at += _HEAD.size + length
                 paths |= self._event(watch, what, os.fsdecode(events[at - length : at].rstrip(b"\0")))
             ends, wait = min(ends, time.monotonic() + _MOST_SECONDS), quiet
-        return paths if len(paths) < _MANY else {EVERYTHING}
+        return paths
 
     def _event(self, watch: int, what: int, name: str) -> set[str]:
         folder = self._folders.get(watch)
