@@ -70,9 +70,8 @@ class Breaker:
 
 
 class Patience:
-    """Attempts with exponential backoff and full jitter. One for each service; any thread may call. Calls with a
-    deadline (somebody waits) have a breaker of their own: a service too slow for them may be quick enough for the
-    background. When the background finds it down, nobody is kept waiting either."""
+    """Attempts with exponential backoff and full jitter, from any thread. Calls with a deadline have a breaker of their
+    own: a service too slow for them may be quick enough for the background."""
 
     def __init__(self, name: str, *, timeout: float = 30.0, attempts: int = 4, first_wait: float = 0.5) -> None:
         self.name = name
@@ -81,8 +80,7 @@ class Patience:
         self._last = ""
 
     def call(self, attempt: Callable[[float], T], deadline: float | None = None, stopped: Stopped = lambda: False) -> T:
-        """What `attempt` gives, which is told how many seconds it may take and raises `Passing` for a failure that may
-        pass. `deadline` is a `time.monotonic()`."""
+        """What `attempt` gives, which is told its seconds; again after `Passing`. `deadline` is a `time.monotonic()`."""
         breaker = self._calm if deadline is None else self._hurried
         rests = max(breaker.rests_until, self._calm.rests_until) - time.monotonic()
         if rests > 0:

@@ -49,28 +49,24 @@ class Reranker:
             request = {"model": self._model, "query": query, "documents": list(texts), **more}
 
         def attempt(seconds: float) -> list[float]:
-            return _scores_of(self.name, self._client.attempt(self._path, request, seconds), len(texts))
+            # {"results": [{"index", "relevance_score"}, …]} (Cohere, Jina, vLLM) or [{"index", "score"}, …] (TEI)
+            answer = self._client.attempt(self._path, request, seconds)
+            rows = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+                raise Unavailable(f"{self.name} gave an answer without scores")
+            scores: dict[int, float] = {}
+            for row in rows:
+                index, score = row.get("index"), row.get("relevance_score", row.get("score"))
+                if type(index) is not int or not 0 <= index < len(texts) or index in scores:
+                    raise Unavailable(f"{self.name} scored a text twice, or one it was not given")
+                if type(score) not in (int, float) or not abs(score) <= sys.float_info.max:
+                    raise Unavailable(f"{self.name} gave a score that is no number")
+                scores[index] = float(score)
+            if len(scores) < len(texts):
+                raise Unavailable(f"{self.name} gave {len(scores)} scores for {len(texts)} texts")
+            return [scores[index] for index in range(len(texts))]
 
         return self._client.patience.call(attempt, deadline)
-
-
-def _scores_of(name: str, answer: Any, count: int) -> list[float]:
-    """The score of each text in a service's JSON: `{"results": [{"index", "relevance_score"}, …]}` (Cohere, Jina, vLLM),
-    or `[{"index", "score"}, …]` (text-embeddings-inference); some call the list `data`."""
-    rows = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise Unavailable(f"{name} gave an answer without scores")
-    scores: dict[int, float] = {}
-    for row in rows:
-        index, score = row.get("index"), row.get("relevance_score", row.get("score"))
-        if type(index) is not int or not 0 <= index < count or index in scores:
-            raise Unavailable(f"{name} scored a text twice, or one it was not given")
-        if type(score) not in (int, float) or not abs(score) <= sys.float_info.max:
-            raise Unavailable(f"{name} gave a score that is no number")
-        scores[index] = float(score)
-    if len(scores) < count:
-        raise Unavailable(f"{name} gave {len(scores)} scores for {count} texts")
-    return [scores[index] for index in range(count)]
 
 
 def from_0_to_1(scores: Sequence[float]) -> list[float]:

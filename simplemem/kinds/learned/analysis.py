@@ -41,9 +41,8 @@ _TAIL: Final = re.compile(r"[,;:(].*|\s(?:because|since|so that|which|where|but|
 
 
 class Contradiction(NamedTuple):
-    """Two entries that disagree, and who would win against whom and why; None when nothing decides. Its rule
-    (capabilities.md §3.5) is *slot*, one subject with two values, *polarity*, the same words affirmed and denied, or
-    *duplicate?*, alike but of different confidence."""
+    """Two entries that disagree, and who would win against whom and why. The rule is *slot*, one subject with two values,
+    *polarity*, the same words affirmed and denied, or *duplicate?*, alike but of different confidence."""
 
     data: Data
     verdict: tuple[KnowledgeEntry, KnowledgeEntry, str] | None
