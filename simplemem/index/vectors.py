@@ -7,9 +7,10 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -38,6 +39,8 @@ _CANDIDATES = 8  # times as many passages as notes are wanted
 _NOBODY = 0  # is no note
 _NOTES_AT_ONCE = 500  # that are looked up to have their vectors made
 
+_ToEmbed = tuple[int, str, list[tuple[int, str]]]
+"""A note, the hash that it had ("" when it could not be read just now), and its places with their texts."""
 Bests = dict[int, float]
 """By note, the cosine of its nearest passage or block."""
 
@@ -57,18 +60,18 @@ def adopt(database: Database, embedder: Embedder) -> None:
 
 
 def take_over(db: apsw.Connection, old: Path, width: int | None) -> None:
-    """Take vectors from another index, wherever the text is the same, if they are of the embedder that has begun here
-    and as wide as what it gives now."""
-    db.execute("ATTACH ? AS old", (str(old),)).fetchall()
-    try:
-        sql = "SELECT o.dimension FROM old.vector_space o JOIN main.vector_space s USING (embedder)"
-        dimension = db.execute(sql).get
-        if dimension and width in (None, dimension):
-            with db:
-                db.execute("UPDATE main.vector_space SET dimension = ?", (dimension,)).fetchall()
-                db.execute(_TAKE_OVER).fetchall()
-    finally:
-        db.execute("DETACH old").fetchall()
+    """Take vectors from another index, wherever the text is the same, if they are of our embedder and of this width."""
+    with suppress(apsw.Error):  # what cannot be read there is made again
+        db.execute("ATTACH ? AS old", (str(old),)).fetchall()
+        try:
+            sql = "SELECT o.dimension FROM old.vector_space o JOIN main.vector_space s USING (embedder)"
+            dimension = db.execute(sql).get
+            if dimension and width in (None, dimension):
+                with db:
+                    db.execute("UPDATE main.vector_space SET dimension = ?", (dimension,)).fetchall()
+                    db.execute(_TAKE_OVER).fetchall()
+        finally:
+            db.execute("DETACH old").fetchall()
 
 
 _TAKE_OVER = f"""
@@ -112,14 +115,6 @@ def embedded(db: apsw.Connection, embedder: str, remote: bool) -> Embedded:
     return Embedded(waiting(db) if is_begun else wanted, wanted, private, list(refused))
 
 
-class _ToEmbed(NamedTuple):
-    """What of a note is to be embedded, and the hash the note had. Without a hash it could not be read just now."""
-
-    id: int
-    sha256: str
-    rows: list[tuple[int, str]]
-
-
 @dataclass(slots=True)
 class Filling:
     """Embeds what is missing. `ready` holds texts that need no reading. What was made before a failure is kept."""
@@ -147,12 +142,12 @@ class Filling:
                 there: Any = db.execute(sql, (_NOTES_AT_ONCE + len(passed) - done,)).fetchall()
             batch: list[_ToEmbed] = []
             for note_id, path in there:  # as many notes at once as the embedder takes texts, one at least
-                if note_id not in passed and sum(len(note.rows) for note in batch) < self.embedder.batch:
+                if note_id not in passed and sum(len(texts) for *_, texts in batch) < self.embedder.batch:
                     batch.append(self._texts(note_id, path))
             if not batch or (stored := self._embed(batch)) is None:
                 break
             done += stored
-            passed |= {note.id for note in batch}
+            passed |= {note_id for note_id, *_ in batch}
             self.database.checkpoint(WAL_LIMIT_AMID_MUCH)
             if self.progress is not None:
                 self.progress("vectors", min(len(passed), total), max(total, len(passed)))
@@ -163,22 +158,22 @@ class Filling:
             wanted = hashes_of(db, note_id, missing=True)
         kept = self.ready.take(note_id) if self.ready is not None and not self.embedder.remote else None
         if kept is not None and {place: text_hash(words) for place, words in kept[1]} == wanted:
-            return _ToEmbed(note_id, *kept)  # else another process has changed it since
+            return note_id, *kept  # else another process has changed it since
         try:
             file = self.vault.read(path)
         except (SimplememError, OSError):
-            return _ToEmbed(note_id, "", [])
+            return note_id, "", []
         note = read_note(file.data)
         if self.embedder.remote and private_reason(path, note, self.private) is not None:
-            return _ToEmbed(note_id, file.sha256, [])
+            return note_id, file.sha256, []
         every = units(note_id, understood(path, note, stat_of(file.entry)))
-        rows = [(place, words) for place, _, words in every if words and wanted.get(place) == text_hash(words)]
-        return _ToEmbed(note_id, file.sha256, rows)
+        texts = [(place, words) for place, _, words in every if words and wanted.get(place) == text_hash(words)]
+        return note_id, file.sha256, texts
 
     def _embed(self, batch: Sequence[_ToEmbed]) -> int | None:
         """Embed some notes, each text once, and store what still fits. None when another embedder has begun."""
         name = self.embedder.name
-        made, refused = self._asked(list(dict.fromkeys(words for note in batch for _, words in note.rows)))
+        made, refused = self._asked(list(dict.fromkeys(words for *_, texts in batch for _, words in texts)))
         with self.database.writing() as db:
             if (space := vector_space(db)) is None or space.embedder != name:
                 return None
@@ -191,11 +186,10 @@ class Filling:
             if made and not space.dimension:  # the first vector has come
                 db.execute("UPDATE vector_space SET dimension = ?", (widths[0],)).fetchall()
             done = 0
-            for note in batch:
-                why = next((refused[words] for _, words in note.rows if words in refused), "")
-                rows = {place: made[words] for place, words in note.rows if words in made}
-                if note.sha256:
-                    done += put(db, note.id, note.sha256, rows, why)
+            for note_id, sha256, texts in batch:
+                why = next((refused[words] for _, words in texts if words in refused), "")
+                rows = {place: made[words] for place, words in texts if words in made}
+                done += bool(sha256) and put(db, note_id, sha256, rows, why)
             return done
 
     def _asked(self, texts: list[str]) -> tuple[dict[str, bytes], dict[str, str]]:

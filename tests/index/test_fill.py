@@ -198,6 +198,8 @@ def test_vectors_are_taken_over_where_the_text_is_the_same_and_of_this_width(
         try:
             other.rows.scan()
             vectors.adopt(other.database, far)
+            (tmp_path / "damaged.db").write_bytes(b"no index at all" * 1000)
+            vectors.take_over(other.database.connection(), tmp_path / "damaged.db", None)
             vectors.take_over(other.database.connection(), kept.index.path, width)
             other.fill(far)
             assert len(far.given) == asked
