@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _LINE = 4096
 _TOKENS = 8000  # of a graph in an answer
+_DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
 class GraphArguments(Arguments):
@@ -209,9 +210,6 @@ VERBS: Final = (
 )
 
 
-# --- the toolset `graph`: its own verbs
-
-
 @tool("Walk the graph")
 def traverse_graph(
     graph: KnowledgeGraph,
@@ -297,11 +295,6 @@ def _arrow(relation: Data) -> str:
 
 _RULES: Final = Rules(_sentences, twins_learn=True)
 TOOLS: tuple[Tool, ...] = (*graph_tools(_RULES, *VERBS), traverse_graph)
-
-
-# --- the face of the reference, and of whoever keeps to its contract
-
-_DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
 class JsonText(Manner):

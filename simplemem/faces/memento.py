@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import AwareDatetime, Field, WithJsonSchema
 
@@ -21,13 +21,12 @@ from simplemem.faces.arguments import Several, Share, about, also
 from simplemem.faces.face import Caller, Data, Reply, tool
 from simplemem.faces.graph_tools import HINTS, RULES, GraphArguments
 from simplemem.faces.render import pretty
-from simplemem.kinds.graph.values import Entity, Graph, Relation
+from simplemem.kinds.graph.values import Graph, Relation
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph, Past
     from simplemem.store import EnhancedStore
 
-V = TypeVar("V", Entity, Relation)
 Number = Annotated[int | float, WithJsonSchema({"type": "number"})]  # as it was said: 0 is not 0.0 in a note
 Milliseconds = Annotated[AwareDatetime, WithJsonSchema({"type": "number"})]
 Moment = Annotated[Milliseconds, about("Milliseconds since 1970")]
@@ -121,7 +120,7 @@ def get_relation_history(store: EnhancedStore, source: Source, target: Target, r
     return _past(relation_history(store, Relation(source, relationType, target)), _relation)
 
 
-def _past(past: Past[V], shown: Callable[[V, datetime], Data]) -> Reply[None]:
+def _past(past: Past[Any], shown: Callable[[Any, datetime], Data]) -> Reply[None]:
     """Some versions, each with its number, when it was so, and who made it so."""
     every = []
     for number, (value, since, until, who) in enumerate(past, 1):

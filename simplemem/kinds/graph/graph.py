@@ -192,7 +192,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
         notes that are drawn in by that, and let go of those that nothing draws in any more."""
         paths = {*changed, *(source for path in files for source in self._linking.get(_key(path), ()))}
         ties = self.resolved(self.items[path] for path in paths if path in self.items)
-        touched, wanted = set(paths), set()
+        touched = set(paths)
         for path in paths:
             old, new = self.ties.pop(path, []), ties.get(path, [])
             if new:
@@ -201,11 +201,9 @@ class KnowledgeGraph(Shelf[GraphPage]):
                 self._into[tie.end].discard(path)
             for tie in new:
                 self._into[tie.end].add(path)
-            leading_to = {tie.path for tie in new if tie.path is not None}
-            touched |= leading_to | {tie.path for tie in old if tie.path is not None}
-            if path in self.items and self.items[path].is_own:
-                wanted |= {to for to in leading_to if to not in self.items}
-        drawn = [self.kind.read(read) for read in self.bench.read(sorted(wanted))]
+            touched |= {tie.path for tie in (*old, *new) if tie.path is not None}
+        wanted = sorted(path for path in touched if path not in self.items and self.is_needed(path))
+        drawn = [self.kind.read(read) for read in self.bench.read(wanted)]
         for page in drawn:
             self.place(page)
         idle = [p for p in touched if p in self.items and not self.items[p].is_own and not self.is_needed(p)]

@@ -23,7 +23,6 @@ _BETWEEN: Final = "\uffff\ufffe"  # texts that are searched together: no text sa
 _UNNAMED: Final = "relates_to"  # a link without a word before it
 _BULLET: Final = re.compile(r"[-*+][ \t]+")
 _LINE: Final = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|$)")
-_NEWLINE: Final = re.compile(r"\r\n|\n|\r")
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 _LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
 # Code and comments over several lines, up to the line that closes them. One that nobody closed has a second group.
@@ -240,8 +239,7 @@ def bond_line(kind: str, target: str, attributes: Mapping[str, Any]) -> str:
 
 def with_lines(text: str, page: GraphPage, section: str, lines: Sequence[str]) -> str:
     """The page with bullets added at the end of a section, which is made when it is not there."""
-    found = _NEWLINE.search(text)
-    newline = found[0] if found else "\n"
+    newline = "\r\n" if "\r\n" in text else "\n"
     added = "".join(f"{line}\n" for line in lines).replace("\n", newline)
     has_it, relations = section in page.sections, page.sections.get("relations")
     at = min(page.opened, page.sections[section][1] if has_it else relations[0] if relations else len(text))
