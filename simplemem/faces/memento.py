@@ -104,20 +104,18 @@ def get_entity_embedding(store: EnhancedStore, graph: KnowledgeGraph, entity_nam
 
 
 @tool("Get Entity History", manner=_MANNER)
-def get_entity_history(store: EnhancedStore, entityName: str) -> Reply[None]:
+def get_entity_history(store: EnhancedStore, graph: KnowledgeGraph, entityName: str) -> Reply[None]:
     """All that an entity was, oldest first"""
-    from simplemem.kinds.graph.graph import entity_history
-
     own = {"id": _id(entityName)}
-    return _past(entity_history(store, entityName), lambda each, when: each.as_dict() | own | _ms(updatedAt=when))
+    return _past(graph.entity_history(store, entityName), lambda each, when: each.as_dict() | own | _ms(updatedAt=when))
 
 
 @tool("Get Relation History", manner=_MANNER)
-def get_relation_history(store: EnhancedStore, source: Source, target: Target, relationType: str) -> Reply[None]:
+def get_relation_history(
+    store: EnhancedStore, graph: KnowledgeGraph, source: Source, target: Target, relationType: str
+) -> Reply[None]:
     """All that a relation was, oldest first"""
-    from simplemem.kinds.graph.graph import relation_history
-
-    return _past(relation_history(store, Relation(source, relationType, target)), _relation)
+    return _past(graph.relation_history(store, Relation(source, relationType, target)), _relation)
 
 
 def _past(past: Past[Any], shown: Callable[[Any, datetime], Data]) -> Reply[None]:
@@ -130,12 +128,10 @@ def _past(past: Past[Any], shown: Callable[[Any, datetime], Data]) -> Reply[None
 
 
 @tool("Get Graph At Time", manner=_MANNER)
-def get_graph_at_time(store: EnhancedStore, timestamp: Moment) -> Reply[None]:
+def get_graph_at_time(graph: KnowledgeGraph, timestamp: Moment) -> Reply[None]:
     """The knowledge graph as it was at a moment, with what was deleted since"""
-    from simplemem.kinds.graph.graph import graph_at
-
     began = datetime.now(UTC)
-    return _graph(None, graph_at(store, timestamp), began)
+    return _graph(None, graph.at(timestamp), began)
 
 
 @tool("Get Decayed Graph", manner=_MANNER)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.kinds.graph.graph import entity_history, graph_at, graph_of
+from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Observation, Relation
 from simplemem.store import EnhancedStore
 
@@ -21,7 +21,7 @@ def made(store: EnhancedStore, *names: str) -> None:
 
 
 def texts(store: EnhancedStore, name: str) -> list[list[str]]:
-    return [each.texts for each, *_ in entity_history(store, name)]
+    return [each.texts for each, *_ in graph_of(store).entity_history(store, name)]
 
 
 @pytest.mark.parametrize("name", ["a/b", "CON", "new\nline", "half \ud800", ""])
@@ -47,7 +47,7 @@ def test_what_only_git_remembers_is_told(store: EnhancedStore, write: Callable[[
     git("commit", "-qm", "two", when="2026-02-01T10:00:00Z")
     store.sync()
     assert texts(store, "A") == [["of January"], ["of February"]]
-    first, second = entity_history(store, "A")
+    first, second = graph_of(store).entity_history(store, "A")
     assert first[1:3] == (
         datetime(2026, 1, 1, 10, tzinfo=UTC),
         datetime(2026, 2, 1, 10, tzinfo=UTC),
@@ -65,12 +65,12 @@ def test_the_graph_of_a_moment_is_that_of_its_notes(store: EnhancedStore, write:
     time.sleep(0.02)
     graph_of(store).delete_entities(["a/b"])
     graph_of(store).create_entities([Entity("later", "t")])
-    then = graph_at(store, moment)
+    then = graph_of(store).at(moment)
     assert [(each.name, each.texts, each.is_note) for each in then.entities] == [
         (each.name, each.texts, each.is_note) for each in before.entities
     ]
     assert sorted(each.key for each in then.relations) == sorted(each.key for each in before.relations)
-    assert graph_at(store, datetime(2000, 1, 1, tzinfo=UTC)).relations == ()
+    assert graph_of(store).at(datetime(2000, 1, 1, tzinfo=UTC)).relations == ()
 
 
 def test_links_of_then_mean_what_the_files_of_then_were(store: EnhancedStore) -> None:
@@ -81,7 +81,7 @@ def test_links_of_then_mean_what_the_files_of_then_were(store: EnhancedStore) ->
     time.sleep(0.02)
     store.delete("notes/B")
     graph_of(store).delete_entities(["B"])
-    then = graph_at(store, moment)
+    then = graph_of(store).at(moment)
     assert [each.path for each in then.entities] == ["graph/A.md", "graph/B.md", "notes/B.md"]
     assert [each.type for each in then.relations] == ["knows", "likes", "fears"]
     assert {each.key for each in then.relations} == {each.key for each in before.relations}
