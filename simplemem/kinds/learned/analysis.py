@@ -214,9 +214,8 @@ class Analysis:
         days, kinds = [entry.created[:10] for entry in self.entries], Counter(entry.type for entry in self.entries)
         made = {span: sum(day > (today - timedelta(span)).isoformat() for day in days) for span in (7, 30, 60, 90)}
         lately, before = made[30], made.pop(60) - made[30]
-        sure = {
-            kind: [e.confidence for e in self.entries if e.type == kind and e.confidence is not None] for kind in kinds
-        }
+        known = [(entry.type, entry.confidence) for entry in self.entries if entry.confidence is not None]
+        sure = {kind: [share for of, share in known if of == kind] for kind in sorted(kinds)}
         return {
             "recurring": [
                 {"type": some[0].type, "says": some[0].headline, "count": len(some), "entries": list(map(brief, some))}
@@ -227,7 +226,7 @@ class Analysis:
             "lately": {str(days): count for days, count in made.items()},
             "before": before,
             "trend": "rising" if lately > before else "falling" if lately < before else "steady",
-            "confidence": {kind: round(sum(each) / len(each), 3) for kind, each in sorted(sure.items()) if each},
+            "confidence": {kind: round(sum(each) / len(each), 3) for kind, each in sure.items() if each},
         }
 
     def insights(self, threshold: float = 0.75, least: int = 2) -> list[Data]:
