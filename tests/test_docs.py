@@ -25,8 +25,7 @@ from markdown_it.token import Token
 import simplemem
 from simplemem.cli.app import app
 from simplemem.cli.clients import client_called
-from simplemem.cli.serve import _parser
-from simplemem.faces.face import choose, profile_called
+from simplemem.cli.serve import _parser, _profile
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = REPOSITORY / "docs"
@@ -217,7 +216,7 @@ def refusals_of_command(arguments: list[str]) -> list[str]:
 
 def refusals_of_serve(arguments: list[str]) -> list[str]:
     asked, unknown = _parser().parse_known_args(arguments)
-    choose(profile_called(asked.profile), ",".join(asked.tools or []))
+    _profile(asked)
     if asked.print_config:
         client_called(asked.print_config)
     return unknown

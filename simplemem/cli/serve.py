@@ -86,9 +86,10 @@ def _serve(asked: argparse.Namespace) -> int:
 
 def _profile(asked: argparse.Namespace) -> tuple[Face, str, tuple[Tool, ...]]:
     """The profile that is asked for, the toolsets that are added to it or taken away, and the tools that makes."""
-    from simplemem.faces.face import choose, profile_called
+    from simplemem.faces.face import PROFILES, choose
 
-    profile = profile_called(asked.profile)
+    if (profile := PROFILES.get(asked.profile or "default")) is None:
+        raise Invalid(f"There is no profile {asked.profile!r}.", hint="There are " + ", ".join(PROFILES) + ".")
     toolsets = ",".join(asked.tools or []) or os.environ.get("SIMPLEMEM_TOOLS", "")
     return profile, toolsets, choose(profile, toolsets)
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypeVar, Union, get_args, get_origin, get_type_hints
 from urllib.parse import unquote
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, ValidationError, WithJsonSchema
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, WithJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import ValidationInfo
 
-from simplemem.errors import Invalid
 from simplemem.memory import Filter
 
 T = TypeVar("T")
@@ -33,27 +32,6 @@ class Arguments(BaseModel):
     """The base of the arguments of a tool, and of what stands in lists among them."""
 
     model_config = {"extra": "ignore", "frozen": True, "coerce_numbers_to_str": True}
-
-
-def read_arguments(
-    model: type[BaseModel], fields: Mapping[str, tuple[Any, Any]], sent: Mapping[str, Any] | None, *, strict: bool
-) -> tuple[BaseModel, list[str]]:
-    """The arguments, and a line about those ignored. Invalid names all that is wrong, never a value, perhaps a note."""
-    given = {key: value for key, value in (sent or {}).items() if value is not None}
-    known = {spelling for name, (hint, _) in fields.items() for spelling in (name, *names_of(name, hint))}
-    strange = ", ".join([repr(key[:40]) for key in given if key not in known][:5])
-    takes = "It takes " + ", ".join(fields) + "."
-    if strange and strict:
-        raise Invalid(f"There is no argument {strange}; nothing was changed.", hint=takes)
-    try:
-        read = model.model_validate(given)
-    except ValidationError as error:
-        wrong = dict.fromkeys(
-            f"{'.'.join(map(str, each['loc']))!r}: {each['msg'].removeprefix('Value error, ')}"
-            for each in error.errors(include_url=False, include_context=False, include_input=False)
-        )
-        raise Invalid("; ".join(wrong) + ".", hint=takes) from None
-    return read, [f"The argument {strange} is not known here and was passed over."] if strange else []
 
 
 def from_json(value: Any) -> Any:

@@ -12,14 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, get_args, get_type_hints
 
+from pydantic import BaseModel, ValidationError, create_model
+
 from simplemem.errors import Invalid
 from simplemem.faces import render
-from simplemem.faces.arguments import Arguments, Narrowing, Schema, read_arguments, record, record_of
+from simplemem.faces.arguments import Arguments, Narrowing, Schema, names_of, record, record_of
 from simplemem.memory import Value
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from simplemem.errors import SimplememError
     from simplemem.store import EnhancedStore
 
@@ -120,8 +120,22 @@ class Manner:
         return shown
 
     def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> tuple[BaseModel, list[str]]:
-        """The arguments of a call, and what is to be said about them."""
-        return read_arguments(tool.model, tool.arguments, sent, strict=tool.writes)
+        """The arguments, and a line about those ignored. Invalid names all that is wrong, never a value, perhaps a note."""
+        given = {key: value for key, value in (sent or {}).items() if value is not None}
+        known = {each for name, (hint, _) in tool.arguments.items() for each in (name, *names_of(name, hint))}
+        strange = ", ".join([repr(key[:40]) for key in given if key not in known][:5])
+        takes = "It takes " + ", ".join(tool.arguments) + "."
+        if strange and tool.writes:
+            raise Invalid(f"There is no argument {strange}; nothing was changed.", hint=takes)
+        try:
+            read = tool.model.model_validate(given)
+        except ValidationError as error:
+            wrong = dict.fromkeys(
+                f"{'.'.join(map(str, each['loc']))!r}: {each['msg'].removeprefix('Value error, ')}"
+                for each in error.errors(include_url=False, include_context=False, include_input=False)
+            )
+            raise Invalid("; ".join(wrong) + ".", hint=takes) from None
+        return read, [f"The argument {strange} is not known here and was passed over."] if strange else []
 
     def perform(self, tool: Tool, store: EnhancedStore, caller: Caller, arguments: BaseModel) -> Reply[Any]:
         return tool(store, caller, arguments)
@@ -181,8 +195,6 @@ class Tool:
     @cached_property
     def model(self) -> type[BaseModel]:
         """What checks its arguments: made when it is called first."""
-        from pydantic import create_model
-
         fields: dict[str, Any] = dict(self.arguments)
         return create_model(self.name, __base__=self.manner.base, **fields)
 
@@ -293,14 +305,6 @@ _FACES = (
     ),
 )
 PROFILES: dict[str, Face] = {face.name: face for face in _FACES}
-
-
-def profile_called(name: str | None) -> Face:
-    """The face of that name, the default one for none."""
-    try:
-        return PROFILES[name or "default"]
-    except KeyError:
-        raise Invalid(f"There is no profile {name!r}.", hint="There are " + ", ".join(PROFILES) + ".") from None
 
 
 def choose(face: Face, changes: str = "") -> tuple[Tool, ...]:

@@ -31,23 +31,19 @@ _UNREAD = re.compile(
 )
 
 NewName = Annotated[Name, about("unique, e.g. meeting-notes")]
-Metadata = Annotated[Object, about("title, description, tags {key: value or true}; any further keys")]
+Meta = Annotated[Object, about("title, description, tags {key: value or true}; any further keys")]
 Content = Annotated[str, about("Markdown, without frontmatter; link with [[name]]")]
 
 
 @tool("Create a memory", writes=True, idempotent=False)
-def create_memory(
-    store: EnhancedStore, caller: Caller, name: NewName, metadata: Metadata, content: Content
-) -> Reply[None]:
+def create_memory(store: EnhancedStore, caller: Caller, name: NewName, metadata: Meta, content: Content) -> Reply[None]:
     """Create a memory: a small Markdown note about one thing, with metadata and [[links]]."""
     kept = _checked(store, metadata, content)
     return _written(store.create(name, content, kept, tags_as_map=True, **caller), "created")
 
 
 @tool("Update a memory", writes=True, destructive=True)
-def update_memory(
-    store: EnhancedStore, caller: Caller, name: NewName, metadata: Metadata, content: Content
-) -> Reply[None]:
+def update_memory(store: EnhancedStore, caller: Caller, name: NewName, metadata: Meta, content: Content) -> Reply[None]:
     """Replace a memory: its content and all of its metadata. Read it first."""
     kept = _checked(store, metadata, content)
     memory = store.read(to_change(store, name))

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.faces.face import PROFILES, TOOLSETS, Face, choose, profile_called
+from simplemem.faces.face import PROFILES, TOOLSETS, Face, choose
 from simplemem.note.words import count_tokens
 
 DIGEST = Path(__file__).with_name("tool_list.txt")
@@ -88,13 +88,6 @@ def test_two_tools_of_one_name_never_meet() -> None:
                 choose(Face("p", "", some))
         else:
             assert len(choose(Face("p", "", some))) == len(one | two)
-
-
-def test_a_profile_that_is_not_there_is_answered_with_those_that_are() -> None:
-    assert profile_called(None) is PROFILES["default"]
-    with pytest.raises(Invalid) as refused:
-        profile_called("nobody")
-    assert "simplemem" in refused.value.hint
 
 
 def test_the_instructions_fit_in_four_hundred_tokens_and_say_once_that_notes_are_data() -> None:
