@@ -33,14 +33,12 @@ def unified_diff(old: bytes | None, new: bytes, names: tuple[str, str], most: in
     if old is None or old == new or (most is not None and max(len(old), len(new)) > _MOST_BYTES):
         return ""
     one, two = lines_of(old), lines_of(new)
-    lines = [f"--- {names[0]}\n", f"+++ {names[1]}\n"]
-    near: list[_Change] = []  # changes near each other share a hunk
+    hunks: list[list[_Change]] = []  # changes near each other share one
     for change in changes(one, two):
-        if near and change[0] - near[-1][1] > 2 * _AROUND:
-            lines += _hunk(one, two, near)
-            near = []
-        near.append(change)
-    lines += _hunk(one, two, near) if near else ()
+        if not hunks or change[0] - hunks[-1][-1][1] > 2 * _AROUND:
+            hunks.append([])
+        hunks[-1].append(change)
+    lines = [f"--- {names[0]}\n", f"+++ {names[1]}\n", *(line for near in hunks for line in _hunk(one, two, near))]
     text = "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in lines)
     if most is not None and len(text) > most:
         text = text[:most].rpartition("\n")[0] + "\n" + _SHORTENED

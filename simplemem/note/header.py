@@ -115,15 +115,14 @@ def read_header(text: str) -> Header:
     start, end, body = opening.end(), closing.start(), closing.end()
     try:
         root, end = read_plain_yaml(text, start, end) or read_yaml(text, start, end)
+        if root is not None and root.style not in (":", "{"):
+            raise RefusedError("it is not a list of properties (name: value)", root.start)
     except RefusedError as refused:
         return Header("broken", {}, _problem(text, refused.message, refused.offset), body)
-    if root is None or root.style == ":":
-        return Header("yaml", {} if root is None else root.value, None, body, end, text, root)
-    if root.style != "{":
-        return Header("broken", {}, _problem(text, "it is not a list of properties (name: value)", root.start), body)
-    # JSON, as Obsidian reads it as well, is YAML in braces.
-    problem = _problem(text, "it is JSON or one pair of braces, which is read but not rewritten", root.start)
-    return Header("yaml", root.value, problem, body, end, text, root)
+    problem = None
+    if root is not None and root.style == "{":  # JSON, as Obsidian reads it as well, is YAML in braces
+        problem = _problem(text, "it is JSON or one pair of braces, which is read but not rewritten", root.start)
+    return Header("yaml", {} if root is None else root.value, problem, body, end, text, root)
 
 
 def content_start(text: str, header: Header) -> int:

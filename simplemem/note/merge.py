@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -108,8 +109,8 @@ def _chunks(base: list[str] | None, mine: list[str], yours: list[str]) -> Iterat
 
 def _marked(ours: list[str], theirs: list[str], names: tuple[str, str], newline: str) -> list[str]:
     """Both sides between marks."""
-    marked = [f"<<<<<<< {names[0]}", *_keys(ours), "=======", *_keys(theirs), f">>>>>>> {names[1]}"]
-    return [line + newline for line in marked]
+    lines = (f"<<<<<<< {names[0]}", *_keys(ours), "=======", *_keys(theirs), f">>>>>>> {names[1]}")
+    return [line + newline for line in lines]
 
 
 def _newline_of(text: str) -> str:
@@ -172,10 +173,9 @@ def _among(item: Any, items: list[Any]) -> bool:
 
 
 def _moment(value: Any) -> datetime | None:
-    try:
+    with suppress(AttributeError, ValueError, OverflowError, OSError):
         return datetime.fromisoformat(value.strip().replace(" ", "T", 1)).astimezone()
-    except (AttributeError, ValueError, OverflowError, OSError):
-        return None
+    return None
 
 
 def _shown(properties: Mapping[str, Any]) -> list[str]:

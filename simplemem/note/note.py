@@ -199,14 +199,10 @@ def tag_pairs(tags: Sequence[Tag], properties: Mapping[str, Any]) -> tuple[tuple
         levels = tag.name.split("/")
         for depth in range(1, len(levels) + 1):
             key = "/".join(levels[:depth]).lower()
-            rows[key, ""] = None
-            if depth < len(levels):
-                rows[key, "/".join(levels[depth:])] = None
+            rows[key, ""] = rows[key, "/".join(levels[depth:])] = None
     for key, value in _values_kept_whole(tags, properties):
         for name in (bare_tag(key).lower(), joined(bare_tag(key)).lower()):
-            rows[name, ""] = None
-            if value is not True:
-                rows[name, str(value)] = None
+            rows[name, ""] = rows[name, "" if value is True else str(value)] = None
     return tuple(rows)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from datetime import datetime
 from functools import cache, partial
@@ -289,10 +290,9 @@ def is_plain_safe(value: str, *, flow: bool = False) -> bool:
     if (flow and _NOT_PLAIN_IN_FLOW.search(value)) or not isinstance(core_value(value), str):
         return False
     if _ISO_DATE.fullmatch(value):
-        try:  # one that is not on the calendar makes PyYAML raise
+        with suppress(ValueError):  # one that is not on the calendar makes PyYAML raise
             return bool(datetime.fromisoformat(value))
-        except ValueError:
-            return False
+        return False
     old = yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], ())
     return not (_OLD.fullmatch(value) or any(pattern.match(value) for _, pattern in old))
 

@@ -125,8 +125,7 @@ def words_of(text: str) -> list[str]:
 
 def neighbouring_words(words: list[str]) -> list[tuple[str, str]]:
     """Words that stand side by side, once each; two words that only hold a sentence together are no pair."""
-    pairs = dict.fromkeys(pairwise(words))
-    return [pair for pair in pairs if not (pair[0] in STOP_WORDS and pair[1] in STOP_WORDS)]
+    return [pair for pair in dict.fromkeys(pairwise(words)) if not STOP_WORDS.issuperset(pair)]
 
 
 def content_words(words: list[str]) -> list[str]:
