@@ -33,14 +33,6 @@ if TYPE_CHECKING:
     from simplemem.memory import Filter, Found, Hit, Memory, Saved
     from simplemem.store import EnhancedStore, open_store
 
-_HOME = {
-    "Settings": "config", "load_settings": "config",
-    "Filter": "memory", "Found": "memory", "Hit": "memory", "Memory": "memory", "Saved": "memory",
-    "EnhancedStore": "store", "open_store": "store",
-}  # fmt: skip
-_ERRORS = ("AlreadyExists", "Ambiguous", "Conflict", "Invalid", "NotFound", "ReadOnly", "SimplememError", "TooLong",
-           "Unavailable", "Unreadable")  # fmt: skip
-
 __all__ = [
     "AlreadyExists",
     "Ambiguous",
@@ -65,10 +57,13 @@ __all__ = [
 ]
 
 
+_HOME = {"Settings": "config", "load_settings": "config", "EnhancedStore": "store", "open_store": "store"}
+_HOME |= dict.fromkeys(("Filter", "Found", "Hit", "Memory", "Saved"), "memory")
+
+
 def __getattr__(name: str) -> Any:
     import importlib
 
-    module = _HOME.get(name) or ("errors" if name in _ERRORS else None)
-    if module is None:
+    if name not in __all__:
         raise AttributeError(f"module 'simplemem' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"simplemem.{module}"), name)
+    return getattr(importlib.import_module(f"simplemem.{_HOME.get(name, 'errors')}"), name)

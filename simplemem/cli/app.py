@@ -19,10 +19,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help"]},
 )
 
-_serving = typer.Typer()
+for group in (find, write, past, graph, vault, knowledge, evaluate):
+    app.add_typer(group.commands)
 
 
-@_serving.command(
+@app.command(
     "serve",
     rich_help_panel="Serve",
     add_help_option=False,
@@ -34,11 +35,6 @@ def serve(arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTION
     from simplemem.cli.serve import serve_main
 
     raise typer.Exit(serve_main(arguments or []))
-
-
-_GROUPS = (find, write, past, graph, vault, knowledge, evaluate)
-for group in (*(module.commands for module in _GROUPS), _serving):
-    app.add_typer(group)
 
 
 def _print_version(wanted: bool) -> None:
