@@ -120,8 +120,8 @@ def test_completion_knows_names_and_tags_and_makes_nothing(vault: Path, tmp_path
     [
         (["--version"], {"simplemem.store", "pydantic", "apsw", "numpy", "mcp", "rich.console"}),
         (["--help"], {"simplemem.store", "pydantic", "apsw", "numpy", "mcp"}),
-        (["search", "launch"], {"mcp", "markdown_it", "starlette", "httpx", "simplemem.kinds"}),
-        (["tag", "people/Ada"], {"mcp", "markdown_it", "numpy", "simplemem.kinds"}),
+        (["search", "launch"], {"mcp", "markdown_it", "starlette", "httpx", "simplemem.kinds.kind"}),
+        (["tag", "people/Ada"], {"mcp", "markdown_it", "numpy", "simplemem.kinds.kind"}),
     ],
 )
 def test_a_command_pays_only_for_what_it_uses(vault: Path, args: list[str], unwanted: set[str]) -> None:
