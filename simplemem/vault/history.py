@@ -334,9 +334,12 @@ class History:
             if version.trash and version.trash.startswith(f"{OWN_TRASH}/"):  # Obsidian's is not ours to empty
                 trashed.append(version)
         cut, needed = 0, {each.before for each in self.log.group(last_group)} if times else set()
-        with suppress(ValueError, TypeError, IndexError, OverflowError):  # the newest has no time
-            newest = min(datetime.fromisoformat(times[-1][1]), datetime.now(UTC))
-            cut = last_before(reversed(times), _spelled(newest - timedelta(days=self.keep_days)))
+        # Of the last three days with changes the one in the middle counts: a day under a wrong clock costs nothing.
+        days = sorted(list(dict.fromkeys(when[:10] for _, when in reversed(times)))[:3])
+        with suppress(ValueError, IndexError, OverflowError):
+            newest = datetime.fromisoformat(days[(len(days) - 1) // 2]).replace(tzinfo=UTC) + timedelta(days=1)
+            edge = min(newest, datetime.now(UTC)) - timedelta(days=self.keep_days)
+            cut = last_before(reversed(times), _spelled(edge))
         dropped, total = dict[str, None](), 0
         for used, sha, size in sorted(self._texts(here, last_use), reverse=True):
             total += size
