@@ -1,8 +1,6 @@
-"""The face of self-improving-memory (capabilities.md SI-1 to SI-23): eight tools of the graph with its seventeen types and
-limits, keeping and finding what was learned, what all of that shows together, and a cache of vectors that is none.
-
-What is too long is refused and never cut, and angle brackets stay: taking them out destroys code (SI-35). The analyses
-ask no model: everything is counted or compared, and each answer says by what."""
+"""The face of self-improving-memory (capabilities.md SI-1 to SI-23): its graph with seventeen types and limits, what was
+learned, what all of that shows together, and a cache of vectors that is none. What is too long is refused and never cut,
+angle brackets stay (SI-35), no model is asked, and each answer says how it was found."""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
@@ -29,10 +27,8 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 ENTITY_TYPES: Final = (
-    *("project", "component", "dependency"),
-    *("error", "solution", "pattern", "insight", "decision"),
-    *("user-intent", "user-preference", "requirement"),
-    *("style-rule", "architectural-pattern", "tool-preference"),
+    *("project", "component", "dependency", "error", "solution", "pattern", "insight", "decision"),
+    *("user-intent", "user-preference", "requirement", "style-rule", "architectural-pattern", "tool-preference"),
     *("session-snapshot", "continuation-point", "work-in-progress"),
 )
 
@@ -111,6 +107,7 @@ GRAPH: tuple[Tool, ...] = (
 
 
 Kind = Literal[TYPES]  # type: ignore[valid-type]
+Relationship = Annotated[str, Field(max_length=100), about("fixes, causes, supersedes, …")]
 Saved = TypedDict("Saved", {"id": str, "name": str, "same_as": list[str], "warnings": list[str]})
 Hits = TypedDict("Hits", {"results": list[Data], "method": str, "degraded": str})
 Linked = TypedDict("Linked", {"sourceId": str, "targetId": str, "relationship": str, "changed": bool})
@@ -151,11 +148,7 @@ def search_knowledge(
 
 @tool("Link knowledge", writes=True, manner=MANNER)
 def link_knowledge(
-    knowledge: Knowledge,
-    caller: Caller,
-    sourceId: str,
-    targetId: str,
-    relationship: Annotated[str, Field(max_length=100), about("fixes, causes, supersedes, …")] = "relates_to",
+    knowledge: Knowledge, caller: Caller, sourceId: str, targetId: str, relationship: Relationship = "relates_to"
 ) -> Reply[Linked]:
     """Relate one entry to another, e.g. a solution that fixes an error."""
     one, other, is_new = knowledge.link(sourceId, targetId, relationship, **caller)
@@ -172,6 +165,8 @@ _MOST_CHARACTERS = 20_000  # of an export that is shown
 _BY_RULES = "rules (slot, polarity, near duplicates)"
 Notes = Annotated[str, about('ordinary notes instead of the entries: a folder, "type:NAME" or "*"')]
 Least = Annotated[int, Field(ge=2)]
+Form = Annotated[Literal["html", "json", "dot", "d3", "cytoscape"], also("format")]
+Apply = Annotated[bool, about("false only shows what would be done")]
 Stats = TypedDict("Stats", {"total": int, "by_type": Data, "by_confidence": Data, "latency": Data, "method": str})
 Contradictions = TypedDict("Contradictions", {"contradictions": list[Data], "method": str})
 Resolution = TypedDict("Resolution", {"applied": bool, "version": str, "resolved": list[Data], "method": str})
@@ -225,11 +220,7 @@ def detect_contradictions(
 
 @tool("Resolve contradictions", writes=True, destructive=True, manner=MANNER)
 def auto_resolve_contradictions(
-    store: EnhancedStore,
-    knowledge: Knowledge,
-    caller: Caller,
-    similarityThreshold: Share = 0.85,
-    apply: Annotated[bool, about("false only shows what would be done")] = False,
+    store: EnhancedStore, knowledge: Knowledge, caller: Caller, similarityThreshold: Share = 0.85, apply: Apply = False
 ) -> Reply[Resolution]:
     """Show which entry of each contradiction would supersede the other; apply=true writes it as one step."""
     analysis = analysis_of(store)
@@ -305,11 +296,7 @@ def export_markdown(store: EnhancedStore, knowledge: Knowledge) -> Reply[Export]
 
 
 @tool("Export the graph", manner=MANNER)
-def export_graph(
-    store: EnhancedStore,
-    knowledge: Knowledge,
-    form: Annotated[Literal["html", "json", "dot", "d3", "cytoscape"], also("format")] = "html",
-) -> Reply[Export]:
+def export_graph(store: EnhancedStore, knowledge: Knowledge, form: Form = "html") -> Reply[Export]:
     """Write entries and entities with their relations to a file: a page to look at, or data."""
     return _exported(store, knowledge, form)
 
@@ -318,9 +305,8 @@ def _exported(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[An
     """A file in `.simplemem/exports/`, where nothing takes it for a note; data that is small stands in the answer too."""
     store.bench.must_be_writable()
     text, count = export_text(store, form), len(knowledge.entries())
-    data, ending = text.encode("utf-8", "backslashreplace"), {"d3": "d3.json", "cytoscape": "cytoscape.json"}
-    name = f"knowledge-{ending[form]}" if form in ending else f"knowledge.{form}"
-    path = store.bench.side(f"exports/{name}").replace(data)
+    data, ending = text.encode("utf-8", "backslashreplace"), {"d3": "-d3.json", "cytoscape": "-cytoscape.json"}
+    path = store.bench.side(f"exports/knowledge{ending.get(form, f'.{form}')}").replace(data)
     shown = text if form != "html" and len(text) <= _MOST_CHARACTERS else ""
     facts = {"path": str(path), "format": form, "entries": count, "bytes": len(data)}
     return Reply(render.answer(f"Exported {count} entries to {path}", shown), facts)

@@ -1,6 +1,5 @@
-"""A JSON service over HTTP: its address, its key, one POST and the answer, how often it is asked and when it is left alone,
-and a plain sentence for each way it can fail. A key is read when it is used and shown nowhere; a sentence of a service
-that repeats what it was sent is not passed on."""
+"""A JSON service over HTTP: its address, its key, its attempts, when it is left alone, and a sentence for each way it can
+fail. A key is read when it is used and shown nowhere; a sentence of a service that repeats what it was sent neither."""
 
 from __future__ import annotations
 
