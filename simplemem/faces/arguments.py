@@ -1,6 +1,5 @@
 """What a model sends as arguments, read forgivingly in form and strictly in meaning; and the schemas that tell it of
-them, which show the plainest form and need no validators. A misspelt argument stops a tool that writes: `if_sha256` must
-not be lost."""
+them and of answers, which show the plainest form and need no validators."""
 
 from __future__ import annotations
 

@@ -145,10 +145,6 @@ class Manner:
         text = render.error_text(shown)
         return (self.failure + text.removeprefix(f"{error.code}: ") if self.failure else text), {"error": shown}
 
-    def unknown(self, name: str) -> str:  # noqa: ARG002
-        """What is answered to a call of a tool that is not there; nothing for an error of the protocol."""
-        return ""
-
 
 OURS = Manner()
 

@@ -323,9 +323,6 @@ class JsonText(Manner):
         hint = "" if isinstance(error, NoSuchEntity) else error.hint
         return f"{error.message} {hint}".rstrip(), None
 
-    def unknown(self, name: str) -> str:
-        return f"MCP error -32602: Tool {name} not found"
-
 
 Entities = TypedDict("Entities", {"entities": list[EntityOut]})
 Relations = TypedDict("Relations", {"relations": list[RelationOut]})

@@ -19,7 +19,7 @@ from simplemem.faces.render import brief, index_line, line, name_of
 from simplemem.note.tags import parse_tag_request
 
 if TYPE_CHECKING:
-    from simplemem.memory import Backlink, Hit, Memory, Saved
+    from simplemem.memory import Backlink, Hit, Memory
     from simplemem.store import EnhancedStore
 
 _HITS = 5
@@ -39,7 +39,8 @@ Content = Annotated[str, about("Markdown, without frontmatter; link with [[name]
 def create_memory(store: EnhancedStore, caller: Caller, name: NewName, metadata: Meta, content: Content) -> Reply[None]:
     """Create a memory: a small Markdown note about one thing, with metadata and [[links]]."""
     kept = _checked(store, metadata, content)
-    return _written(store.create(name, content, kept, tags_as_map=True, **caller), "created")
+    saved = store.create(name, content, kept, tags_as_map=True, **caller)
+    return Reply("\n".join([f"Memory '{name_of(saved.name)}' was created.", *map(line, saved.warnings)]))
 
 
 @tool("Update a memory", writes=True, destructive=True)
@@ -52,7 +53,8 @@ def update_memory(store: EnhancedStore, caller: Caller, name: NewName, metadata:
     gone = {key: None for key in memory.frontmatter if key.casefold() not in keys | _SET_BY_US}
     untagged = {tag: None for tag in memory.tag_map if tag.casefold() not in tags}
     whole = gone | kept | {"tags": untagged | kept["tags"]}
-    return _written(store.update(memory.name, content=content, metadata=whole, **caller), "updated")
+    saved = store.update(memory.name, content=content, metadata=whole, **caller)
+    return Reply("\n".join([f"Memory '{name_of(saved.name)}' was updated.", *map(line, saved.warnings)]))
 
 
 def _checked(store: EnhancedStore, metadata: dict[str, Any], content: str) -> dict[str, Any]:
@@ -77,10 +79,6 @@ def plain_length(text: str) -> int:
 def _longest(store: EnhancedStore) -> int:
     most = store.settings.max_memory_length
     return 2500 if most is None else most
-
-
-def _written(saved: Saved, what: str) -> Reply[None]:
-    return Reply("\n".join([f"Memory '{name_of(saved.name)}' was {what}.", *map(line, saved.warnings)]))
 
 
 @tool("Delete a memory", writes=True, destructive=True, idempotent=False, deletes=True)

@@ -48,8 +48,8 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if (wanted := by_name.get(params.name)) is None:
-            if words := tools[0].manner.unknown(params.name):
-                return _result(words, None, is_error=True)
+            if face.known_as:
+                return _result(f"MCP error -32602: Tool {params.name} not found", None)
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {line(params.name, 60)!r}.")
         client = ctx.session.client_params
         who = line(f"{client.client_info.name} {client.client_info.version}", 100) if client else ""
@@ -123,10 +123,10 @@ def perform(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str) ->
             f"{tool.name} failed inside simplemem ({type(error).__name__}).",
             hint="This is a fault of the server, told in its log. Read the memory before you try again.",
         )
-    return _result(*tool.manner.failed(failure), is_error=True)
+    return _result(*tool.manner.failed(failure))
 
 
-def _result(text: str, data: dict[str, Any] | None, *, is_error: bool) -> types.CallToolResult:
+def _result(text: str, data: dict[str, Any] | None, *, is_error: bool = True) -> types.CallToolResult:
     content: list[Any] = [types.TextContent(type="text", text=text)]
     return types.CallToolResult(content=content, structured_content=data, is_error=is_error)
 

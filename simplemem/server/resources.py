@@ -1,6 +1,5 @@
-"""What is read and subscribed to: memories as `memory://{+name}` with the feed `memory://changes`, or for graph servers
-the graph alone. A subscriber, of 2025 or of 2026, is told under the very URI it asked for, however it spelt the
-name."""
+"""What is read and subscribed to: memories as `memory://{+name}` with the feed `memory://changes`, or the graph alone. A
+subscriber, of 2025 or of 2026, is told under the very URI it asked for, however it spelt the name."""
 
 from __future__ import annotations
 
@@ -100,9 +99,9 @@ class Resources:
 
     def _text(self, uri: str) -> str:
         """The graph; the feed: the memories that changed last, newest first; or a memory."""
+        if self._is_graph and uri != _GRAPH:
+            raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {uri} not found")
         if self._is_graph:
-            if uri != _GRAPH:
-                raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {uri} not found")
             return pretty(self._graph().read().as_dict())
         store = self._door.store()
         if uri != CHANGES:

@@ -1,6 +1,5 @@
-"""The wire: one JSON-RPC message a line, in on standard input, out on standard output. The SDK's own has no bound on a
-line and no answer to a broken one. A client that stops reading stops us from reading; one that has gone is not waited
-for."""
+"""The wire: one JSON-RPC message a line. The SDK's own has no bound on a line and no answer to a broken one. A client
+that stops reading stops us from reading; one that has gone is not waited for."""
 
 from __future__ import annotations
 
