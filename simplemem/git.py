@@ -282,14 +282,11 @@ class _Draft:
             return
         there = self._files.get(path, _file(self.last.tree, path))
         old, new = self._stored(path, before), self._stored(target, after)
-        if there is None and old is not None and new is not None:
-            raise Unavailable(f"{path!r} was written by a person and is not in git yet.")
-        if there is not None and there.mode not in _PLAIN:
-            raise Unavailable(f"{path!r} is no plain file in git.")
-        if there is not None and old == new:
-            new = there.id  # it only moved, with whatever a person has or has not committed of it
-        elif there is not None and there.id not in (old, new):
-            raise Unavailable(f"{path!r} has edits of a person's that are not committed.")
+        held = there.id if there is not None else None
+        if held is not None and old == new:
+            new = held  # it only moved, with whatever a person has or has not committed of it
+        elif held not in (old, new):
+            raise Unavailable(f"{path!r} holds what a person has written and not committed.")
         self._files[path] = None
         mode = there.mode if there is not None else FileMode.BLOB
         self._files[target] = None if new is None else pygit2.IndexEntry(target, new, mode)
