@@ -29,7 +29,7 @@ class Explained:
         self._core = core
         self._ranking = ranking
         self._limit = limit
-        self._query = ranking.asked.query
+        self._query = ranking.query
         self._conditions = list(_conditions(ranking.question.narrow))
         self._holding = self._which_hold([found.note for found in ranking.best])
 
@@ -56,7 +56,7 @@ class Explained:
             filters.append({"filter": label, "value": value, "removed": before - left, "left": left})
         added = " + ".join(f"{round(each.weight, 4):g} × {each.name}" for each in ranking.signals if each.weight)
         formula = f"score = {added}, each divided by the best of its kind."
-        state = self._core.state(ranking.asked.standing)
+        state = self._core.state(ranking.standing)
         not_searched = {
             "hidden": index.counts()["hidden"],
             "files": [{"path": path, "why": reason} for path, reason in self._core.not_indexed()[:_MOST_FILES]],

@@ -273,7 +273,7 @@ def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter
         tokenizer, count = embedder.name, embedder.count_tokens
     packed = pack(_pieces(core, sources), budget, count)
     return Pack(
-        query, packed.text, packed.tokens, packed.items, packed.left_out, core.state(ranking.asked.standing),
+        query, packed.text, packed.tokens, packed.items, packed.left_out, core.state(ranking.standing),
         ranking.degraded_by, packed.duplicates, packed.omitted, tokenizer,
     )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.index.door import SORTS, Narrow, NoteId, Question, Shown, Standing
@@ -27,19 +27,13 @@ ANYONE = "any"  # an author that everybody is: asked for to have them named
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
 
-class Asked(NamedTuple):
-    """A question as it is asked of the index, how far that is, and the filter."""
-
-    query: Query
-    standing: Standing
-    narrow: Narrow
-
-
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """The best notes with what is shown of them, and the whole ranking. `mode` is what it came to without a vector."""
 
-    asked: Asked
+    query: Query
+    narrow: Narrow  # the filter
+    standing: Standing  # how far the index was
     mode: Mode
     best: Sequence[Ranked]
     shown: Mapping[NoteId, Shown]
@@ -54,10 +48,10 @@ class Ranking:
     def degraded_by(self) -> str:
         """What lessened it, in sentences."""
         phrases = ""
-        if self.asked.narrow.phrases and not self.question.narrow.phrases:
-            said = " and ".join(f'"{phrase}"' for phrase in self.asked.narrow.phrases)
+        if self.narrow.phrases and not self.question.narrow.phrases:
+            said = " and ".join(f'"{phrase}"' for phrase in self.narrow.phrases)
             phrases = f"No memory holds {said} word for word{'; these are found by its words' if self.best else ''}."
-        return " ".join(filter(None, (self.asked.query.instead, phrases, self.degraded)))
+        return " ".join(filter(None, (self.query.instead, phrases, self.degraded)))
 
 
 def search(
@@ -79,9 +73,8 @@ def search(
     if mode not in rank.MODES:
         raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(rank.MODES)}.")
     ranking = ranked(core, query, filter, limit, mode, rerank=rerank)
-    asked = ranking.asked
-    hits = [hit for found in ranking.best if (hit := _hit(core, ranking.shown[found.note], found, asked.query.words))]
-    if authors or asked.narrow.author or ANYONE in (asked.query.author, filter.author if filter else ""):
+    hits = [hit for found in ranking.best if (hit := _hit(core, ranking.shown[found.note], found, ranking.query.words))]
+    if authors or ranking.narrow.author or ANYONE in (ranking.query.author, filter.author if filter else ""):
         for k, hit in enumerate(hits):
             by = core.changes.last_author(hit.sha256)
             hits[k] = replace(hit, authors=(by.name or by.kind,), written=instant(by.when))
@@ -93,7 +86,7 @@ def search(
         if explain:
             told, hits = explained.search(), explained.hits(hits)
         of_note = explained.note(why, hits) if why else None
-    return Found(query, mode, tuple(hits), core.state(asked.standing), told, ranking.degraded_by, of_note)
+    return Found(query, mode, tuple(hits), core.state(ranking.standing), told, ranking.degraded_by, of_note)
 
 
 def ranked(
@@ -101,49 +94,45 @@ def ranked(
 ) -> Ranking:
     """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
     query, standing = with_forms(read_query(text), core.index)
-    asked = Asked(query, standing, narrow(core, filter or Filter(), query))
+    narrowed = narrow(core, filter or Filter(), query)
     reranking = core.reranking() if rerank else None
     reach = limit if reranking is None else max(limit, core.settings.rerank.candidates)
     standings = iter([standing])
 
     def once() -> Ranking:
-        return _ranked(core, asked._replace(standing=next(standings, None) or core.index.standing()), reach, mode)
+        return _ranked(core, query, narrowed, next(standings, None) or core.index.standing(), reach, mode)
 
     ranking = core.fresh(once, lambda found: [found.shown[each.note].row for each in found.best])
     return ranking if reranking is None else reranking.reordered(ranking, limit)
 
 
-def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
-    query, now = asked.query, datetime.now()  # noqa: DTZ005  (local, as notes are)
+def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit: int, mode: Mode) -> Ranking:
     if query.asks_nothing():
         said = "The question has no word that could be looked for."
-        return Ranking(asked, "text", (), {}, (), (), Question(narrow=asked.narrow), said)
+        return Ranking(query, narrow, standing, "text", (), {}, (), (), Question(narrow=narrow), said)
     if not query.words:
-        question = Question(narrow=asked.narrow)
-        listing = core.index.page(question.narrow, "modified", limit)
-        if question.narrow.phrases and not listing.total:
-            question = Question(narrow=replace(asked.narrow, phrases=()))
-            listing = core.index.page(question.narrow, "modified", limit)
-        shown = core.index.shown({row.id: 0 for row in listing.rows}, question)
-        newest = [Ranked(row.id, row.path, 1.0) for row in listing.rows if row.id in shown]
-        return Ranking(asked, "text", newest, shown, newest, (), question, "")
-    vector, degraded = (None, "") if mode == "text" else core.embedding.question(query.text, asked.standing)
+        question = Question(narrow=narrow)
+        rows = core.index.page(question.narrow, "modified", limit).rows
+        shown = core.index.shown({row.id: 0 for row in rows}, question)
+        newest = [Ranked(row.id, row.path, 1.0) for row in rows if row.id in shown]
+        return Ranking(query, narrow, standing, "text", newest, shown, newest, (), question, "")
+    vector, degraded = (None, "") if mode == "text" else core.embedding.question(query.text, standing)
     if vector is None and mode == "semantic" and not degraded:
         degraded = "Searched by words only: there are no vectors (embed.provider)."
     mode = "text" if vector is None else mode
-    question = Question(vector=vector, narrow=asked.narrow)
+    question = Question(vector=vector, narrow=narrow)
     if mode != "semantic":
         question = replace(question, terms=query.terms(), pairs=query.side_by_side())
     answer = core.index.ask(question)
     if vector is not None and answer.near is None:  # another embedder has begun in this moment
-        return _ranked(core, asked._replace(standing=core.index.standing()), limit, mode)
-    if asked.narrow.phrases and not answer.passed:
+        return _ranked(core, query, narrow, core.index.standing(), limit, mode)
+    if narrow.phrases and not answer.passed:
         # Quotation marks around a name in a question are not meant to hide every answer.
-        question = replace(question, narrow=replace(asked.narrow, phrases=()))
+        question = replace(question, narrow=replace(narrow, phrases=()))
         answer = core.index.ask(question)
     signals = rank.signals_of(answer, mode, core.settings.search.lexical_weight)
     every = rank.ordered(answer, signals)
-    days = days_in(query.text, now)
+    days = days_in(query.text, datetime.now())  # noqa: DTZ005  (local, as notes are)
     covers = mode == "hybrid" and rank.is_question(query.text)
     reach = max(limit, rank.COVERED_NOTES if covers else 0, DATED_NOTES if days else 0)
     shown = core.index.shown({found.note: found.place for found in every[:reach]}, question)
@@ -159,7 +148,7 @@ def _ranked(core: Core, asked: Asked, limit: int, mode: Mode) -> Ranking:
     if len(signals) > 3:
         every = rank.ordered(answer, signals)
         there = [found for found in every if found.note in shown]
-    return Ranking(asked, mode, there[:limit], shown, every, signals, question, degraded)
+    return Ranking(query, narrow, standing, mode, there[:limit], shown, every, signals, question, degraded)
 
 
 def _passage_texts(core: Core, note: Shown) -> list[str]:

@@ -52,7 +52,7 @@ class Reranking:
     def reordered(self, ranking: Ranking, limit: int) -> Ranking:
         """The ranking in the reranker's order, or as it was and a sentence that says why."""
         as_it_was, reranker = replace(ranking, best=ranking.best[:limit]), self._reranker
-        if not ranking.asked.query.words or len(ranking.best) < 2:
+        if not ranking.query.words or len(ranking.best) < 2:
             return as_it_was
         if reranker is None:
             return replace(as_it_was, degraded=f"{ranking.degraded} {self.failure}".strip())
@@ -60,7 +60,7 @@ class Reranking:
         if len(texts) < 2:
             return as_it_was
         try:
-            given = reranker.scores(ranking.asked.query.text, list(texts.values()), until)
+            given = reranker.scores(ranking.query.text, list(texts.values()), until)
         except SimplememError as error:
             said = error.message.removeprefix(f"{reranker.name} does not answer: ").removeprefix(f"{reranker.name} ")
             failure = f"The reranker {reranker.name} does not answer ({said}); {_ORDER_STANDS}"
