@@ -84,8 +84,7 @@ def get_relation(graph: KnowledgeGraph, source: Source, target: Target, relation
 def update_relation(graph: KnowledgeGraph, caller: Caller, relation: WeighedRelation) -> Reply[None]:
     """Change the strength, the confidence or the metadata of a relation"""
     wanted = relation.relation()
-    there = graph.relation(*wanted.key)
-    if there is not None:
+    if there := graph.relation(*wanted.key):
         wanted = replace(wanted, attributes=relation.attributes(there.attributes))
     graph.update_relation(wanted, **caller)
     return Reply("Relation updated successfully")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.kinds.graph import page as pages
@@ -20,7 +20,6 @@ from simplemem.store import Draft, now
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
 
-_MOST_BYTES: Final = 120  # of the readable part of a file's name, where more must follow
 Added = list[tuple[str, list[str]]]
 Key = tuple[str, str, str]
 
@@ -219,7 +218,7 @@ def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False) -
         return path
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     readable = legal_name(name.replace("~", "-").encode("utf-8", "replace").decode())
-    readable = readable.encode()[:_MOST_BYTES].decode("utf-8", "ignore").rstrip(" .")
+    readable = readable.encode()[:120].decode("utf-8", "ignore").rstrip(" .")
     return next(path for length in (12, 24, 64) if not is_taken(path := f"{FOLDER}/{readable}~{digest[:length]}.md"))
 
 
