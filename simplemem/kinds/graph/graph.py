@@ -32,7 +32,6 @@ Past = list[tuple[V, datetime, datetime | None, str]]
 """What something was, from when (UTC) to when (None for now), and who made it so, oldest first."""
 _MOST_CHANGES = 10_000
 _BATCH = 250  # names whose entities and relations an import writes at once
-_MANY = 500
 
 
 def _step(draft: Callable[Concatenate[GraphEdit, P], R]) -> Callable[..., R]:
@@ -149,13 +148,10 @@ class KnowledgeGraph(Shelf[GraphPage]):
     def _part(self, pages: Iterable[GraphPage]) -> Graph:
         """Pages as entities, with the relations that have an end among them."""
         some = sorted((page for page in pages if not page.is_stub), key=ENTITY.place)
-        near = self.items  # of many all are looked through
-        if len(some) <= _MANY:
-            near = {each.path: each for page in some for each in (page, *self.pointing_at(page.path, page.name))}
+        near = {each.path: each for page in some for each in (page, *self.pointing_at(page.path, page.name))}
         names = {page.name for page in some}
         every = graph_of_pages(sorted(near.values(), key=ENTITY.place), self.ties, self.items).relations
-        relations = tuple(each for each in every if each.source in names or each.target in names)
-        return Graph(tuple(some), relations)
+        return Graph(tuple(some), tuple(each for each in every if each.source in names or each.target in names))
 
     def resolved(self, pages: Iterable[GraphPage], among: Collection[str] | None = None) -> dict[str, list[Tie]]:
         """What the relations of some pages lead to; as if only the files `among` were there."""
