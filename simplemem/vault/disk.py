@@ -173,8 +173,7 @@ def hash_of(here: Beneath, path: str) -> str | None:
 
 
 class Intruded(Exception):
-    """Somebody else changed the file between our look and our move; it is back as they left it. `data` is what they
-    saved, where it was seen."""
+    """Somebody else changed the file between our look and our move; it is back as they left it. `data` is theirs."""
 
     def __init__(self, path: str, found: str | None, data: bytes | None = None) -> None:
         super().__init__(path)
@@ -182,8 +181,7 @@ class Intruded(Exception):
 
 
 def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool) -> str:
-    """Write `data` to a new file of ours in `folder`: its path. `like` names the note whose owner, mode and attributes
-    it gets. Whoever holds the vault's lock and finds such a file knows that it is nobody's any more."""
+    """Write `data` to a new file of ours in `folder`: its path. `like` names the note whose mode and so on it gets."""
     path = "/".join((*folder, f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"))
     try:
         with here.opened(path, WRITE_NEW) as fd:
@@ -328,8 +326,7 @@ def sync_path(root: str, path: str, *, last: bool = False) -> None:
 
 
 def sync_paths(root: str, paths: Sequence[str]) -> None:
-    """Make the bytes of files of ours durable. Many are waited for at once: a journal is written once for all who wait,
-    which for hundreds of files is a twentieth of the time."""
+    """Make files of ours durable. Many are waited for at once: a disk's journal is written once for all who wait."""
     if len(paths) <= _FEW:
         for path in paths:
             sync_path(root, path)

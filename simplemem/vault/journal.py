@@ -1,8 +1,7 @@
 """Changes of one or many notes that happen together: written down first, carried out, logged, and then forgotten.
 
-Who finds a plan in `.simplemem/journal/plan` under the lock finds a change that a crash interrupted: what was begun is
-brought to its end where nobody else has changed the note since, what was not begun is dropped (durability.md §3, F6).
-How far each act has come is told by hashes alone."""
+A plan that is found under the lock is a change that a crash interrupted: what was begun is brought to its end where
+nobody has changed the note since, what was not is dropped (durability.md §3, F6). Hashes tell how far it came."""
 
 from __future__ import annotations
 
@@ -89,9 +88,8 @@ def is_trash(path: str) -> bool:
 
 
 def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
-    """The steps of a plan and the folders that are made for it, or None when it is damaged. A vault may come from
-    anywhere, and its journal with it: a plan names only notes, our own staged files and the trash, so that none can
-    reach a hidden file such as a hook of git."""
+    """The steps of a plan and the folders that are made for it, or None when it is damaged, or not ours: a journal may
+    come with a vault from anywhere, and must not reach a hidden file such as a hook of git."""
     seal, _, line = data.partition(b"\n")
     line = line.partition(b"\n")[0]
     if seal != sha256(line).encode():
@@ -155,8 +153,7 @@ def _listed(here: Beneath, path: str) -> str | None:
 
 
 def _hash_at(here: Beneath, path: str) -> str | None:
-    """The hash of what lies at a path, None when nothing does, "" for a link, a folder or what cannot be read: it must
-    not stop every later write."""
+    """The hash of what lies at a path, None when nothing does, "" for what cannot be read: no write stops at that."""
     try:
         return disk.hash_of(here, path)
     except (Unreadable, TooLong, OSError) as error:

@@ -1,7 +1,6 @@
 """Locks between processes, and files of lines in `.simplemem` that several processes add to under one.
 
-The kernel's lock on a file of ours is free the moment its holder dies: nobody ever judges a stale file (durability.md
-F21, F22)."""
+The kernel frees the lock on a file the moment its holder dies: nobody judges a stale file (durability.md F21, F22)."""
 
 from __future__ import annotations
 
@@ -122,16 +121,13 @@ class FileLock:
             self.fd = -1
 
     def _is_in_place(self, fd: int) -> bool:
-        # Wherever the path leads: what counts is which file it is.
-        try:
+        with suppress(OSError):
             return os.path.samestat(os.fstat(fd), os.stat(self._full, follow_symlinks=False))
-        except OSError:
-            return False
+        return False
 
 
 class SideFile:
-    """A file in `.simplemem/`, `state/access.jsonl` say: lines of several processes, or a whole file put in place at
-    once. Its own lock is held no longer than a line takes."""
+    """A file in `.simplemem/` that several processes add lines to, under a lock held no longer than that takes."""
 
     def __init__(self, root: str, name: str) -> None:
         self._root, self._path = root, f"{SIDECAR}/{name}"

@@ -1,9 +1,7 @@
-"""What an Obsidian vault means: where its links lead, how they are written again when a note comes, moves or is renamed,
-and what its settings in `.obsidian/` say.
+"""What an Obsidian vault means: where links lead, how they are written again when a note moves, what `.obsidian/` says.
 
-Of a link only the path is written again (and a shown text that was the old name); every byte outside it stays. Settings
-are read only, and forgivingly: what is missing or broken means Obsidian's defaults, and nothing in them can widen what
-may be read, or run anything."""
+Of a link only the path is written again (and a shown text that was the old name). Settings are read forgivingly: what
+is missing or broken means Obsidian's defaults, and nothing in them widens what may be read."""
 
 from __future__ import annotations
 
@@ -195,8 +193,7 @@ def _target_for(link: Link, path: str, source: str, named: Named, link_format: L
 
 
 def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -> list[_Edit]:
-    """The new path in its place, and what the reader sees: a shown text that was the old name follows it, and a path
-    that had been a bare name is shown as that name."""
+    """The new path, and what the reader sees: a shown text that was the old name follows, a bare name is shown as such."""
     path = written
     if link.form != "wiki":  # only what would end or change a destination is encoded (obsidian.md §1.5)
         special = _SPECIAL_IN_ANGLES if link.angle else _SPECIAL

@@ -1,8 +1,7 @@
 """The one choke point: how a vault path becomes an open folder and a name in it, never anything outside the vault.
 
-A vault path is walked component by component from the root with O_NOFOLLOW (durability.md F36-F39): neither `..` nor a
-link nor a folder swapped for a link in between leads out. At the end stand the rules about who may see and change what,
-and one table from errno to the errors of `errors.py`."""
+It is walked component by component with O_NOFOLLOW (durability.md F36-F39): neither `..` nor a link nor a folder swapped
+for a link leads out. At the end: who may see and change what, and what an errno means."""
 
 from __future__ import annotations
 
@@ -34,8 +33,8 @@ OVERWRITE = os.O_RDWR | os.O_CREAT | _NOFOLLOW | getattr(os, "O_BINARY", 0)
 WRITE_NEW = OVERWRITE | os.O_EXCL
 _NOT_ON_WINDOWS = frozenset('<>:"|?*') | frozenset(map(chr, range(32)))
 _SHORT_NAME = re.compile(r"~\d")
-# Windows: access denied, a sharing or lock violation, a mapped file, ReplaceFileW that could not begin. Virus scanners and
-# search indexers open every new file for a moment.
+# Windows: access denied, a sharing or lock violation, a mapped file, ReplaceFileW that could not begin, while another
+# program has a new file open for a moment.
 _PASSING = frozenset((5, 32, 33, 1224, 1175, 1176))
 
 

@@ -1,6 +1,5 @@
-"""The folder of notes: scan, read, create, replace, move, trash, undo. The only door to a note's bytes.
-
-A note is named by its vault path, and its state by the sha256 of its bytes: what they mean is decided above."""
+"""The folder of notes: scan, read, create, replace, move, trash, undo. The only door to a note's bytes, and no word
+about what they mean: a note is its vault path, its state the sha256 of its bytes."""
 
 from __future__ import annotations
 
@@ -103,8 +102,7 @@ class Vault:
 
     @contextmanager
     def reading(self) -> Iterator[Callable[[str], File]]:
-        """What reads many files as `read` does one: folders stay open from one file to the next. For a short while
-        only, since a folder that is moved away meanwhile is still read."""
+        """What reads many files as `read` does one. For a short while only: a folder moved away meanwhile is still read."""
         with self._beneath() as here:
             yield lambda path: self._read(here, path)
 
@@ -179,8 +177,7 @@ class Vault:
             return self.carry_out([wish], change)[0]
 
     def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
-        """Change several files as one operation, all of it or nothing; it can be undone as one. Every write comes by
-        here: what may not be changed is not, whatever asks for it and however it is reached."""
+        """Change several files as one operation, all of it or nothing. Every write comes by here, and is checked here."""
         seen = set[str]()
         with self.lock():
             for number, wish in enumerate(wishes):
@@ -218,8 +215,7 @@ class Vault:
             self.history.given.add(sha256(data))
 
     def recover(self) -> tuple[int, list[Entry]]:
-        """What a start does first: finish or drop what a crash interrupted, clear our strays; how much there was, and
-        the scan of the same walk."""
+        """What a start does first: finish what a crash interrupted, clear our strays; how much there was, and a scan."""
         if self.read_only:
             return 0, self.scan()
         with self._at_work("recover") as here:
@@ -281,8 +277,7 @@ class Scan(NamedTuple):
 
 
 def walk(here: Beneath, start: Parts = ()) -> Scan:
-    """All regular files below a folder, a stat each. Dot-folders and dot-files are not the vault's (obsidian.md §5),
-    links are not followed (durability.md F36), and what cannot be looked into is not taken for empty (F10)."""
+    """All regular files below a folder: without dot-files (obsidian.md §5) and what links lead to (durability.md F36)."""
     scan = Scan([], {}, [])
     waiting = [start]
     while waiting:
