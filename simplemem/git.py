@@ -160,19 +160,12 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
             renamed = (str(d.old_file.path) for d in diff.deltas if d.status_char() == "R" and d.new_file.path == name)
             old = next((path for path in renamed if path.startswith(place.prefix)), None)
             was = _file(parents[0].tree, old) if old else None
+        op = "move" if old else "create" if was is None else "delete" if now is None else "update"
         seconds = max(0, min(commit.author.time, _YEAR_9999))
-        yield Commit(
-            commit=str(commit.id),
-            path=name[cut:],
-            old_path=old[cut:] if old else None,
-            op="move" if old else "create" if was is None else "delete" if now is None else "update",
-            when=datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            who=_line(commit.author.name),
-            subject=_line(commit.message.partition("\n")[0]),
-            versions=set(_VERSION.findall(commit.message)),
-            before=_text(repo, was),
-            after=_text(repo, now),
-        )
+        when = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        said = (_line(commit.author.name), _line(commit.message.partition("\n")[0]))
+        ours, texts = set(_VERSION.findall(commit.message)), (_text(repo, was), _text(repo, now))
+        yield Commit(str(commit.id), name[cut:], old[cut:] if old else None, op, when, *said, ours, *texts)
         name = old or name
 
 
@@ -221,21 +214,14 @@ def commit(root: Path, patches: Sequence[Patch], subject: str, trailers: Mapping
             if theirs.exists():
                 shutil.copystat(theirs, ours)  # by its time git tells what was edited in the moment it was staged
             os.replace(ours, theirs)
-            _commit_tree(repo, branch, draft.last.id, tree.write_tree(repo), message, when)
-
-
-def _commit_tree(
-    repo: pygit2.Repository, branch: str, last: pygit2.Oid, tree: pygit2.Oid, message: str, when: int
-) -> None:
-    """Make the commit, if the branch is still where it was."""
-    try:
-        person = repo.default_signature
-    except (KeyError, ValueError, pygit2.GitError):
-        person = pygit2.Signature("simplemem", "simplemem@localhost")
-    repo.set_ident(person.name, person.email)
-    pygit2.settings.enable_fsync_gitdir(True)
-    author = pygit2.Signature(person.name, person.email, when, 0)
-    _patiently(lambda: repo.create_commit(branch, author, person, message, tree, [last]), pygit2.GitError)
+            try:
+                person = repo.default_signature
+            except (KeyError, ValueError, pygit2.GitError):
+                person = pygit2.Signature("simplemem", "simplemem@localhost")
+            repo.set_ident(person.name, person.email)
+            pygit2.settings.enable_fsync_gitdir(True)
+            made = (branch, pygit2.Signature(person.name, person.email, when, 0), person, message)
+            _patiently(lambda: repo.create_commit(*made, tree.write_tree(repo), [draft.last.id]), pygit2.GitError)
 
 
 def _patiently(act: Callable[[], object], failure: type[Exception]) -> None:

@@ -30,7 +30,6 @@ from simplemem.vault.watch import SHARED, file_system
 
 _SHOWN = 20  # rows in which two indexes differ
 _PLACE = re.compile(r" \(line (\d+), column (\d+)\)$")
-_SERVED = "served and searched, but not changed by any tool"
 _ANEW = "`simplemem index --rebuild` makes it anew"
 _ELSEWHERE = "Put it on this computer alone: `--db` when serving, or $SIMPLEMEM_DB for every command."
 _SYNCED = re.compile(
@@ -63,7 +62,8 @@ def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
         yield Finding("notes", "warning", path, why, hint)
     for path, problem in ((row["path"], row["problem"]) for row in core.index.counts()["problems"]):
         if problem.startswith("its header"):
-            place, why = _PLACE.search(problem), f"{_PLACE.sub('', problem)}; {_SERVED}"
+            place = _PLACE.search(problem)
+            why = f"{_PLACE.sub('', problem)}; served and searched, but not changed by any tool"
             yield Finding("headers", "warning", path, why, "Mend it in an editor.", int(place[1]) if place else 0)
         else:
             hint = "Save it as UTF-8 in an editor; if it is no text, it wants another extension than .md."
