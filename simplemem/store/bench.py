@@ -1,5 +1,4 @@
-"""What a room above the store needs to keep a kind of note: which notes changed, their texts, what a link means, and
-several notes written as one step."""
+"""What a room above the store needs to keep a kind of note: changes, texts, what links mean, several notes as one step."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A search, explained: the numbers behind each hit, what the filters removed, what was not searched, and why a named
-note is not among the hits. Only a search that is to be explained pays for what is asked here."""
+"""A search, explained: the numbers behind each hit, what was filtered or not searched, why a note is no hit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Context packs: the best passages for a question, cited, within a budget of tokens. Passages that say the same are one;
-where notes disagree the newest speaks first, with what the older says quoted beneath. Notes linked with the best hits,
+"""Context packs: the best passages for a question, cited, within a budget of tokens. Passages that say the same are
+one; where notes disagree the newest speaks first, with what the older says quoted beneath. Notes linked with the best hits,
 or of the day before and after, join when they hold a word of it, and weigh little."""
 
 from __future__ import annotations
@@ -145,8 +145,7 @@ class Packed(NamedTuple):
 
 
 def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> Packed:
-    """Take passages in order while they fit; the best of all is cut after a sentence. Only several times what could go
-    in is looked at."""
+    """Take passages in order while they fit; the best of all is cut after a sentence."""
     given = [piece for piece in pieces if piece.text.strip()]
     enough, characters = 0, 0
     while enough < len(given) and (enough < _LEAST_PIECES or characters <= _MOST_CHARACTERS * budget):
@@ -228,8 +227,7 @@ def _part(piece: Piece, start: int, stop: int) -> Piece | None:
 
 
 def _shorten(voice: Voice, budget: int, count: Count) -> str | None:
-    """Cut a passage to as many whole sentences as fit, from the place that was found, or as many words; when all that
-    follows fits, with sentences before it too. Returns its section."""
+    """Cut a passage to as many whole sentences as fit, from the place that was found, or words; returns its section."""
     piece = voice.piece
     said = sentence_spans(piece.text)
     ends = [stop for start, stop in said if start >= piece.at]

@@ -1,5 +1,4 @@
-"""One memory as it is read: now or at an earlier version, whole or a section of it. What the index knows of the very
-bytes that are read is taken from there."""
+"""One memory as it is read: now or earlier, whole or a section. What the index knows of these bytes is taken from it."""
 
 from __future__ import annotations
 

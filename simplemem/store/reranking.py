@@ -1,5 +1,4 @@
-"""The best notes of a search ordered again by a reranker. Whatever goes wrong with it, the order of words and meaning
-stands and the answer says so. A private note is never sent."""
+"""The best notes of a search ordered again by a reranker; when it fails, the order stands and the answer says so."""
 
 from __future__ import annotations
 
@@ -95,8 +94,7 @@ class Reranking:
 
 
 def reordered(ranked: Sequence[Ranked], scores: Mapping[NoteId, float]) -> list[Ranked]:
-    """The notes that have a score in the order of their scores, equal ones as they stood. Every other note keeps its
-    place, and a score between those of its neighbours."""
+    """The notes by their scores, equal ones as they stood; one without a score keeps its place, with one between."""
     shares = dict(zip(scores, from_0_to_1(list(scores.values())), strict=True))
     best = iter(sorted((found for found in ranked if found.note in scores), key=lambda found: -scores[found.note]))
     mixed = [next(best) if found.note in scores else found for found in ranked]

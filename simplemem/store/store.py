@@ -1,5 +1,4 @@
-"""EnhancedStore: the door to one vault. It knows memories, not protocols: no MCP, no command line, no HTTP. It may be
-used from several threads, and several processes may have a store on the same vault."""
+"""EnhancedStore: the door to one vault, for several threads and processes. It knows memories, no protocols."""
 
 from __future__ import annotations
 

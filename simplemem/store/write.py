@@ -344,7 +344,7 @@ def _in_line_ends_of(text: str, addition: str) -> str:
 
 
 def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool = True) -> list[str]:
-    """What is to be said of the secrets that a change adds to a note, or without a `name` to its name. Invalid when
+    """What is to be said of the secrets that a change adds to a note, or without a `name` to its name. Invalid where
     they are refused, TooLong for a text that grew too long; never for what is not `anew`."""
     if anew and len(after) > max(MAX_TEXT, len(before)):
         message = f"the text has {len(after)} characters; a note may have {MAX_TEXT}"
