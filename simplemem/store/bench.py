@@ -1,4 +1,4 @@
-"""What a room above the store needs to keep a kind of note: changes, texts, what links mean, several notes as one step."""
+"""What a room above the store needs to keep a kind of note: changes, texts, what links mean, notes written as one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Context packs: the best passages for a question, cited, within a budget of tokens. Passages that say the same are
-one; where notes disagree the newest speaks first, with what the older says quoted beneath. Notes linked with the best hits,
-or of the day before and after, join when they hold a word of it, and weigh little."""
+one; where notes disagree the newest speaks first, with what the older says quoted beneath. Notes linked with the best
+hits, or of the day before and after, join when they hold a word of it, and weigh little."""
 
 from __future__ import annotations
 

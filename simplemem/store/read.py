@@ -1,4 +1,4 @@
-"""One memory as it is read: now or earlier, whole or a section. What the index knows of these bytes is taken from it."""
+"""One memory as it is read: now or earlier, whole or a section. What the index knows of these bytes it tells."""
 
 from __future__ import annotations
 
