@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
 import apsw
 
-from simplemem.index import legs, notes, vectors
+from simplemem.index import notes
 from simplemem.index.changes import written_by
-from simplemem.index.door import Beside, Narrow, NotePage, Position, Question, Row, Shown
-from simplemem.index.legs import IDS, Counts, bound, quoted
-from simplemem.index.text import BLOCK, SHIFT
+from simplemem.index.door import Beside, Narrow, NotePage, Position, Row
+from simplemem.index.legs import IDS, bound, quoted
 from simplemem.note.names import base_name, compare_key, date_in
 from simplemem.note.words import stretches
 
-_MOST_BLOCKS = 5_000
 _ORDER = {
     "modified": "n.modified DESC, n.path",
     "created": "n.created DESC, n.path",
@@ -85,52 +83,7 @@ def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, after: int 
     return NotePage([rows[note] for note in ids], tags_of(db, ids), total)
 
 
-def shown(
-    db: apsw.Connection,
-    wanted: Mapping[int, int],
-    question: Question,
-    vector: bytes | None,
-    counts: Counts,
-    *,
-    blocks: bool,
-    beside: Sequence[int],
-    among: Collection[int],
-) -> dict[int, Shown]:
-    """What is shown of notes, each with the place that was found, and of those `among` others that are `beside` some."""
-    rows = notes.rows_of(db, wanted)
-    neighbours = {note: tuple(_beside(db, rows[note])) for note in beside if note in rows}
-    reached = {each.note for some in neighbours.values() for each in some if each.note in among}
-    rows |= notes.rows_of(db, reached - rows.keys())
-    tags = tags_of(db, list(rows))
-    passages: dict[int, list[Position]] = {}
-    of_note = f"p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"
-    for place, position in _positions(db, of_note, list(rows)).items():
-        passages.setdefault(place >> SHIFT, []).append(position)
-    blocks_of: dict[int, list[int]] = {note: [] for note in rows}
-    if blocks and question.terms and rows:
-        matches = legs.leg(db, "block", question.terms, _MOST_BLOCKS, list(rows), counts)
-        for match in sorted(matches, key=lambda match: (-round(match.score, 6), match.place)):
-            blocks_of[match.note].append(match.place)
-    found = {note: place for note, place in wanted.items() if place}
-    if vector is not None and (others := [note for note in rows if note not in found and not blocks_of[note]]):
-        found |= vectors.nearest_places(db, vector, others)
-    places = _positions(
-        db, "p.id = n.value", [*found.values(), *(place for some in blocks_of.values() for place in some)]
-    )
-    return {
-        note: Shown(
-            row,
-            tags.get(note, ()),
-            passages.get(note, ()),
-            places.get(found.get(note, 0)),
-            tuple(places[place] for place in blocks_of[note] if place in places),
-            neighbours.get(note, ()),
-        )
-        for note, row in rows.items()
-    }
-
-
-def _beside(db: apsw.Connection, row: Row) -> Iterator[Beside]:
+def neighbours_of(db: apsw.Connection, row: Row) -> Iterator[Beside]:
     """The notes that a note is linked with, and in its folder the dated ones before and after a dated one."""
     path, folder = row.path, row.path.rpartition("/")[0]
     ways = [(link.path, "linked from") for link in notes.stored_links(db, source=path) if link.path not in (path, None)]
@@ -150,7 +103,7 @@ def _beside(db: apsw.Connection, row: Row) -> Iterator[Beside]:
             yield Beside(known[each].id, via)
 
 
-def _positions(db: apsw.Connection, where: str, ids: Iterable[int]) -> dict[int, Position]:
+def positions(db: apsw.Connection, where: str, ids: Iterable[int]) -> dict[int, Position]:
     """Where the places stand of which this is so, each note's in order."""
     sql = f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {IDS} n CROSS JOIN places p WHERE {where}"
     parsed = cache(lambda headings: tuple(json.loads(headings)))  # passages of a section share theirs

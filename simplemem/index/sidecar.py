@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -20,12 +21,15 @@ from simplemem.index.database import Damaged, Database, Lock, Replaced, beside, 
 from simplemem.index.door import Matches, Narrow, NoteId, Question, Standing
 from simplemem.index.legs import Counts
 from simplemem.index.notes import vector_space, waiting
+from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import VectorsInMemory
 
 P = ParamSpec("P")
 T = TypeVar("T")
 _CHECK_SECONDS = 24 * 3600.0
 _TRIES = 5
+_MOST_BLOCKS = 5_000
+_PASSAGES_OF = f"p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"
 _LOG = logging.getLogger(__name__)
 
 
@@ -167,8 +171,35 @@ class Sidecar:
         have a word of the question; and of those `among` others that stand `beside` some of them."""
 
         def read(db: apsw.Connection) -> Mapping[NoteId, door.Shown]:
-            vector, counts = self._vector(db, question), self._kept(db).counts
-            return filters.shown(db, some, question, vector, counts, blocks=blocks, beside=beside, among=among)
+            rows = notes.rows_of(db, some)
+            neighbours = {note: tuple(filters.neighbours_of(db, rows[note])) for note in beside if note in rows}
+            reached = {each.note for near in neighbours.values() for each in near if each.note in among}
+            rows |= notes.rows_of(db, reached - rows.keys())
+            blocks_of: dict[NoteId, list[door.PlaceId]] = {note: [] for note in rows}
+            if blocks and question.terms and rows:
+                matches = legs.leg(db, "block", question.terms, _MOST_BLOCKS, list(rows), self._kept(db).counts)
+                for match in sorted(matches, key=lambda match: (-round(match.score, 6), match.place)):
+                    blocks_of[match.note].append(match.place)
+            found = {note: place for note, place in some.items() if place}
+            others = [note for note in rows if note not in found and not blocks_of[note]]
+            if others and (vector := self._vector(db, question)) is not None:
+                found |= vectors.nearest_places(db, vector, others)
+            passages: dict[NoteId, list[door.Position]] = {note: [] for note in rows}
+            for place, position in filters.positions(db, _PASSAGES_OF, rows).items():
+                passages[place >> SHIFT].append(position)
+            tags, wanted = filters.tags_of(db, list(rows)), [*found.values(), *chain(*blocks_of.values())]
+            places = filters.positions(db, "p.id = n.value", wanted)
+            return {
+                note: door.Shown(
+                    row,
+                    tags.get(note, ()),
+                    passages[note],
+                    places.get(found.get(note, 0)),
+                    tuple(places[place] for place in blocks_of[note] if place in places),
+                    neighbours.get(note, ()),
+                )
+                for note, row in rows.items()
+            }
 
         return self._read(read)
 
