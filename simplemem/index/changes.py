@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import islice
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import apsw
 
 from simplemem.errors import SimplememError
-from simplemem.index.database import Database
 from simplemem.note.words import well_formed
 from simplemem.vault.history import Log, Version, last_before, no_version, number_of, spell, versions_in
 from simplemem.vault.vault import Vault
+
+if TYPE_CHECKING:
+    from simplemem.index.database import Database
 
 T = TypeVar("T")
 _ALL = 1 << 62

@@ -1,19 +1,24 @@
-"""The lexical legs: the notes or blocks that the words of a question lead to, best first. Where SQLite would score too
-many rows, the rarest words choose the notes, and all words rank these (limits.md C.3). Where all words are frequent,
-every note is scored, or beyond _MOST_NOTES those that hold several of them."""
+"""Questions as SQL: which notes pass a filter, and which notes or blocks the words lead to, best first. Where SQLite would
+score too many rows, the rarest words choose the notes, and all words rank these (limits.md C.3). Where all words are
+frequent, every note is scored, or beyond _MOST_NOTES those that hold several of them."""
 
 from __future__ import annotations
 
 import json
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import apsw
 
-from simplemem.index.door import AnyOf, Match, Question, Term
+from simplemem.index import notes
+from simplemem.index.changes import written_by
+from simplemem.index.door import AnyOf, Beside, Match, Narrow, NotePage, Position, Question, Row, Term
 from simplemem.index.text import SHIFT
+from simplemem.note.names import base_name, compare_key, date_in
+from simplemem.note.words import stretches
 
 MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
 _CHOOSING = 0.4  # of them, for the words that choose
@@ -51,6 +56,114 @@ def quoted(words: Iterable[str]) -> str:
 def fts_terms(terms: Sequence[Term]) -> list[str]:
     """Terms as FTS5 takes them, once each."""
     return list(dict.fromkeys(quoted(term.words) + "*" * term.beginning for term in terms))
+
+
+# -- filters
+
+_ORDER = {
+    "modified": "n.modified DESC, n.path",
+    "created": "n.created DESC, n.path",
+    "name": "n.path_key, n.path",
+    "title": "n.title_key, n.path",
+}
+
+
+def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
+    """The WHERE of a filter, for `notes n`, and its values."""
+    parts = [] if narrow.hidden else ["n.hidden IS NULL"]
+    values: dict[str, Any] = {}
+    for name, wanted, require_all in (("t", narrow.tags, narrow.require_all), ("q", narrow.all_tags, True)):
+        tags = []
+        for k, (key, value) in enumerate(wanted.items()):
+            values |= {f"{name}k{k}": compare_key(key), f"{name}v{k}": compare_key(value)}
+            tags.append(f"n.id IN (SELECT note_id FROM tag_pairs WHERE key = :{name}k{k} AND value = :{name}v{k})")
+        if tags:
+            parts.append("(" + (" AND " if require_all else " OR ").join(tags) + ")")
+    for k, (key, value) in enumerate(narrow.properties.items()):
+        parts.append(f"""EXISTS (SELECT 1 FROM properties p WHERE p.note_id = n.id AND p.key = :p{k}
+                                 AND p.value COLLATE NOCASE IN (:pt{k}, :pv{k}))""")
+        values |= {f"p{k}": key, f"pt{k}": json.dumps(value, ensure_ascii=False), f"pv{k}": value}  # a text or a number
+    linked = "SELECT l.path FROM links l JOIN notes s ON s.id = l.note_id WHERE s.path = :linked_by"
+    below = "n.path_key >= :prefix AND n.path_key < :prefix || char(1114111)"
+    for name, value, part in (
+        ("prefix", compare_key(narrow.prefix), f"({below} OR n.path_key = rtrim(:prefix, '/'))"),
+        ("type", compare_key(narrow.type), "n.type_key = :type"),
+        ("since", narrow.since, "n.modified >= :since"),
+        ("until", narrow.until, "n.modified < :until"),
+        ("link_to", narrow.link_to, "n.id IN (SELECT note_id FROM links WHERE path = :link_to)"),
+        ("linked_by", narrow.linked_by, f"n.path IN ({linked})"),
+        ("only", json.dumps(narrow.only) if narrow.only else "", "n.path IN (SELECT value FROM json_each(:only))"),
+    ):
+        if value:
+            parts.append(part)
+            values[name] = value
+    if narrow.author:
+        by, more = written_by(narrow.author)
+        parts.append(by)
+        values |= more
+    without = (*narrow.without, *narrow.without_forms)
+    for name, phrases, part in (("phrase", narrow.phrases, "IN"), ("without", without, "NOT IN")):
+        for k, phrase in enumerate(phrases):
+            parts.append(f"n.id {part} (SELECT rowid FROM note_text WHERE note_text MATCH :{name}{k})")
+            # word for word
+            values[f"{name}{k}"] = " AND ".join(quoted(stretch) for stretch in stretches(phrase)) or quoted(())
+    return " AND ".join(parts) or "1", values
+
+
+def passing(db: apsw.Connection, narrow: Narrow) -> array[int]:
+    """The notes that pass."""
+    where, values = condition(narrow)
+    return array("q", [row[0] for row in db.execute(f"SELECT n.id FROM notes n WHERE {where} ORDER BY n.id", values)])
+
+
+def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
+    """A page of the notes that pass, behind so many others."""
+    where, values = condition(narrow)
+    total = int(db.execute(f"SELECT count(*) FROM notes n WHERE {where}", values).get)
+    sql = f"SELECT n.id FROM notes n WHERE {where} ORDER BY {_ORDER[sort]} LIMIT :limit OFFSET :after"
+    ids = [row[0] for row in db.execute(sql, {**values, "limit": limit, "after": after})] if limit else []
+    rows = notes.rows_of(db, ids)
+    return NotePage([rows[note] for note in ids], tags_of(db, ids), total)
+
+
+def neighbours_of(db: apsw.Connection, row: Row) -> Iterator[Beside]:
+    """The notes that a note is linked with, and in its folder the dated ones before and after a dated one."""
+    path, folder = row.path, row.path.rpartition("/")[0]
+    ways = [(link.path, "linked from") for link in notes.stored_links(db, source=path) if link.path not in (path, None)]
+    ways += [(link.source, "links to") for link in notes.stored_links(db, to=path)]
+    if date_in(base_name(path)):
+        first, after = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
+        sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND path < :after
+                 AND instr(substr(path, length(:first) + 1), '/') = 0 ORDER BY path"""
+        there = [str(each) for (each,) in db.execute(sql, {"first": first, "after": after})]
+        days = [each for day, each in sorted((date_in(base_name(each)), each) for each in there) if day]
+        at = days.index(path) if path in days else len(days)
+        around = ((at - 1, "the one before"), (at + 1, "the one after"))
+        ways += [(days[k], via) for k, via in around if 0 <= k < len(days)]
+    known = notes.known_at(db, [each for each, _ in ways if each is not None])
+    for each, via in ways:
+        if each in known:
+            yield Beside(known[each].id, via)
+
+
+def positions(db: apsw.Connection, where: str, ids: Iterable[int]) -> dict[int, Position]:
+    """Where the places stand of which this is so, each note's in order."""
+    sql = f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {IDS} n CROSS JOIN places p WHERE {where}"
+    parsed = cache(lambda headings: tuple(json.loads(headings)))  # passages of a section share theirs
+    rows: Any = db.execute(sql, {"ids": bound(ids)})
+    return {place: Position(start, stop, line, parsed(said)) for place, start, stop, line, said in rows}
+
+
+def tags_of(db: apsw.Connection, some: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """The tags of some notes as they are shown; nothing of those without."""
+    sql = f"SELECT t.note_id, t.tag FROM {IDS} n JOIN tags t ON t.note_id = n.value ORDER BY t.note_id, t.seq"
+    found: dict[int, tuple[str, ...]] = {}
+    for note, tag in db.execute(sql, {"ids": bound(some)}):
+        found[note] = (*found.get(note, ()), tag)
+    return found
+
+
+# -- words
 
 
 def vocabulary(db: apsw.Connection, asked: Sequence[AnyOf]) -> list[bool]:

@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import audit, door, filters, legs, notes, vectors
+from simplemem.index import audit, door, legs, notes, vectors
 from simplemem.index.database import Damaged, Database, Lock, Replaced, beside, open_database, state_of
 from simplemem.index.door import Matches, Narrow, NoteId, Question, Standing
 from simplemem.index.legs import Counts
@@ -172,7 +172,7 @@ class Sidecar:
 
         def read(db: apsw.Connection) -> Mapping[NoteId, door.Shown]:
             rows = notes.rows_of(db, some)
-            neighbours = {note: tuple(filters.neighbours_of(db, rows[note])) for note in beside if note in rows}
+            neighbours = {note: tuple(legs.neighbours_of(db, rows[note])) for note in beside if note in rows}
             reached = {each.note for near in neighbours.values() for each in near if each.note in among}
             rows |= notes.rows_of(db, reached - rows.keys())
             blocks_of: dict[NoteId, list[door.PlaceId]] = {note: [] for note in rows}
@@ -185,10 +185,10 @@ class Sidecar:
             if others and (vector := self._vector(db, question)) is not None:
                 found |= vectors.nearest_places(db, vector, others)
             passages: dict[NoteId, list[door.Position]] = {note: [] for note in rows}
-            for place, position in filters.positions(db, _PASSAGES_OF, rows).items():
+            for place, position in legs.positions(db, _PASSAGES_OF, rows).items():
                 passages[place >> SHIFT].append(position)
-            tags, wanted = filters.tags_of(db, list(rows)), [*found.values(), *chain(*blocks_of.values())]
-            places = filters.positions(db, "p.id = n.value", wanted)
+            tags, wanted = legs.tags_of(db, list(rows)), [*found.values(), *chain(*blocks_of.values())]
+            places = legs.positions(db, "p.id = n.value", wanted)
             return {
                 note: door.Shown(
                     row,
@@ -213,7 +213,7 @@ class Sidecar:
     # -- notes, names, links, vectors, counts
 
     holding = _asks(legs.holding)
-    page = _asks(filters.page)
+    page = _asks(legs.page)
     known = _asks(notes.known_at)
     outline = _asks(notes.outline)
     called = _asks(notes.called)
@@ -259,5 +259,5 @@ class Kept:
 
     def ids(self, db: apsw.Connection, narrow: Narrow) -> Sequence[int]:
         if narrow != self._narrow:
-            self._narrow, self._ids = narrow, filters.ids(db, narrow)
+            self._narrow, self._ids = narrow, legs.passing(db, narrow)
         return self._ids
