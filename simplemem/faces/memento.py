@@ -192,8 +192,7 @@ def semantic_search(
 
 
 def _graph(store: EnhancedStore | None, graph: Graph, began: datetime, **more: Any) -> Reply[None]:
-    """A graph with how many entities there are and how long it took. With a store each entity says how often it was
-    changed by us, and by whom the last time."""
+    """A graph with its size and the time it took; with a store, how often each entity was changed, and by whom last."""
     changes = store.bench.changes() if store is not None else []
     made = [(path, each.who) for each in reversed(changes) for path, _, after in each.effects if after is not None]
     counts, last = Counter(path for path, _ in made), dict(made)

@@ -134,8 +134,8 @@ class Shelf(Generic[T]):
         return self._order
 
     def change(self, draft: Callable[[S], R], by: By, make: Callable[[Any], S] = ChangeSet) -> tuple[R, Carried]:  # type: ignore[assignment]
-        """Draft on what the vault holds now and write it as one step, again when somebody saves one of the notes
-        meanwhile. Returns what the draft returned, and what was written."""
+        """Draft on what the vault holds now and write it as one step, again when a note is saved meanwhile. Returns
+        what the draft returned, and what was written."""
         answers: list[R] = []
         drafts: list[Draft] = []
 

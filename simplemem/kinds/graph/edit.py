@@ -80,8 +80,7 @@ class GraphEdit(ChangeSet):
         return added
 
     def relate(self, relations: Iterable[Relation], *, missing: str = "stub") -> list[Relation]:
-        """Make relations that are not there: those that were made. What has no entity gets a page that only holds
-        relations ("stub"), or is skipped ("skip")."""
+        """Make relations: those that are new. A source of no entity gets a page ("stub"), or is skipped ("skip")."""
         made: dict[Key, Relation] = {}
         find = self._graph.page_of
         for relation in relations:
@@ -211,8 +210,7 @@ class GraphEdit(ChangeSet):
 
 
 def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False) -> str:
-    """The path of the note for a new entity: its own name where every system and link can carry it, else a near one.
-    `is_taken` says whether a link to the name of a path would be doubtful."""
+    """The path of the note for a new entity: its own name where every system and link can carry it, else a near one."""
     path = f"{FOLDER}/{name}.md"
     if _carries(name) and not is_taken(path):
         return path

@@ -101,8 +101,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
     def take_in(
         self, graph: Graph, progress: Callable[[str, int, int], None] | None = None, **by: Unpack[By]
     ) -> tuple[int, int, int]:
-        """Take in a whole graph, some hundred notes a step: how many entities, relations, and observations of entities
-        that were there are new."""
+        """Take in a whole graph, step by step: how many entities, relations, and observations of others are new."""
         entities = {each.name: each for each in reversed(graph.entities)}
         leaving = defaultdict[str, list[Relation]](list)
         for relation in graph.relations:
@@ -184,8 +183,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
         return any(self.items[source].is_own for source in self._into.get(path, ()) if source in self.items)
 
     def settle(self, changed: Collection[str], files: Collection[str]) -> None:
-        """Find out what the relations lead to of pages that changed, or that could mean one of the files; take in the
-        notes that are drawn in by that, and let go of those that nothing draws in any more."""
+        """Find out what relations of changed pages, or to one of the files, lead to, and which notes that draws in."""
         paths = {*changed, *(source for path in files for source in self._linking.get(_key(path), ()))}
         ties = self.resolved(self.items[path] for path in paths if path in self.items)
         touched = set(paths)

@@ -145,8 +145,7 @@ def graph_of_pages(
 
 
 def _read_lists(text: str, at: int, *, everything: bool) -> tuple[list[Bullet], dict[str, tuple[int, int]], int]:
-    """The bullets that say something, where the two sections begin and end, and where something unclosed begins.
-    Without `everything` a bullet outside of the sections only counts as a relation."""
+    """The bullets that say something, with `everything` observations outside of sections too; sections; `opened`."""
     hidden = _HIDDEN.finditer(text, at)
     opened = next((each.start() for each in hidden if (each.lastindex or 0) > 1), len(text))
     masked = text[:at] + _HIDDEN.sub(lambda each: "\0" * len(each[0]), text[at:])
