@@ -137,12 +137,10 @@ class Tokenizer:
 
     def count(self, text: str) -> int:
         """How many tokens a text is."""
-        sizes = (
-            1 if part in _SPECIAL else sum(map(self._size, _PIECES.findall(_SPACE + part.replace(" ", _SPACE))))
-            for part in _SPECIALS.split(text)
-            if part
+        parts = (
+            part if part in _SPECIAL else _SPACE + part.replace(" ", _SPACE) for part in _SPECIALS.split(text) if part
         )
-        return sum(sizes)
+        return sum(1 if part in _SPECIAL else sum(map(self._size, _PIECES.findall(part))) for part in parts)
 
     def _joined(self, text: str) -> list[int]:
         parts, end, ranks = list(text), len(text), self._ranks
