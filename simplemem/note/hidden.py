@@ -89,8 +89,7 @@ _KEY_LETTERS = re.compile(r"[0-9A-Za-z_./+=~:-]{16,256}")
 _NAMES = re.compile(r"(?:[A-Za-z_]++\d{0,2}[._/-])*+[A-Za-z_]+\d{0,2}[.:]?")
 _HEX = re.compile(r"[0-9a-fA-F]{32,128}")
 
-_Found = Iterator[tuple[int, int, str, int]]
-"""Start, end, kind, and how many of its first letters are no secret."""
+_Found = Iterator[tuple[int, int, str, int]]  # start, end, kind, and how many of its first letters are no secret
 
 
 def find_secrets(text: str) -> list[Secret]:

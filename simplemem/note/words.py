@@ -232,8 +232,6 @@ for _language, _words in _SMALL_WORDS.items():
         if _word not in _ALSO_ENGLISH:
             _TELLING[_word] = (*_TELLING.get(_word, ()), _language)
 
-_ALL_TELLING = frozenset(_TELLING)
-
 
 def language_of(text: str, told: str | None = None) -> str:
     """The language of a note, one of LANGUAGES or "". What the note says itself is believed."""
@@ -243,10 +241,10 @@ def language_of(text: str, told: str | None = None) -> str:
     middle = len(text) // 2
     sample = text if len(text) <= 2 * _SAMPLE else f"{text[:_SAMPLE]} {text[middle : middle + _SAMPLE]}"
     in_order = sample.lower().split()
-    if _ALL_TELLING.isdisjoint(in_order):
+    if _TELLING.keys().isdisjoint(in_order):
         return ""
     words = set(in_order)
-    known = _ALL_TELLING & words
+    known = _TELLING.keys() & words
     if len(known) < _SHARE * len(words):
         return ""
     found = Counter(language for word in known for language in _TELLING[word])
