@@ -1,5 +1,5 @@
-"""What a model sends as arguments, read forgivingly in form and strictly in meaning; and the schemas that tell it of
-them and of answers, which show the plainest form and need no validators."""
+"""What a model sends as arguments, read forgivingly in form and strictly in meaning; which memory it means; and the
+schemas that tell it of arguments and answers, which show the plainest form and need no validators."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ import json
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NotRequired, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar, Union, get_origin, get_type_hints
 from urllib.parse import unquote
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, WithJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import ValidationInfo
 
-from simplemem.memory import Filter
+from simplemem.errors import NotFound
+from simplemem.memory import Filter, HistoryEntry
+from simplemem.note.names import clean_reference, compare_key
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
 EXACT = "exact"  # the context in which a face takes no single thing for a list
@@ -23,6 +28,7 @@ Schema = dict[str, Any]
 
 _PLAIN: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _BOUNDS = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}
+_REMEMBERED = 200  # changes looked through for a memory that had the name
 _HASHES = r"^[0-9a-f]{12,64}(\+[0-9a-f]{12,64})?$"
 """A hash, or its first twelve digits or more. Two with a plus between them accept the merge that a lost race offered."""
 
@@ -149,12 +155,55 @@ class LinkNarrowing(Narrowing):
     linked_by: Annotated[BareName | None, about("only what this memory links to")] = None
 
 
+def resolved(store: EnhancedStore, name: str) -> str:
+    """The memory of that name, title or alias. NotFound says what became of it."""
+    try:
+        return store.resolve(name)
+    except NotFound:
+        if (gone := what_became_of(store, name)) is None:
+            raise
+        raise _gone(gone, "" if gone.new_name else f'undo_change(version="{gone.version}") brings it back.') from None
+
+
+def to_change(store: EnhancedStore, name: str) -> str:
+    """The memory to be changed. NotFound says what became of it, though another may have the name for a title."""
+    found = resolved(store, name)
+    if not _is_called(found, name) and (gone := what_became_of(store, name)):
+        raise _gone(gone, f"{found} has that title or alias. Give its name if it is meant.", found)
+    return found
+
+
+def _gone(gone: HistoryEntry, hint: str, *others: str) -> NotFound:
+    became = f"is now {gone.new_name}" if gone.new_name else "was deleted"
+    candidates = [*filter(None, [gone.new_name]), *others]
+    return NotFound(f"{gone.name} {became} (version {gone.version}).", hint=hint, candidates=candidates)
+
+
+def what_became_of(store: EnhancedStore, name: str) -> HistoryEntry | None:
+    """The change that moved or deleted the memory of that name, if we know of one."""
+    last = next((each for each in store.history(limit=_REMEMBERED) if _is_called(each.name, name)), None)
+    return last if last is not None and (last.new_name or last.sha256 is None) else None
+
+
+def whole_hash(store: EnhancedStore, name: str, sha256: str | None) -> str | None:
+    """The hash a caller means by its first digits; as given when that is not what the note has."""
+    if sha256 is None or len(sha256) == 64 or "+" in sha256:
+        return sha256
+    now = store.read(name).sha256
+    return now if now.startswith(sha256) else sha256
+
+
+def _is_called(name: str, wanted: str) -> bool:
+    """By its whole name, or by the last part of it."""
+    return compare_key(clean_reference(wanted)) in (compare_key(name), compare_key(name.rsplit("/", 1)[-1]))
+
+
 # --- schemas: made of type hints, as short as they can be said, since each client pays for every byte of a list of tools
 
 
 def schema_of(hint: Any, *, answer: bool, optional: bool = False) -> Schema:
     """The schema of a type. Null is the same as absent: it stands only in an answer that is always there."""
-    origin, inside = get_origin(hint), get_args(hint)
+    origin, inside = get_origin(hint), list(getattr(hint, "__args__", ()))
     if origin is Annotated:
         return _annotated(hint, answer)
     if hint is Any:
@@ -168,7 +217,7 @@ def schema_of(hint: Any, *, answer: bool, optional: bool = False) -> Schema:
         forms += [{"type": "null"}] if answer and not optional and type(None) in inside else []
         return forms[0] if len(forms) == 1 else {"anyOf": forms}
     if origin is Literal:
-        return {"enum": list(inside), "type": "string"}
+        return {"enum": inside, "type": "string"}
     if origin in (list, tuple, Sequence):
         return {"type": "array", "items": schema_of(inside[0], answer=answer)}
     if origin in (dict, Mapping) or hint in (dict, Mapping):

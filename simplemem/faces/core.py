@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from simplemem.errors import Invalid, NotFound
+from simplemem.faces import arguments, render
 from simplemem.faces import core_read as read
-from simplemem.faces import render
 from simplemem.faces.arguments import BareName, EditIn, Name, Object, Several, Sha, Tags, about, also
 from simplemem.faces.face import Caller, Data, Reply, tool
-from simplemem.faces.reference import to_change, what_became_of, whole_hash
 from simplemem.memory import LeftAsIs, Value
 from simplemem.note.names import compare_key
 
@@ -83,8 +82,8 @@ def update_memory(
         raise Invalid(f"Give one of content, append and edits, not {' and '.join(ways)}; nothing was changed.")
     if not ways and not metadata:
         raise Invalid("There is nothing to change.", hint="Give content, append, edits or metadata.")
-    found = to_change(store, name)
-    sha256 = whole_hash(store, found, if_sha256)
+    found = arguments.to_change(store, name)
+    sha256 = arguments.whole_hash(store, found, if_sha256)
     saved = store.update(found, **given, metadata=metadata, if_sha256=sha256, reason=reason, **caller)
     shown = render.name_of(saved.name)
     return _reply(Updated, saved, f"Changed {shown}." if saved.changed else f"{shown} already says so.")
@@ -108,8 +107,10 @@ def change_tag(
     """Set or remove tags of a memory and leave all else as it is, e.g. to tick off a todo."""
     if tags in ("", {}, []):
         raise Invalid("There is no tag to change.", hint='E.g. tags={"status": "done", "todo": null}.')
-    found = to_change(store, name)
-    saved = store.change_tags(found, tags, if_sha256=whole_hash(store, found, if_sha256), reason=reason, **caller)
+    found = arguments.to_change(store, name)
+    saved = store.change_tags(
+        found, tags, if_sha256=arguments.whole_hash(store, found, if_sha256), reason=reason, **caller
+    )
     shown = render.name_of(saved.name)
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
     return _reply(Tagged, saved, first, f"Tags now: {render.tags_line(saved.tags) or 'none'}")
@@ -128,9 +129,9 @@ def move_memory(
 ) -> Reply[Renamed]:
     """Rename or move a memory; links to it are rewritten."""
     try:
-        found = to_change(store, name)
+        found = arguments.to_change(store, name)
     except NotFound:  # the same move may be asked for again because its answer was lost
-        gone = what_became_of(store, name)
+        gone = arguments.what_became_of(store, name)
         if gone is None or gone.new_name is None or compare_key(gone.new_name) != compare_key(new_name):
             raise
         there = store.read(gone.new_name)
@@ -152,8 +153,8 @@ def delete_memory(
     store: EnhancedStore, caller: Caller, name: Name, if_sha256: IfSha = None, reason: str = ""
 ) -> Reply[Removed]:
     """Delete a memory (it can be brought back). Prefer a tag such as archived when it may matter later."""
-    found = to_change(store, name)
-    gone = store.delete(found, if_sha256=whole_hash(store, found, if_sha256), reason=reason, **caller)
+    found = arguments.to_change(store, name)
+    gone = store.delete(found, if_sha256=arguments.whole_hash(store, found, if_sha256), reason=reason, **caller)
     left = gone.links_left_unresolved
     links = f"{render.counted(left, 'link now leads', 'links now lead')} nowhere." if left else ""
     back = f'undo_change(version="{gone.version}") brings it back.'

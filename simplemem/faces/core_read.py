@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
 from pydantic import Field, WithJsonSchema
 
 from simplemem.errors import Invalid
-from simplemem.faces import render
+from simplemem.faces import arguments, render
 from simplemem.faces.arguments import BareName, LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
 from simplemem.faces.face import Data, Reply, Result, tool
-from simplemem.faces.reference import resolved
 from simplemem.memory import Backlink, Hit, IndexState, LinkOut, Listed
 from simplemem.note.words import count_tokens
 
@@ -153,7 +152,7 @@ def read_memory(
     a change."""
     asked, number = render.asked_page(section)
     if version is None:
-        memory = store.read(resolved(store, name), section=asked)
+        memory = store.read(arguments.resolved(store, name), section=asked)
     else:
         when = {"version": version} if _AN_ID.fullmatch(version.strip()) else {"at": version}
         memory = store.read(name, section=asked, **when)

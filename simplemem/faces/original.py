@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from simplemem.errors import Invalid, TooLong
-from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_most
+from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_most, resolved, to_change
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.faces.reference import resolved, to_change
 from simplemem.faces.render import brief, index_line, line, name_of
 from simplemem.note.tags import parse_tag_request
 
