@@ -7,7 +7,6 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import islice
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError
 from simplemem.index.changes import HUMAN, UNKNOWN, Origin, author_of, is_called
-from simplemem.memory import BlamedLine, Difference, HistoryEntry, Memory
+from simplemem.memory import BlamedLine, Difference, HistoryEntry
 from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import well_formed
@@ -292,19 +291,6 @@ def _names(core: Core, path: str) -> list[str]:
     """The last names of a memory that our own history knows, as far as they may be seen; itself first."""
     known = (path, *(version.path for version in core.changes.of(path, _MOST_CHANGES)))
     return [name for name in dict.fromkeys(known) if not core.vault.access.hides(name)][:_MOST_NAMES]
-
-
-def read_at(core: Core, name: str, section: str | None, at: str) -> Memory:
-    """A memory as it was at a version, date or commit, under the name it had then."""
-    from simplemem.store.read import memory_of
-
-    path = path_with_a_past(core, name)
-    then = note_at(core, path, at, name=name)
-    if then.data is None:
-        raise nothing_there(name_of(path), at, then)
-    memory = memory_of(core, then.path, then.data, section, at)
-    said = filter(None, (memory.problem, f"not certain: {then.doubt}" if then.doubt else ""))
-    return replace(memory, problem="; ".join(said) or None)
 
 
 def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:

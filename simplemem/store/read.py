@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from simplemem.errors import NotFound
@@ -28,7 +29,13 @@ def read(
     if version is not None and history.means_commit(core, version):
         at = version
     if at is not None or version is None:
-        return history.read_at(core, name, section, at or "")
+        path, at = history.path_with_a_past(core, name), at or ""
+        then = history.note_at(core, path, at, name=name)
+        if then.data is None:
+            raise history.nothing_there(name_of(path), at, then)
+        memory = memory_of(core, then.path, then.data, section, at)
+        said = filter(None, (memory.problem, f"not certain: {then.doubt}" if then.doubt else ""))
+        return replace(memory, problem="; ".join(said) or None)
     found = core.changes.find(version)
     kept = found.after if found.after is not None else found.before
     data = None if kept is None else history.text_of(core, kept, found.new_path or found.path, found.path)
