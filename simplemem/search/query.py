@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -197,10 +197,7 @@ def _held(asked: Sequence[Term], index: Sidecar) -> tuple[Term, ...]:
 DATED_NOTES = 40  # so many of the best are ordered by the days a question names
 DATED_WEIGHT = 0.15  # beside 1 of all else; a plateau from 0.05 to 0.2
 
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
+_MONTHS = "january february march april may june july august september october november december".split()
 _DAY = timedelta(days=1)
 _AGO = re.compile(r"(\d{1,4}) (hour|day|week|month|year)s? ago")
 _UNITS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 365 * _DAY}
@@ -210,16 +207,14 @@ def read_when(text: str, now: datetime, *, end: bool = False) -> str:
     """The moment a text means, in the form notes are sorted by; with `end`, the end of the span it names."""
     span = _span_said(" ".join(text.casefold().split()), now)
     if span is None:
-        raise Invalid(
-            f"{text!r} is not a date that can be understood",
-            hint='Use 2026-01-24, 2026-01, 2026-01-24T12:00:00, "yesterday", "last week" or "3 days ago".',
-        )
+        hint = 'Use 2026-01-24, 2026-01, 2026-01-24T12:00:00, "yesterday", "last week" or "3 days ago".'
+        raise Invalid(f"{text!r} is not a date that can be understood", hint=hint)
     return span[end].strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _span_said(said: str, now: datetime) -> tuple[datetime, datetime] | None:
     """The span that a text names, from its first moment to before its last; None for what is no date."""
-    today = _midnight(now)
+    today = datetime.combine(now, time.min)
     monday, month, year = today - today.weekday() * _DAY, today.replace(day=1), today.replace(month=1, day=1)
     named = {
         "now": (now, now),
@@ -227,7 +222,7 @@ def _span_said(said: str, now: datetime) -> tuple[datetime, datetime] | None:
         "yesterday": (today - _DAY, today),
         "this week": (monday, monday + 7 * _DAY),
         "last week": (monday - 7 * _DAY, monday),
-        "this month": (month, _month_after(month)),
+        "this month": (month, (month + 32 * _DAY).replace(day=1)),
         "last month": ((month - _DAY).replace(day=1), month),
         "this year": (year, year.replace(year=year.year + 1)),
         "last year": (year.replace(year=year.year - 1), year),
@@ -237,22 +232,15 @@ def _span_said(said: str, now: datetime) -> tuple[datetime, datetime] | None:
             return named[said]
         if found := _AGO.fullmatch(said):
             moment = now - int(found[1]) * _UNITS[found[2]]
-            return (moment, now) if found[2] == "hour" else (_midnight(moment), _midnight(moment) + _DAY)
+            day = datetime.combine(moment, time.min)
+            return (moment, now) if found[2] == "hour" else (day, day + _DAY)
         if re.fullmatch(r"\d{4}(-\d{2})?", said):
             start = datetime(int(said[:4]), int(said[5:] or 1), 1)  # noqa: DTZ001  (local time, as notes are)
-            return start, start.replace(year=start.year + 1) if len(said) == 4 else _month_after(start)
+            return start, start.replace(year=start.year + 1) if len(said) == 4 else (start + 32 * _DAY).replace(day=1)
         start = datetime.fromisoformat(instant(said.upper()) or "")
         return start, start + (_DAY if len(said) == 10 else timedelta(seconds=1))
     except (ValueError, OverflowError):
         return None
-
-
-def _midnight(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def _month_after(first: datetime) -> datetime:
-    return (first + 32 * _DAY).replace(day=1)
 
 
 _IN = ("in", "on", "of", "during", "from", "by", "early", "late", "last", "this")

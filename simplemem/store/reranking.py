@@ -28,7 +28,7 @@ class Reranking:
         self._core = core
         self._settings = chosen = core.settings.rerank
         self._reranker: Reranker | None = None
-        self.failure = ""  # what is wrong with it, in a sentence
+        self.name, self.failure = str(chosen.provider), ""  # what is wrong with it, in a sentence
         model, key, key_setting, voyage = chosen.model, chosen.api_key, "rerank.api_key", core.settings.voyage_ai
         if chosen.provider == "voyage":  # what a file of the original says of Voyage still holds
             model = model or voyage.rerank_model
@@ -36,6 +36,7 @@ class Reranking:
                 key, key_setting = voyage.api_key, "voyage_ai.api_key"
         try:
             self._reranker = Reranker(chosen.provider, url=chosen.url, model=model, key=key, key_setting=key_setting)
+            self.name = self._reranker.name
         except SimplememError as error:
             self.failure = f"The reranker {chosen.provider} cannot be used ({error.message}); {_ORDER_STANDS}"
             _LOG.warning("no reranker: %s. %s", error.message, error.hint)
@@ -43,10 +44,6 @@ class Reranking:
     def close(self) -> None:
         if self._reranker is not None:
             self._reranker.close()
-
-    @property
-    def name(self) -> str:
-        return self._reranker.name if self._reranker is not None else self._settings.provider
 
     def reordered(self, ranking: Ranking, limit: int) -> Ranking:
         """The ranking in the reranker's order, or as it was and a sentence that says why."""
