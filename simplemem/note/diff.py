@@ -19,8 +19,6 @@ WHAT_YOU_HAD: Final = ("what you had", "what is there now")
 WHAT_YOU_WANT: Final = ("what you want", "what is there now")
 
 _MOST_BYTES: Final = 200_000  # of a text whose diff may be shortened
-_SHORTENED: Final = "... (shortened)\n"
-_NO_LINE_END: Final = "\n\\ No newline at end of file\n"
 _AROUND: Final = 3  # equal lines shown around a change, so that a reader finds the place
 
 _Maker = TypeVar("_Maker")
@@ -39,9 +37,9 @@ def unified_diff(old: bytes | None, new: bytes, names: tuple[str, str], most: in
             hunks.append([])
         hunks[-1].append(change)
     lines = [f"--- {names[0]}\n", f"+++ {names[1]}\n", *(line for near in hunks for line in _hunk(one, two, near))]
-    text = "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in lines)
+    text = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
     if most is not None and len(text) > most:
-        text = text[:most].rpartition("\n")[0] + "\n" + _SHORTENED
+        text = text[:most].rpartition("\n")[0] + "\n... (shortened)\n"
     return text
 
 
