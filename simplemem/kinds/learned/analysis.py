@@ -100,13 +100,9 @@ class Analysis:
                 continue
             seen.add(paths)
             verdict = None if lost & paths else self._verdict(one, other)
-            data = {
-                "rule": rule,
-                "one": brief(one) | {"said": said, "confidence": one.confidence},
-                "other": brief(other) | {"said": instead, "confidence": other.confidence},
-                "about": about,
-                "similarity": max(0.0, round(float(self._vectors[ends[0]] @ self._vectors[ends[1]]), 4)),
-            }
+            data: Data = {"rule": rule, "one": brief(one) | {"said": said, "confidence": one.confidence}}
+            data |= {"other": brief(other) | {"said": instead, "confidence": other.confidence}, "about": about}
+            data["similarity"] = max(0.0, round(float(self._vectors[ends[0]] @ self._vectors[ends[1]]), 4))
             if verdict:
                 lost.add(verdict[1].path)
                 data |= {"winner": verdict[0].id, "why": verdict[2]}

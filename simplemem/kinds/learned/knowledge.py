@@ -80,25 +80,15 @@ class Knowledge:
 
     def shown(self, some: Sequence[KnowledgeEntry]) -> list[dict[str, Any]]:
         """Entries with the fields that clients know, and the names of their notes."""
-        reads, related = self.reads(), self.leading_to(some)
-        return [
-            {
-                "id": entry.id,
-                "type": entry.type,
-                "content": entry.content,
-                "context": entry.context,
-                "confidence": entry.confidence,
-                "verified": entry.verified,
-                "tags": list(entry.tags),
-                "timestamp": entry.created,
-                "accessCount": reads.get(entry.id, NEVER)[0],
-                "lastAccessed": reads.get(entry.id, NEVER)[1] or None,
-                "relatedIds": list(dict.fromkeys(other.id for _, other in related[entry.path])),
-                "name": entry.name,
-            }
-            | ({"status": "superseded", "supersededBy": entry.superseded_by} if entry.is_superseded else {})
-            for entry in some
-        ]
+        reads, related, shown = self.reads(), self.leading_to(some), list[dict[str, Any]]()
+        for e in some:
+            (count, last), others = reads.get(e.id, NEVER), dict.fromkeys(other.id for _, other in related[e.path])
+            facts: dict[str, Any] = {"id": e.id, "type": e.type, "content": e.content, "context": e.context}
+            facts |= {"confidence": e.confidence, "verified": e.verified, "tags": list(e.tags)}
+            facts |= {"timestamp": e.created, "accessCount": count, "lastAccessed": last or None}
+            facts |= {"relatedIds": list(others), "name": e.name}
+            shown.append(facts | ({"status": "superseded", "supersededBy": e.superseded_by} if e.is_superseded else {}))
+        return shown
 
     def search(
         self, query: str, *, kind: str = "", least_confidence: float = 0.0, limit: int = 10
