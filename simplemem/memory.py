@@ -61,9 +61,7 @@ class Filter(Value):
     until: str = ""
     link_to: str = ""
     linked_by: str = ""
-    properties: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of the header, such as {"status": "done"}: all of them
+    properties: Mapping[str, str] = field(default_factory=dict)  # such as {"status": "done"}: all of them
     author: str = ""  # who changed it last: human, agent, unknown, or how a name begins; any: only that it is said
 
     @classmethod
@@ -155,8 +153,7 @@ class Page(Value):
 
 @dataclass(frozen=True, slots=True)
 class Hit(Value):
-    """A memory that answers a question, enough to cite it. `authors` and `written` say who changed it last, if asked
-    for."""
+    """A memory that answers a question, enough to cite it. `authors` and `written` say who changed it, if asked."""
 
     name: str
     title: str
@@ -207,8 +204,8 @@ class Backlink(Value):
 
 @dataclass(frozen=True, slots=True)
 class Pack(Value):
-    """A context pack. `left_out` passages found no room in the budget, `duplicates` said what another says; `omitted`
-    names them all. `tokens` were counted by `tokenizer`, which is `estimate` when none is at hand."""
+    """A context pack: passages `left_out` for the budget, `duplicates` of what another says, and `omitted`, all of them;
+    `tokens` as the `tokenizer` counts them, which is `estimate` when none is at hand."""
 
     query: str
     text: str

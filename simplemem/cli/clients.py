@@ -23,8 +23,7 @@ Lines = Callable[[Sequence[str]], str]
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """How people call a client, its lines for a command, where they belong (macOS, Linux, Windows), and what to do
-    next."""
+    """A client as people call it: its lines for a command, where they belong on macOS, Linux and Windows, what then."""
 
     name: str
     title: str

@@ -56,8 +56,7 @@ _RENDERERS: dict[str, Callable[[Any, Screen], None]] = {}
 
 
 def renderer(function: Callable[[Any, Screen], None]) -> Callable[[Any, Screen], None]:
-    """Declare how values of a type are shown, the one the first argument names: nothing is loaded before there is
-    one."""
+    """Declare how values of a type are shown: the one that the first argument names, which loads nothing."""
     _RENDERERS[next(iter(function.__annotations__.values()))] = function
     return function
 
@@ -270,8 +269,7 @@ def command(
 
 
 def _parameters(function: Callable[..., Any], filters: Sequence[str]) -> list[inspect.Parameter]:
-    """The options of a command, as Typer reads them: its own, those of a filter in the place of `narrowed`, and
-    `--json`."""
+    """The options of a command as Typer reads them: its own, those of a filter for `narrowed`, and `--json`."""
     declared = {each: hint for each, hint in function.__annotations__.items() if each not in ("return", "narrowed")}
     hints = get_type_hints(SimpleNamespace(__annotations__=declared), function.__globals__, include_extras=True)
     parameters = []
