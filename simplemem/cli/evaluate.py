@@ -54,9 +54,7 @@ def init(
 
 @command(_eval)
 def run(
-    compare: Annotated[
-        list[str] | None, option("--compare", "SETTING=VALUE", "Ask with this setting as well. Again for more.")
-    ] = None,
+    compare: Annotated[list[str] | None, option("--compare", "SETTING=VALUE", "Ask with this setting too.")] = None,
     file: Annotated[Path | None, option("--file", "FILE", f"The questions. {_BESIDE}")] = None,
     vault: VaultOption = None,
 ) -> Answer:

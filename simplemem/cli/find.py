@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import Answer, command, opened, renderer
-from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
+from simplemem.cli.options import (
+    LINKS,
+    NOTES,
+    WHEN,
+    Name,
+    Query,
+    VaultOption,
+    complete_name,
+    flag,
+    limit_option,
+    option,
+)
 from simplemem.cli.output import Part, Screen, day, in_words, one_line, short_title, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
@@ -37,9 +48,7 @@ def search(
     explain: Annotated[bool, flag("--explain", "Show the numbers behind each rank.")] = False,
     authors: Annotated[bool, flag("--authors", "Say who changed each note last, and when.")] = False,
     no_rerank: Annotated[bool, flag("--no-rerank", "Leave out the reranker that the settings name.")] = False,
-    why: Annotated[
-        str, option("--why", "NAME", "Say where this note is in the ranking, or why it is not there.", complete_name)
-    ] = "",
+    why: Annotated[str, option("--why", "NAME", "Say where this note is, or why it is not.", complete_name)] = "",
     vault: VaultOption = None,
 ) -> Found:
     """Find notes by words, by meaning and by links.
@@ -187,13 +196,8 @@ def _page(page: Page, screen: Screen) -> None:
 def show(
     name: Name,
     section: Annotated[str | None, option("--section", "HEADING", "Only this section, or block as `^id`.")] = None,
-    version: Annotated[
-        str | None, option("--version", "VERSION", "The note as of this version of `simplemem history`.")
-    ] = None,
-    at: Annotated[
-        str | None,
-        option("--at", "WHEN", "The note as it was: `2026-01-24`, `yesterday`, `v12`, `before v12`. A day is its end."),
-    ] = None,
+    version: Annotated[str | None, option("--version", "VERSION", "As of this version of `simplemem history`.")] = None,
+    at: Annotated[str | None, option("--at", "WHEN", f"As it was at {WHEN}, `before v12`. A day is its end.")] = None,
     links: Annotated[bool, flag("--links", "Only what it links to, and what links to it.")] = False,
     vault: VaultOption = None,
 ) -> Answer:

@@ -108,9 +108,7 @@ def restore(
 
 @command(commands, _PANEL)
 def undo(
-    what: Annotated[
-        str | None, argument("VERSION|NAME", "A version, or a note. Without it: the last change of all.", complete_name)
-    ] = None,
+    what: Annotated[str | None, argument("VERSION|NAME", "Without it: the last change of all.", complete_name)] = None,
     by: Annotated[str, option("--by", "WHO", "Everything this client changed, with or without its version.")] = "",
     since: Annotated[str, option("--since", "WHEN", f"With --by: since {WHEN}.")] = "",
     dry_run: Annotated[bool, flag("--dry-run", "With --by: only show what would become of what.")] = False,

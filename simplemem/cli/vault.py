@@ -200,9 +200,7 @@ def _shown(value: Any) -> Any:
 @command(commands, _PANEL)
 def doctor(
     fix: Annotated[bool, flag("--fix", "Mend broken links, as one change, after showing it and asking.")] = False,
-    only: Annotated[
-        list[str] | None, option("--only", "CHECK", "Only these checks: `links`, or `links,headers`.")
-    ] = None,
+    only: Annotated[list[str] | None, option("--only", "CHECK", "Only these: `links`, or `links,headers`.")] = None,
     dry_run: Annotated[bool, flag("--dry-run", "With --fix: show what it would do, and do none.")] = False,
     yes: YesOption = False,
     vault: VaultOption = None,
@@ -278,15 +276,10 @@ def _findings(findings: Sequence[Finding]) -> list[list[Part]]:
 
 @command(commands, _PANEL)
 def conflicts(
-    action: Annotated[
-        str | None, argument("merge", "Bring copies and their note together. Without it: list the copies.")
-    ] = None,
+    action: Annotated[str | None, argument("merge", "Bring copies and note together. Without it: list them.")] = None,
     name: Annotated[str | None, argument("NAME", "A copy, or a note: all copies of it.", complete_name)] = None,
     dry_run: Annotated[bool, flag("--dry-run", "Show what would be done, and do nothing.")] = False,
-    keep: Annotated[
-        str,
-        option("--keep", "note|copy|both", "Keep the text of one, or of both, marked in the note where they differ."),
-    ] = "",
+    keep: Annotated[str, option("--keep", "note|copy|both", "Keep one text, or both, marked where they differ.")] = "",
     vault: VaultOption = None,
 ) -> Answer:
     """List the copies that synchronisers and git keep when a note was changed in two places, and merge them.

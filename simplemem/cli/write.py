@@ -31,9 +31,7 @@ def new(
     description: Annotated[str | None, option("--description", "TEXT", "What it is about.")] = None,
     tag: Annotated[list[str] | None, option("--tag", "TAG", "`todo`, `status=open`.", complete_tag)] = None,
     kind: Annotated[str | None, option("--type", "TYPE", "Its `type:`.")] = None,
-    properties: Annotated[
-        list[str] | None, option("--property", "KEY=VALUE", "Any other property. Again for more.")
-    ] = None,
+    properties: Annotated[list[str] | None, option("--property", "KEY=VALUE", "Any other. Again for more.")] = None,
     vault: VaultOption = None,
 ) -> Saved:
     """Make a note.
@@ -85,9 +83,7 @@ def _property(typed: str) -> tuple[str, Any]:
 @command(commands, _PANEL)
 def edit(
     name: Name,
-    merge: Annotated[
-        bool, flag("--merge", "Do not ask when somebody else changed other lines meanwhile: save both.")
-    ] = False,
+    merge: Annotated[bool, flag("--merge", "Save both where others changed other lines meanwhile.")] = False,
     vault: VaultOption = None,
 ) -> Saved:
     """Edit a note in $EDITOR.
@@ -116,12 +112,11 @@ def _saved(saved: Saved, screen: Screen) -> None:
 def tag(
     name: Name,
     changes: Annotated[
-        list[str] | None,
-        argument("CHANGE", "`todo` or `status=done` sets, `-todo` removes. Without any: show the tags.", complete_tag),
+        list[str] | None, argument("CHANGE", "`todo`, `status=done`; `-todo` removes.", complete_tag)
     ] = None,
     vault: VaultOption = None,
 ) -> Answer:
-    """Set and remove tags, in the notation the note has.
+    """Set and remove tags, in the notation the note has; without a change, show them.
 
     $ simplemem tag Dipper
     $ simplemem tag 'Flight 5 Fulmar' flight status=done -planned
