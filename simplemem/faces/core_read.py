@@ -29,8 +29,7 @@ _MOST_WORDS = 12  # of a question, when it is explained
 _TITLE, _TAGS = 20, 30
 _SIZES = {"title": _TITLE, "description": 36, "type": 10}
 _AN_ID = re.compile(r"v?[0-9]+|[0-9a-f]{7,64}")  # of a version, or of a commit; anything else is a date
-_UNSAID = {"words", "formula", "matched_nowhere", "ranked", "filter", "mode", "degraded"}
-"""Parts of an explanation that other fields of the answer say, or nobody asks for."""
+_UNSAID = {"words", "formula", "matched_nowhere", "ranked", "filter", "mode", "degraded"}  # of an explanation
 
 _Most = Annotated[int | None, at_most(50), WithJsonSchema({"type": "integer", "minimum": 1, "default": 5}), Field(ge=1)]
 Short = TypeVar("Short", bound=Result)

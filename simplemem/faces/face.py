@@ -99,8 +99,7 @@ class Manner:
     """How a tool lists itself, takes its arguments and tells a failure: ours is forgiving, and failures have codes."""
 
     base: type[BaseModel] = Arguments
-    failure = ""
-    """How the text of a failure begins where another server's words are expected, in place of its code."""
+    failure = ""  # how the text of a failure begins, in place of its code, where another server's words are expected
 
     def listing(self, tool: Tool) -> Data:
         """The tool as `tools/list` shows it, with all four hints, as the protocol's defaults assume the worst; an answer

@@ -32,8 +32,7 @@ log = logging.getLogger("simplemem.server")
 
 Context = ServerRequestContext[Any, Any]
 
-_AFTER_THE_LIST = 0.05
-"""Seconds between the answer to `tools/list` and the heavy work: the client has its list first."""
+_AFTER_THE_LIST = 0.05  # seconds until the heavy work begins: the client has its list first
 _MOST_COMPLETIONS = 100
 
 
@@ -91,8 +90,7 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
 
 
 async def _around(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Known errors outside the tools come with a hint, unexpected ones without their message. The data of an answer goes
-    past the SDK, which would copy and check it twice: of a whole graph a third of the call."""
+    """Errors outside the tools come as the protocol's; data goes past the SDK, which would copy and check it twice."""
     ctx = replace(ctx, lifespan_context={})
     try:
         answer = await call_next(ctx)

@@ -28,8 +28,7 @@ SCHEME = "memory://"
 CHANGES = SCHEME + "changes"
 _GRAPH = SCHEME + "knowledge-graph"
 _MOST, _LATEST = 100, 50
-_THE_LIST = ""
-"""Stands for the list itself, which shows titles and sizes, newest first: every change changes it."""
+_THE_LIST = ""  # stands for the list itself, newest first with titles and sizes: every change changes it
 _MARKDOWN, _JSON = "text/markdown", "application/json"
 
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("simplemem.server")
 
 T = TypeVar("T")
-_READERS = 4
 _SWEEPING = 1.0  # seconds that a client waits for that at most
 
 
@@ -45,7 +44,7 @@ class Door:
         self._opening_now = threading.Lock()
         self._store: EnhancedStore | None = None
         self._tending = threading.Lock()
-        self._readers = ThreadPoolExecutor(_READERS, "read")
+        self._readers = ThreadPoolExecutor(4, "read")
         self._writer = ThreadPoolExecutor(1, "write")
 
     def store(self) -> EnhancedStore:
@@ -139,8 +138,7 @@ class _Line(logging.Formatter):
 
 
 def log_to_stderr(level: str) -> Callable[[], object]:
-    """Send every log to stderr, and what nobody catches, which Python would print with its message. What is returned
-    gives the log a moment to be read before the process ends."""
+    """Send every log, and what nobody catches, to stderr; what is returned gives it a moment to be read at the end."""
     lines: queue.Queue[Any] = queue.Queue(1000)  # more than that a slow reader loses
     handler = logging.handlers.QueueHandler(lines)
     handler.setFormatter(_Line())

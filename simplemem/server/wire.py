@@ -24,8 +24,7 @@ from mcp.shared.message import SessionMessage
 Messages = MemoryObjectReceiveStream[SessionMessage | Exception]
 Answers = MemoryObjectSendStream[SessionMessage]
 
-MOST_BYTES: Final = 8 * 1024 * 1024
-"""The longest message that is read. A note of that size has no business in a tool call."""
+MOST_BYTES: Final = 8 * 1024 * 1024  # of a message: a note of that size has no business in a tool call
 _MOST_UNANSWERED = 64  # requests in work at once; beyond it nothing more is read until one is answered
 _GRACE = 1.2  # seconds that requests in work have to be answered once the input has ended
 _LAST_ANSWERS = 0.4  # seconds that the last answers have to be written
