@@ -119,11 +119,11 @@ def test_any_calls_mean_what_the_model_says(
                 try:
                     expected: object = model.add(given_)
                 except NoSuchEntity as error:
-                    expected = error.entity
+                    expected = error.message
                 try:
                     assert graph.add_observations(asked) == expected
                 except NoSuchEntity as error:
-                    assert error.entity == expected
+                    assert error.message == expected
             elif what in DELETIONS:
                 getattr(graph, DELETIONS[what])(given_)
                 getattr(model, what)(given_)

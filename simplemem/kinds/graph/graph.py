@@ -192,9 +192,9 @@ class KnowledgeGraph(Shelf[GraphPage]):
             if new:
                 self.ties[path] = new
             for tie in old:
-                self._into[tie.end].discard(path)
+                self._into[tie.path or (None, tie.name)].discard(path)
             for tie in new:
-                self._into[tie.end].add(path)
+                self._into[tie.path or (None, tie.name)].add(path)
             touched |= {tie.path for tie in (*old, *new) if tie.path is not None}
         wanted = sorted(path for path in touched if path not in self.items and self.is_needed(path))
         drawn = [self.kind.read(read) for read in self.bench.read(wanted)]

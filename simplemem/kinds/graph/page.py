@@ -125,10 +125,6 @@ class Tie(NamedTuple):
     path: str | None
     name: str
 
-    @property
-    def end(self) -> object:
-        return self.path or (None, self.name)
-
 
 def graph_of_pages(
     pages: Iterable[GraphPage], ties: Mapping[str, Sequence[Tie]], items: Mapping[str, GraphPage]

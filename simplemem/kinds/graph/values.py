@@ -79,7 +79,6 @@ class NoSuchEntity(NotFound):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Entity with name {name} not found", hint="create_entities makes it.")
-        self.entity = name
 
 
 Direction = Literal["out", "in", "both"]
