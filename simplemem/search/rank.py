@@ -163,24 +163,20 @@ def where_words_stand(
     """The passage to show and the place in it: in a long block, where most of the words stand together."""
     if place is None or place.stop - place.start <= limit:
         return passage_around(passages, place), place
-    at = place.start + _first_of_most(_plain(text[place.start : place.stop]), words, limit)
+    plain = _plain(text[place.start : place.stop])
+    beginnings = {_plain(word)[: max(_STEM, len(word) - _STEM)] for word in words}
+    found = sorted((m.start(), word) for word in beginnings for m in re.finditer(re.escape(word), plain))[:_LOOKED_AT]
+    best, most = 0, len({word for at, word in found if at < limit * 3 // 4})  # where a stretch with most words begins
+    for k, (start, _) in enumerate(found):
+        held = len({word for at, word in found[k:] if at < start + limit * 2 // 3})
+        if held > most:
+            best, most = start, held
+    at = place.start + best
     there = replace(place, start=at, line=place.line + text.count("\n", place.start, at))
     around = passage_around(passages, there)
     if around is None or at == place.start:
         return around, place
     return around, replace(there, start=max(around.start, at - limit // 4))
-
-
-def _first_of_most(plain: str, words: Sequence[str], limit: int) -> int:
-    """An offset where a stretch begins that holds most of the words; 0 when the beginning holds as many."""
-    beginnings = {_plain(word)[: max(_STEM, len(word) - _STEM)] for word in words}
-    found = sorted((m.start(), word) for word in beginnings for m in re.finditer(re.escape(word), plain))[:_LOOKED_AT]
-    best, most = 0, len({word for at, word in found if at < limit * 3 // 4})
-    for k, (start, _) in enumerate(found):
-        held = len({word for at, word in found[k:] if at < start + limit * 2 // 3})
-        if held > most:
-            best, most = start, held
-    return best
 
 
 _SPACE = re.compile(r"\s+")

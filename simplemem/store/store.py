@@ -163,8 +163,7 @@ class EnhancedStore:
         """Carry out what was planned: all of it as one change, which one `undo` takes back, or nothing."""
         from simplemem.store.doctor import mend
 
-        return mend(
-            self._core, mending, change_by({**by, "reason": by.get("reason") or "broken links were mended"}, "doctor")
-        )
+        by["reason"] = by.get("reason") or "broken links were mended"
+        return mend(self._core, mending, change_by(by, "doctor"))
 
     list = _method(recall.list_page, asks=True)  # last: its name hides the type from what follows
