@@ -34,7 +34,11 @@ def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | Non
     """The text that a change which names another text than the one that is there comes to. None when it was made
     already, by this very call whose answer was lost (durability.md F66); Conflict when it lost a race."""
     base_sha256, accepting, current = if_sha256.partition("+")
-    base = _text_of(core, base_sha256)
+    kept, given_out = (
+        core.vault.history.content,
+        core.remembered,
+    )  # texts by the beginning of their hash, and by all of it
+    base = kept(base_sha256) or given_out(base_sha256)
     if accepting and base is None:
         message = f"the version your change of {name_of(file.path)} was made of is no longer in the history"
         raise Conflict(message, current_sha256=file.sha256, hint=_READ_AGAIN)
@@ -47,7 +51,7 @@ def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | Non
     else:
         if making.whole and encoded(making.make(read_note(file.data))) == file.data:
             return None
-        seen = _text_of(core, current) if accepting else base
+        seen = kept(current) or given_out(current) if accepting else base
         made = _merged(base, making, seen) if seen is not None else None
         if seen is not None and made is not None and made[1].clean:
             if _is_but_for_its_time(made[1].text, file.data):
@@ -67,11 +71,6 @@ def _refuse_repeated(core: Core, file: File, seen: bytes, text: str) -> None:
                 message = f"this change of {name_of(file.path)} was made already, as {version.id}, and others since"
                 diff, hint = unified_diff(made, file.data, WHAT_YOU_HAD), "Read it: there may be nothing left to do."
                 raise Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint)
-
-
-def _text_of(core: Core, digits: str) -> bytes | None:
-    """A text that somebody had, by its hash or the beginning of it."""
-    return core.vault.history.content(digits) or core.remembered(digits)
 
 
 def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged] | None:

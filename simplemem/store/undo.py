@@ -88,9 +88,8 @@ def restore(core: Core, name: str, *, at: str | None = None, new_name: str | Non
     if written.changed:
         before = read_note(now.data).text if now is not None else ""
         said += judge(core.settings, name_of(target), before, read_note(then.data).text, anew=False)
-    return Restored(
-        name_of(target), then.sha256, written.previous_sha256, written.version, since, written.changed, tuple(said)
-    )
+    outcome = (written.previous_sha256, written.version, since, written.changed, tuple(said))
+    return Restored(name_of(target), then.sha256, *outcome)
 
 
 def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:
