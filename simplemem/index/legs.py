@@ -60,12 +60,7 @@ def fts_terms(terms: Sequence[Term]) -> list[str]:
 
 # -- filters
 
-_ORDER = {
-    "modified": "n.modified DESC, n.path",
-    "created": "n.created DESC, n.path",
-    "name": "n.path_key, n.path",
-    "title": "n.title_key, n.path",
-}
+_ORDER = {"modified": "n.modified DESC", "created": "n.created DESC", "name": "n.path_key", "title": "n.title_key"}
 
 
 def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
@@ -120,7 +115,7 @@ def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, after: int 
     """A page of the notes that pass, behind so many others."""
     where, values = condition(narrow)
     total = int(db.execute(f"SELECT count(*) FROM notes n WHERE {where}", values).get)
-    sql = f"SELECT n.id FROM notes n WHERE {where} ORDER BY {_ORDER[sort]} LIMIT :limit OFFSET :after"
+    sql = f"SELECT n.id FROM notes n WHERE {where} ORDER BY {_ORDER[sort]}, n.path LIMIT :limit OFFSET :after"
     ids = [row[0] for row in db.execute(sql, {**values, "limit": limit, "after": after})] if limit else []
     rows = notes.rows_of(db, ids)
     return NotePage([rows[note] for note in ids], tags_of(db, ids), total)
@@ -266,13 +261,7 @@ def _chosen(
 
 
 def _best(
-    db: apsw.Connection,
-    name: str,
-    expression: str,
-    limit: int,
-    ids: Ids,
-    counts: str | None = None,
-    sought: bool = False,
+    db: apsw.Connection, name: str, match: str, limit: int, ids: Ids, counts: str | None = None, *, sought: bool = False
 ) -> list[Match]:
     """The best rows that match. With a limit `ORDER BY bm25()` keeps only these, `rank` sorts all (limits.md C.2)."""
     table = source = LEGS[name]
@@ -287,7 +276,7 @@ def _best(
         narrowed = f"AND {row} IN (SELECT value FROM {IDS})"
     sql = f"""SELECT {note}, {place}, {score} AS score FROM {source}
               WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""
-    values = {"expression": expression, "limit": limit, "counts": counts, "ids": None if ids is None else bound(ids)}
+    values = {"expression": match, "limit": limit, "counts": counts, "ids": None if ids is None else bound(ids)}
     return list(map(Match._make, db.execute(sql, values)))
 
 
