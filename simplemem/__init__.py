@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simplemem.version import __version__
-
 if TYPE_CHECKING:
     from simplemem.config import Settings, load_settings
     from simplemem.errors import (
@@ -32,6 +30,8 @@ if TYPE_CHECKING:
     )
     from simplemem.memory import Filter, Found, Hit, Memory, Saved
     from simplemem.store import EnhancedStore, open_store
+
+__version__ = "0.1.0"
 
 __all__ = [
     "AlreadyExists",

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from simplemem import __version__
 from simplemem.cli import evaluate, find, graph, knowledge, past, vault, write
-from simplemem.version import __version__
 
 app = typer.Typer(
     name="simplemem",

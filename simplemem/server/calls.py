@@ -17,12 +17,12 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+from simplemem import __version__
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.faces.arguments import Narrowing, about
 from simplemem.faces.face import Face, Reply, Tool, tool, words_for_models
 from simplemem.faces.render import answer, error_data, index_line, line, tags_line
 from simplemem.server.resources import Resources
-from simplemem.version import __version__
 
 if TYPE_CHECKING:
     from simplemem.server.serve import Door
