@@ -166,8 +166,6 @@ class Database:
             return None
         return found.st_dev, found.st_ino
 
-    # -- using
-
     def connection(self) -> apsw.Connection:
         """This thread's connection to the file that lies at the path now. What has begun on one file ends on it."""
         held: tuple[int, apsw.Connection] | None = getattr(self._local, "held", None)
@@ -250,8 +248,6 @@ class Database:
     def set_meta(self, key: str, value: str) -> None:
         with self.writing() as db:
             db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value)).fetchall()
-
-    # -- caring
 
     def checkpoint(self, most: int = WAL_LIMIT) -> None:
         """Fold the write-ahead log into the file once it has grown, under the vault's lock, waiting for no reader."""

@@ -58,8 +58,6 @@ def fts_terms(terms: Sequence[Term]) -> list[str]:
     return list(dict.fromkeys(quoted(term.words) + "*" * term.beginning for term in terms))
 
 
-# -- filters
-
 _ORDER = {"modified": "n.modified DESC", "created": "n.created DESC", "name": "n.path_key", "title": "n.title_key"}
 
 
@@ -156,9 +154,6 @@ def tags_of(db: apsw.Connection, some: Sequence[int]) -> dict[int, tuple[str, ..
     for note, tag in db.execute(sql, {"ids": bound(some)}):
         found[note] = (*found.get(note, ()), tag)
     return found
-
-
-# -- words
 
 
 def vocabulary(db: apsw.Connection, asked: Sequence[AnyOf]) -> list[bool]:

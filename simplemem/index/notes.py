@@ -215,9 +215,6 @@ def waiting(db: apsw.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM notes WHERE embedded = 0").get)
 
 
-# -- files and links
-
-
 def files_named(db: apsw.Connection, key: str) -> list[str]:
     """The files of a name, as names are compared."""
     # Not ORDER BY: SQLite prepares a statement that orders and has a value given anew for every value.

@@ -19,13 +19,10 @@ CREATE INDEX files_by_original ON files (copy_of) WHERE copy_of IS NOT NULL;
 CREATE TABLE notes (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     path TEXT NOT NULL UNIQUE, path_key TEXT NOT NULL, name_key TEXT NOT NULL, title_key TEXT NOT NULL,
-    sha256 TEXT NOT NULL,
-    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL, checked_ns INTEGER NOT NULL,
+    sha256 TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL, checked_ns INTEGER NOT NULL,
     title TEXT NOT NULL, description TEXT NOT NULL, type TEXT NOT NULL, type_key TEXT NOT NULL,
     created TEXT NOT NULL, modified TEXT NOT NULL, words INTEGER NOT NULL,
-    hidden TEXT, problem TEXT, private TEXT,
-    embedded INTEGER NOT NULL, refused TEXT,
-    rev INTEGER NOT NULL
+    hidden TEXT, problem TEXT, private TEXT, embedded INTEGER NOT NULL, refused TEXT, rev INTEGER NOT NULL
 );
 CREATE INDEX notes_by_path_key ON notes (path_key);
 CREATE INDEX notes_by_name ON notes (name_key);

@@ -104,8 +104,6 @@ def units(note_id: int, read: Understood) -> list[tuple[int, Unit, str]]:
     return [(place, u, f"{u.headings[-1] if u.headings else title}\n{u.text}" if to else "") for place, u, to in placed]
 
 
-# -- rows
-
 _PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_VECTOR = "INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)"
