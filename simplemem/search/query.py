@@ -13,20 +13,8 @@ from typing import TYPE_CHECKING
 from simplemem.errors import Invalid
 from simplemem.index.door import Row, Standing, Term
 from simplemem.index.text import instant
+from simplemem.note import words as lexicon
 from simplemem.note.names import base_name, date_in
-from simplemem.note.words import (
-    MARKS,
-    content_words,
-    holding_together,
-    is_unspaced,
-    neighbouring_words,
-    parts_of_names,
-    sequences_in,
-    stem,
-    well_formed,
-    words_in_order,
-    words_of,
-)
 
 if TYPE_CHECKING:
     from simplemem.index.sidecar import Sidecar
@@ -91,7 +79,7 @@ def read_query(text: str) -> Query:
     """Take a question apart. Never raises: what is not syntax on purpose is words."""
     said = f"Only the first {MAX_CHARACTERS:,} characters of the question were read."
     instead = [said] if len(text) > MAX_CHARACTERS else []
-    text = well_formed(text[:MAX_CHARACTERS]).replace("\0", "\ufffd")
+    text = lexicon.well_formed(text[:MAX_CHARACTERS]).replace("\0", "\ufffd")
     phrases: list[str] = []
     without: list[str] = []
     beginnings: list[str] = []
@@ -100,14 +88,14 @@ def read_query(text: str) -> Query:
     plain, last = "", 0
     for term in _TERM.finditer(text):
         phrase, value, ranks = term["phrase"], term["quotedvalue"] or term["value"], ""
-        if term["not"] or (phrase is not None and not words_of(phrase)):
+        if term["not"] or (phrase is not None and not lexicon.words_of(phrase)):
             continue  # a negated field is not offered: it stays words
         if term["word"] or term["minus"]:
             without.append(term["word"] or phrase)
         elif phrase is not None:
             phrases.append(ranks := phrase)
         elif term["start"]:
-            beginnings += words_in_order(ranks := term["start"])[-1:]
+            beginnings += lexicon.words_in_order(ranks := term["start"])[-1:]
         elif term["field"] == "tag":
             key, _, wanted = value.lstrip("#").partition("=")
             tags[key] = wanted
@@ -118,15 +106,15 @@ def read_query(text: str) -> Query:
     plain += text[last:]
     if not plain.strip() and without and not (phrases or tags or any(fields.values())):
         plain, without = text, []  # "-5 degrees" alone excludes nothing: there is nothing to keep
-    words = words_in_order(plain)
-    ranked = content_words(list(dict.fromkeys(words + words_in_order(parts_of_names(plain)))))
+    words = lexicon.words_in_order(plain)
+    ranked = lexicon.content_words(list(dict.fromkeys(words + lexicon.words_in_order(lexicon.parts_of_names(plain)))))
     if len(ranked) > _MAX_WORDS:
         instead.append(f"Of its words the first {_MAX_WORDS} were looked for.")
     ranked = ranked[:_MAX_WORDS]
-    sequences = sequences_in(plain)[:_MAX_SEQUENCES]
+    sequences = lexicon.sequences_in(plain)[:_MAX_SEQUENCES]
     return Query(
-        text, tuple(ranked), tuple(neighbouring_words(words)[:_MAX_WORDS]), tuple(phrases), tuple(without), tags,
-        fields["type"], fields["path"], fields["author"],
+        text, tuple(ranked), tuple(lexicon.neighbouring_words(words)[:_MAX_WORDS]), tuple(phrases), tuple(without),
+        tags, fields["type"], fields["path"], fields["author"],
         sequences=tuple(sequences),
         beginnings=tuple(word for word in beginnings if word in ranked and len(word) > 1),
         last=words[-1] if words and not plain.rstrip().endswith(_ENDS) else "",
@@ -143,9 +131,9 @@ def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
     """The question with the forms its words are asked in and what was asked instead; and how far the index is."""
     if not (query.words or query.without):
         return query, index.vocabulary(())[1]
-    held, standing = index.vocabulary([(Term((word,)),) for word in (*MARKS.values(), *query.words)])
-    languages = [each for each, is_held in zip(MARKS, held, strict=False) if is_held]
-    held = held[len(MARKS) :]
+    held, standing = index.vocabulary([(Term((word,)),) for word in (*lexicon.MARKS.values(), *query.words)])
+    languages = [each for each, is_held in zip(lexicon.MARKS, held, strict=False) if is_held]
+    held = held[len(lexicon.MARKS) :]
     if languages:
         query = _in_languages(query, languages)
         held = index.vocabulary([query.forms_of(word) for word in query.words])[0]
@@ -155,7 +143,7 @@ def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
     forms, said = dict(query.forms), [query.instead] if query.instead else []
     for word in query.beginnings:
         forms[word] = (*forms.get(word, ()), Term((word,), beginning=True))
-    unspaced = [word for word in query.words if is_unspaced(word)]
+    unspaced = [word for word in query.words if lexicon.is_unspaced(word)]
     if unspaced and set(unspaced) <= set(unknown):
         characters = [_held([Term((character,)) for character in word], index) for word in unspaced]
         forms |= dict(zip(unspaced, characters, strict=True))
@@ -169,21 +157,21 @@ def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
 
 def _in_languages(query: Query, languages: Collection[str]) -> Query:
     """The question with the stems of its words in the languages of the vault, without the small words of its own."""
-    small = holding_together(query.words, languages)
+    small = lexicon.holding_together(query.words, languages)
     words = tuple(word for word in query.words if word not in small) or query.words
     pairs = tuple(pair for pair in query.pairs if not small.issuperset(pair))
-    forms = {word: tuple(Term((one,)) for one in _stems(word, languages)) for word in words}
-    stem_pairs = [
-        pair for a, b in pairwise(words) for pair in zip(_stems(a, languages), _stems(b, languages), strict=False)
-    ]
-    without = [stem for word in query.without for stem in _stems(word.lower(), languages)]
+    stems = {word: _stems(word, languages) for word in words}
+    forms = {word: tuple(Term((one,)) for one in stems[word]) for word in words}
+    stem_pairs = [pair for a, b in pairwise(words) for pair in zip(stems[a], stems[b], strict=False)]
+    without = [each for word in query.without for each in _stems(word.lower(), languages)]
     return replace(
         query, words=words, pairs=pairs, forms=forms, stem_pairs=tuple(stem_pairs), without_forms=tuple(without)
     )
 
 
 def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:
-    return tuple(stem(word, language) for language in languages) if word.isalpha() and not is_unspaced(word) else ()
+    is_one = word.isalpha() and not lexicon.is_unspaced(word)
+    return tuple(lexicon.stem(word, language) for language in languages) if is_one else ()
 
 
 def _held(asked: Sequence[Term], index: Sidecar) -> tuple[Term, ...]:
