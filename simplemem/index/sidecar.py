@@ -77,8 +77,6 @@ class Sidecar:
     def close(self) -> None:
         self.database.close()
 
-    # -- an index that was replaced, or is damaged
-
     def consistently(self, question: Callable[[], T]) -> T:
         """Answer a question of several calls, all of it again on a fresh index if this one is gone or damaged."""
         if getattr(self._local, "asked", False):
@@ -126,8 +124,6 @@ class Sidecar:
                 return ask(db)
 
         return self.consistently(question)
-
-    # -- a search
 
     def vocabulary(self, asked: Sequence[door.AnyOf]) -> tuple[Sequence[bool], Standing]:
         """Whether any note holds one of the words, for each of some groups of them; and how far the index is."""
@@ -209,8 +205,6 @@ class Sidecar:
         if kept is None or kept[0] is not db or kept[1].state != state_of(db):
             kept = self._local.kept = (db, Kept(db))
         return kept[1]
-
-    # -- notes, names, links, vectors, counts
 
     holding = _asks(legs.holding)
     page = _asks(legs.page)

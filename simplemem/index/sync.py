@@ -78,8 +78,6 @@ class Sync:
     waiting: Waiting | None = field(default_factory=Waiting)  # None when no vectors will be made
     skipped: dict[str, str] = field(default_factory=dict)  # files that are not indexed, and why
 
-    # -- what there is to do
-
     def put(
         self,
         written: Sequence[tuple[str, Note, Entry]],
@@ -144,8 +142,6 @@ class Sync:
     def _follow_log(self) -> None:
         with suppress(SimplememError, OSError):  # a log that cannot be read keeps no note out of the index
             changes.follow(self.database, self.vault.history.log)
-
-    # -- before a note is put
 
     def look(self, path: str, known: Row | None = None, reading: Callable[[str], File] | None = None) -> Looked:
         """Read a file and understand it, unless its bytes and its date are those that the index knows."""

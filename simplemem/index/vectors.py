@@ -41,8 +41,6 @@ _NOTES_AT_ONCE = 500  # that are looked up to have their vectors made
 
 _ToEmbed = tuple[int, str, list[tuple[int, str]]]
 """A note, the hash that it had ("" when it could not be read just now), and its places with their texts."""
-Bests = dict[int, float]
-"""By note, the cosine of its nearest passage or block."""
 
 
 def adopt(database: Database, embedder: Embedder) -> None:
@@ -285,8 +283,8 @@ class _Rows:
         np.frombuffer(self.owners, np.int64)[rows] = _NOBODY
         self.left += int(np.count_nonzero(rows))
 
-    def best(self, query: bytes, some: Iterable[int] | None = None, limit: int | None = None) -> Bests:
-        """The best row of each of some notes; with a limit, of so many of the nearest notes at least."""
+    def best(self, query: bytes, some: Iterable[int] | None = None, limit: int | None = None) -> dict[int, float]:
+        """The cosine of the best row of each of some notes; with a limit, of so many of the nearest at least."""
         import numpy as np
 
         owners = np.frombuffer(self.owners, np.int64)
