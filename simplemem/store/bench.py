@@ -69,6 +69,7 @@ class Bench:
         self._begun = False
         self.made: dict[Any, Any] = {}  # what a room above has one of for each store
         self.max_note_bytes = core.settings.max_note_bytes  # a larger note is not indexed
+        self.read_only = core.read_only or core.vault.read_only
         self.must_be_writable = core.must_be_writable
         self.look_at = core.look_at
         self.since = core.index.since
@@ -80,10 +81,6 @@ class Bench:
         self.is_taken: Callable[[str], bool] = lambda path: core.entry(path) is not None
         self.folder = core.vault.sidecar
         self.side = partial(SideFile, str(core.root))  # a file of `.simplemem/` that is neither a note nor the index's
-
-    @property
-    def read_only(self) -> bool:
-        return self._core.read_only or self._core.vault.read_only
 
     def catch_up(self) -> None:
         """Index what a person or another program wrote, up to this moment. Not while the vault is held."""
