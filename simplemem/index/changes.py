@@ -191,8 +191,7 @@ def _version(row: Row) -> Version:
 
 
 def written_by(wanted: str) -> tuple[str, dict[str, str]]:
-    """The WHERE, for `notes n`, of the notes whose last author is `human`, `agent` or begins so, with its values. An undo
-    and a move write nothing: the text keeps its author."""
+    """The WHERE, for `notes n`, of the notes whose last author is `human`, `agent` or begins so, with its values."""
     key = wanted.casefold()
     if key == "unknown" or not key:
         return "0", {}
@@ -238,8 +237,7 @@ def _digest(tail: bytes) -> str:
 
 
 def _put(db: apsw.Connection, version: Version) -> None:
-    """Add a change, with the note it is of: the one that has its place, or had it when we deleted it. A creation begins
-    another. A note whose place is taken has gone, and not by us unless we deleted it."""
+    """Add a change, with the note it is of: the one that has its place, or had it when we deleted it."""
     origin, give_way = author_of(version), "UPDATE lineages SET holds = 0 WHERE path = ? AND holds"
     path, new = well_formed(version.path), version.new_path and well_formed(version.new_path)
     row = db.execute("SELECT id, there FROM lineages WHERE path = ? AND holds", (path,)).fetchone()

@@ -197,8 +197,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        """One transaction: all of it or nothing. Re-entrant in a thread; the outermost commits. Who writes much lets one
-        who waits go first: SQLite's own waiting only looks now and then, and would miss the moment."""
+        """One transaction, re-entrant in a thread: the outermost commits. Who writes much lets one who waits go first."""
         connection = self.connection()
         if connection.in_transaction:
             yield connection

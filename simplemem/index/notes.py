@@ -1,6 +1,5 @@
 """The rows of notes and files: put, renamed, removed and found. Links are resolved when a note is put, and again when a
-file comes, goes or moves: a change touches only those that could mean it, found by the name they are looked up by; so are
-conflict copies."""
+file comes, goes or moves: only those that could mean it, by the name they are looked up by; so are conflict copies."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Keep the index in step with the vault: after a change of ours, after a hint from the watcher, by a scan. Size and time
-only tell whether to read a file; its hash decides. Indexing writes no note. Between two batches a pass may be stopped or
-killed, and others write."""
+only tell whether to read a file; its hash decides. Indexing writes no note. Between two batches others write."""
 
 from __future__ import annotations
 

@@ -75,10 +75,9 @@ def take_over(db: apsw.Connection, old: Path, width: int | None) -> None:
 _TAKE_OVER = f"""
     INSERT INTO main.vectors SELECT p.id, p.hash, v.vector FROM main.places p JOIN main.notes n ON n.id = p.id >> {SHIFT}
         JOIN old.vectors v ON v.hash = p.hash WHERE n.embedded = 0 GROUP BY p.id;
-    UPDATE main.notes SET embedded = 1 WHERE NOT EXISTS (
+    UPDATE main.notes SET embedded = 1 WHERE embedded = 0 AND NOT EXISTS (
         SELECT 1 FROM main.places p WHERE p.id >= notes.id << {SHIFT} AND p.id < (notes.id + 1) << {SHIFT}
-        AND p.hash IS NOT NULL AND p.id NOT IN (SELECT id FROM main.vectors))
-        AND embedded = 0;
+        AND p.hash IS NOT NULL AND p.id NOT IN (SELECT id FROM main.vectors));
 """
 
 
