@@ -99,25 +99,10 @@ def _link(target: str, path: str | None, others: tuple[str, ...], kind: str, lin
 
 def _memory(core: Core, path: str, text: str, facts: _Facts, span: tuple[int, int], version: str | None) -> Memory:
     content, properties = text[slice(*span)], facts.header.properties
+    head, linking = facts.head, dict.fromkeys(name_of(link.source) for link in core.index.links(path))
     return Memory(
-        name=name_of(path),
-        path=path,
-        title=facts.head.title,
-        description=facts.head.description,
-        type=facts.head.type or "memory",
-        created=facts.head.created or None,
-        modified=facts.head.modified,
-        tags=tuple(tag.name for tag in facts.tags),
-        tag_map=tag_map(facts.tags, properties),
-        aliases=facts.aliases,
-        frontmatter=dict(properties),
-        content=content,
-        text=text,
-        sha256=facts.sha256,
-        links=facts.links,
-        backlinks=tuple(dict.fromkeys(name_of(link.source) for link in core.index.links(path))),
-        tokens=count_tokens(content),
-        problem=facts.problem,
-        version=version,
+        name_of(path), path, head.title, head.description, head.type or "memory", head.created or None, head.modified,
+        tuple(tag.name for tag in facts.tags), tag_map(facts.tags, properties), facts.aliases, dict(properties),
+        content, text, facts.sha256, facts.links, tuple(linking), count_tokens(content), facts.problem, version,
         content_line=text.count("\n", 0, span[0]) + 1,
-    )
+    )  # fmt: skip

@@ -166,20 +166,12 @@ def _hit(core: Core, note: Shown, found: Ranked, words: Sequence[str]) -> Hit | 
         return None
     around, place = rank.where_words_stand(text, note.passages, note.best, words, limit)
     stands = place or around
+    heading, line = (" > ".join(stands.headings), stands.line) if stands is not None else ("", 1)
+    shown = (around and rank.snippet(text, around, place, limit)) or rank.squeezed(row.description)
     return Hit(
-        name=name_of(row.path),
-        title=row.title,
-        description=row.description,
-        type=row.type or "memory",
-        score=round(found.score, 4),
-        snippet=(around and rank.snippet(text, around, place, limit)) or rank.squeezed(row.description),
-        heading=" > ".join(stands.headings) if stands is not None else "",
-        line=stands.line if stands is not None else 1,
-        tags=note.tags,
-        created=row.created or None,
-        modified=row.modified,
-        sha256=row.sha256,
-    )
+        name_of(row.path), row.title, row.description, row.type or "memory", round(found.score, 4), shown, heading, line,
+        note.tags, row.created or None, row.modified, row.sha256,
+    )  # fmt: skip
 
 
 def text_of(core: Core, path: str) -> str | None:
