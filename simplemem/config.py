@@ -219,9 +219,6 @@ def _toml(value: Any) -> str:
     return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
-# -- what is in force
-
-
 def load_settings(
     flags: Mapping[str, Any] | None = None, *, vault: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Settings:
@@ -343,9 +340,6 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
             raise Invalid(f"the setting {key} ({sources.get(key, '')}) must be {kinds}") from None
         where = sources.get(key, "")
         raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error
-
-
-# -- which vault
 
 
 def find_vault(

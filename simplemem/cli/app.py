@@ -23,12 +23,7 @@ for group in (find, write, past, graph, vault, knowledge, evaluate):
     app.add_typer(group.commands)
 
 
-@app.command(
-    "serve",
-    rich_help_panel="Serve",
-    add_help_option=False,
-    context_settings={"ignore_unknown_options": True},
-)
+@app.command("serve", rich_help_panel="Serve", add_help_option=False, context_settings={"ignore_unknown_options": True})
 def serve(arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS]")] = None) -> None:
     """Serve the vault to an agent: MCP over standard input and output."""
     # The program sends `serve` on before any of this is loaded; here it stands in `--help` and in completion.
@@ -46,8 +41,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Global options."""

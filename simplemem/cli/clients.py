@@ -88,11 +88,7 @@ _VSCODE = (
     "%APPDATA%\\Code\\User\\mcp.json",
 )
 _ZED = ("~/.config/zed/settings.json", "~/.config/zed/settings.json", "%APPDATA%\\Zed\\settings.json")
-_DEVIN = (
-    "~/.config/devin/mcp_config.json",
-    "~/.config/devin/mcp_config.json",
-    "%APPDATA%\\devin\\mcp_config.json",
-)
+_DEVIN = ("~/.config/devin/mcp_config.json", "~/.config/devin/mcp_config.json", "%APPDATA%\\devin\\mcp_config.json")
 _TERMINAL = ("a terminal", "a terminal", "a terminal")
 _ROWS: tuple[tuple[str, str, Lines, tuple[str, str, str], str], ...] = (
     ("claude-desktop", "Claude Desktop", _json("mcpServers"), _CLAUDE,

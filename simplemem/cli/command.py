@@ -157,11 +157,11 @@ def opened(vault: Path | None, *, embed: bool = False, sync: bool = True) -> Ite
         if sync:
             with progress_bar() as progress:
                 report = store.sync(progress=progress, embed=embed, begin=False)
-            warn_of_doubt(report)
+            warn_doubted(report)
         yield store
 
 
-def warn_of_doubt(report: Any) -> None:
+def warn_doubted(report: Any) -> None:
     """Say so when many notes are gone at once: an unmounted disk looks the same as a tidy mind."""
     if report.doubted:
         warn(

@@ -54,7 +54,6 @@ def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
 
 
 def _agreed(conflict: Conflict, name: str) -> bool:
-
     warn("somebody else changed the note while you edited it; both together:")
     Screen().diff(conflict.details["merged"]["diff"])
     try:

@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import Answer, command, opened, renderer
-from simplemem.cli.options import (
-    LINKS,
-    NOTES,
-    WHEN,
-    Name,
-    Query,
-    VaultOption,
-    complete_name,
-    flag,
-    limit_option,
-    option,
-)
+from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
 from simplemem.cli.output import Part, Screen, day, in_words, one_line, short_title, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
@@ -197,7 +186,9 @@ def show(
     name: Name,
     section: Annotated[str | None, option("--section", "HEADING", "Only this section, or block as `^id`.")] = None,
     version: Annotated[str | None, option("--version", "VERSION", "As of this version of `simplemem history`.")] = None,
-    at: Annotated[str | None, option("--at", "WHEN", f"As it was at {WHEN}, `before v12`. A day is its end.")] = None,
+    at: Annotated[
+        str | None, option("--at", "WHEN", "As it was: `2026-01-24`, `v12`, `before v12`. A day is its end.")
+    ] = None,
     links: Annotated[bool, flag("--links", "Only what it links to, and what links to it.")] = False,
     vault: VaultOption = None,
 ) -> Answer:

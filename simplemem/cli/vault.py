@@ -13,19 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from simplemem.cli.command import (
-    WHO,
-    Answer,
-    agree,
-    command,
-    finish,
-    finishing,
-    opened,
-    preview,
-    progress_bar,
-    warn,
-    warn_of_doubt,
-)
+from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview, progress_bar, warn, warn_doubted
 from simplemem.cli.options import VaultOption, YesOption, argument, complete_name, flag, option
 from simplemem.cli.output import Part, diff_lines, facts_table, in_words, one_line, tags_shown
 from simplemem.cli.write import undo_with
@@ -92,7 +80,7 @@ def index(
         except KeyboardInterrupt:
             warn(f"stopped. {store.state().reason} `simplemem index` goes on from there.".replace("  ", " "))
             raise
-        warn_of_doubt(report)
+        warn_doubted(report)
         now, seconds, facts = store.state(), time.monotonic() - began, report.as_dict()
         counts = [f"{facts[key]} {key}" for key in ("added", "modified", "moved", "removed", "embedded") if facts[key]]
         done = f"Made anew: {counted(now.notes, 'note')}" if rebuild else ", ".join(counts)
@@ -172,20 +160,18 @@ def config(
     if example:
         return Answer({"example": example_config()}, text=example_config())
     root = find_vault(vault)
-    settings = {
-        key: (_shown(value), source) for key, value, source in settings_with_sources({"vault": vault}, vault=root)
-    }
-    source = settings["vault"][1]
+    found = {key: (_shown(value), source) for key, value, source in settings_with_sources({"vault": vault}, vault=root)}
+    source = found["vault"][1]
     if source == "default" and (root / ".simplemem").is_dir() and root in (Path.cwd(), *Path.cwd().parents):
         source = "the nearest vault upward"
     elif source == "default" and root == Path.cwd() / ".memories":
         source = "./.memories"
-    settings["vault"] = (str(root), source)
+    found["vault"] = (str(root), source)
     rows: list[list[Part]] = [
         [key, (in_words(value), "" if source == "default" else "bold"), (source, "dim")]
-        for key, (value, source) in settings.items()
+        for key, (value, source) in found.items()
     ]
-    return Answer({key: {"value": value, "source": source} for key, (value, source) in settings.items()}, table=rows)
+    return Answer({key: {"value": value, "source": source} for key, (value, source) in found.items()}, table=rows)
 
 
 def _shown(value: Any) -> Any:
@@ -311,7 +297,7 @@ def conflicts(
             again = store.conflict_merges(planned.copy.name)  # the note has changed when another copy of it is merged
             merge = next(each for each in again if each.copy == planned.copy)
             preview(Answer({}, _planned([merge])))
-            with finishing():
+            with finish():
                 done.append(store.merge_conflict(merge, keep=_KEEPS[keep], who=WHO))
             verb = "Merged " if done[-1].changed else "Dropped "
             lines += [[(verb, "green"), (merge.copy.name, "cyan")], undo_with(done[-1].version)]

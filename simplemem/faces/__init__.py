@@ -1,2 +1,1 @@
-"""The tools that agents call: a module a toolset. They check arguments, call the store and say what
-happened; they know no protocol."""
+"""The tools that agents call. They check arguments, call the store and say what happened; they know no protocol."""

@@ -80,8 +80,6 @@ def inspection(db: apsw.Connection) -> dict[str, dict[str, Any]]:
     return notes
 
 
-# -- every row, without ids
-
 _OF_NOTE = {
     "aliases": "note_id, seq, alias, key",
     "tags": "note_id, seq, tag, source",

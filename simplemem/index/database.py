@@ -303,8 +303,6 @@ class Database:
         self._local = threading.local()
 
 
-# -- what SQLite reports, as failures of ours
-
 # What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
 _NOT_TAKEN = {
     apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,

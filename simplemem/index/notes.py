@@ -316,8 +316,6 @@ def outline(db: apsw.Connection, path: str) -> Outline | None:
     return Outline(row, list(tags), tuple(alias for (alias,) in aliases), stored_links(db, source=path))
 
 
-# -- conflict copies
-
 # A copy whose name nobody else gives is left out of recall while its note is there; one with a name that people give as
 # well ("Chapter 2") only while its text is akin to the note's. The rule looks at both files and at nothing else, so that an
 # index after any changes equals one made afresh.

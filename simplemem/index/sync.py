@@ -303,7 +303,7 @@ class Reconciling:
                 paths = [path for path, _ in batch]
                 there = notes.known_at(db, paths)
                 for path, read in batch:
-                    self._put_file(db, path, read, there.get(path), named, rows)
+                    self._put(db, path, read, there.get(path), named, rows)
                 rows.write(db)
                 self.report.modified += self.sync.judge_copies_of(db, paths, named)
             done += len(batch)
@@ -329,9 +329,7 @@ class Reconciling:
                     first, size = first + 1, size + entry.size
             yield batch
 
-    def _put_file(
-        self, db: apsw.Connection, path: str, read: Looked, now: Row | None, named: Named, rows: Rows
-    ) -> None:
+    def _put(self, db: apsw.Connection, path: str, read: Looked, now: Row | None, named: Named, rows: Rows) -> None:
         """Put a file that was read. `now` is what the index knows of it, which may be more than when the pass began."""
         known = self.known.get(path)
         if now != known:  # somebody put or removed it since: what was read may be older than that

@@ -209,9 +209,6 @@ class Filling:
         return first | second, refused | refused_too
 
 
-# -- the nearest
-
-
 def stored(db: apsw.Connection, some: Iterable[int] | None, *, blocks: bool = False) -> Iterable[tuple[int, bytes]]:
     """The places and vectors of the passages of some notes or of all, or of their blocks, in order."""
     where = f"(v.id & {BLOCK} <> 0) = :blocks"

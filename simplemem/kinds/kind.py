@@ -134,8 +134,7 @@ class Shelf(Generic[T]):
         return self._order
 
     def change(self, draft: Callable[[S], R], by: By, make: Callable[[Any], S] = ChangeSet) -> tuple[R, Carried]:  # type: ignore[assignment]
-        """Draft on what the vault holds now and write it as one step, again when a note is saved meanwhile. Returns
-        what the draft returned, and what was written."""
+        """Write a draft on what the vault holds now as one step, again when a note is saved meanwhile; both answers."""
         answers: list[R] = []
         drafts: list[Draft] = []
 

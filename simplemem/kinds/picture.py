@@ -83,8 +83,7 @@ def drawing_of_store(
     texts: bool = True,
     private: bool = False,
 ) -> Drawing:
-    """A vault's graph to draw, and beside the entities the notes that they relate to, or all. What private notes say is
-    left out unless `private` is asked for."""
+    """A vault's graph to draw, and beside it the notes its entities relate to, or all; private ones without text."""
     page = store.list(sort="name", limit=_PAGE)
     every = list(page.items)
     while page.next_cursor is not None:

@@ -176,7 +176,6 @@ def _places(text: str, several: tuple[str, ...] | list[str]) -> Iterator[tuple[i
             at = text.find(letters, at + len(letters))
 
 
-# ------------------------------------------------------------------ what a reader does not see
 # A person reads a note as it is drawn, a model as it is spelled, and what only one of them sees may be meant to mislead
 # the other. What writing needs is not counted.
 _SUSPECT = re.compile(

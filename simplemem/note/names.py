@@ -155,8 +155,7 @@ def date_in(name: str) -> str:
 
 
 def private_by_rule(path: str, rules: Sequence[str]) -> bool:
-    """Whether a rule names this path: a folder (`journal/`), a note (`plans/will`), or a pattern with `*` and `?` of
-    the whole path, where `*` crosses folders."""
+    """Whether a rule names this path: `journal/`, `plans/will`, or a pattern of all of it, `*` across folders."""
     return any(_matches(compare_key(path), compare_key(rule.strip().replace("\\", "/"))) for rule in rules)
 
 
@@ -173,7 +172,6 @@ def _matches(path: str, rule: str) -> bool:
     return path.startswith(f"{bare}/") or (not rule.endswith("/") and path in (bare, f"{bare}.md"))
 
 
-# ------------------------------------------------------------------ conflict copies
 # Where two devices changed a note at the same time, a synchroniser keeps both, one of them under a name like the note's.
 # Some of these names nobody else gives; others ("Chapter 2") people give as well, and then the texts decide.
 
@@ -244,7 +242,5 @@ def are_akin(one: str, other: str, share: float = _AKIN) -> bool:
     """Whether two texts are versions of one: of what stands in both bodies, three quarters stand in the other as well.
     Headers are left out: notes of one template are not copies of each other."""
     ours, theirs = (Counter(map(str.strip, text[read_header(text).body_start :].split("\n"))) for text in (one, other))
-    total, common = (
-        sum(len(line) * count for line, count in lines.items()) for lines in (ours + theirs, ours & theirs)
-    )
+    total, common = (sum(len(line) * count for line, count in some.items()) for some in (ours + theirs, ours & theirs))
     return total > 0 and 2 * common >= share * total

@@ -106,7 +106,6 @@ def read_note(data: bytes, sha256: str | None = None) -> Note:
     return Note(text, sha256 or hashlib.sha256(data).hexdigest(), header, problem)
 
 
-# ------------------------------------------------------------------ tags
 # In three notations, list, nested name (`status/done`) and map (`{status: done}`), which are read alike.
 
 Value = str | bool | int | float
@@ -233,7 +232,6 @@ def _values_kept_whole(tags: Sequence[Tag], properties: Mapping[str, Any]) -> It
             yield tag.name, value
 
 
-# ------------------------------------------------------------------ privacy
 _NOT_PRIVATE = frozenset(("", "false", "no", "off", "0", "null", "none", "~"))
 _MEANT_AS_HEADER = re.compile(r"\s*---[ \t]*\r?\n(?:[^\n]*\n){0,40}?[\"']?private[\"']?[ \t]*:", re.IGNORECASE)
 

@@ -191,7 +191,6 @@ def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, i
         yield at, end, tokens
 
 
-# ------------------------------------------------------------------ sentences
 # The end of a sentence: its mark and what closes it before a space, or a mark of a script that needs no space. A class
 # of characters stands first, so that `re` skips over everything else at once.
 _SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]*_]*+(?=\s))")
@@ -240,7 +239,6 @@ def text_hash(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-# ------------------------------------------------------------------ sentences compared
 # Two disagree when they are made of the same words but for one number, one date or a negation, and that number is not
 # what their notes are about (*Flight 2*, *2026-01-24*). Which of them is true, only a reader can say.
 
@@ -301,14 +299,12 @@ def disagree(one: Sentence, other: Sentence, about_one: str, about_other: str) -
     themselves by (`about`) tells two subjects apart and not two opinions."""
     if one.frame != other.frame or not one.says_enough():
         return False
-    differing = [
-        (a, b) for a, b in zip(one.values, other.values, strict=True) if a.replace(" ", "") != b.replace(" ", "")
-    ]
-    if not differing:
+    differ = [(a, b) for a, b in zip(one.values, other.values, strict=True) if a.replace(" ", "") != b.replace(" ", "")]
+    if not differ:
         return one.negated != other.negated
-    if len(differing) > 1 or one.negated != other.negated:
+    if len(differ) > 1 or one.negated != other.negated:
         return False
-    a, b = differing[0]
+    a, b = differ[0]
     return not (_names(a, about_one) or _names(b, about_other))
 
 

@@ -233,14 +233,11 @@ def _change_flow(text: str, node: Node, wanted: list[Any] | dict[str, Any]) -> l
         spelled = {repr(item.value): text[item.start : item.end] for item in node.children}
         items = [spelled.get(repr(item)) or _write_scalar(item, flow=True) for item in wanted]
         return [(node.start, node.end, "[" + ", ".join(items) + "]")]
-    spelled = {
-        key.value: text[key.start : old.end] for key, old in node.pairs() if same(old.value, wanted.get(key.value))
-    }
-    entries = [spelled.get(name) or _pair(name, value, flow=True) for name, value in wanted.items()]
+    kept = {key.value: text[key.start : old.end] for key, old in node.pairs() if same(old.value, wanted.get(key.value))}
+    entries = [kept.get(name) or _pair(name, value, flow=True) for name, value in wanted.items()]
     return [(node.start, node.end, "{" + ", ".join(entries) + "}")]
 
 
-# ------------------------------------------------------------------ lines and values as they are written
 # What is written reads back equal under YAML 1.2 core, and means the same to readers of YAML 1.1 (PyYAML, Ruby) where
 # quotes can buy that: `yes`, `12:30` and `010` get quotes, ISO dates stay bare as Obsidian writes them.
 
@@ -336,8 +333,7 @@ def _write_scalar(value: Any, style: str = "", *, flow: bool = False) -> str:
 
 
 def _clean_value(value: Any, there: Any = None) -> Any:
-    """The value as it will read back: a scalar, a list of them or a flat map. Invalid for anything else, except what
-    stands in the note."""
+    """The value as it will read back: a scalar, a list or a flat map of them, or what the note has; else Invalid."""
     kept = there.values() if isinstance(there, dict) else there if isinstance(there, list) else ()
 
     def clean(inner: Any) -> Any:

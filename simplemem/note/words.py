@@ -207,7 +207,6 @@ def parts_of_names(text: str) -> str:
     return "\n".join([*map(" ".join, _parted(text)), *(_SIGNED[name] for name in signed)])
 
 
-# ------------------------------------------------------------------ languages
 # A note says its language itself (`lang: de`), or it shows in its small words. English and what cannot be told are "".
 
 LANGUAGES = tuple(_SMALL_WORDS)

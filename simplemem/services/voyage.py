@@ -12,8 +12,7 @@ from simplemem.services.client import VOYAGE, Passing, ServiceClient
 
 
 class VoyageClient(ServiceClient):
-    """Its resources (`Embedding`, `Reranking`), through any proxy of the environment, with its errors in our words: its
-    own messages repeat what was sent."""
+    """Its resources, through any proxy of the environment, with errors in our words: its own repeat what was sent."""
 
     def __init__(self, *service: Any, **more: Any) -> None:
         if importlib.util.find_spec("voyageai") is None:

@@ -137,9 +137,7 @@ class Tokenizer:
 
     def count(self, text: str) -> int:
         """How many tokens a text is."""
-        parts = (
-            part if part in _SPECIAL else _SPACE + part.replace(" ", _SPACE) for part in _SPECIALS.split(text) if part
-        )
+        parts = (one if one in _SPECIAL else _SPACE + one.replace(" ", _SPACE) for one in _SPECIALS.split(text) if one)
         return sum(1 if part in _SPECIAL else sum(map(self._size, _PIECES.findall(part))) for part in parts)
 
     def _joined(self, text: str) -> list[int]:

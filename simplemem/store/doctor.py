@@ -189,9 +189,7 @@ def plan_mending(core: Core, findings: tuple[Finding, ...], only: Collection[str
             continue
         text = lead_links(note, path, aims[path], named, core.conventions.link_format)
         nowhere = {link.target for link in read_note(text.encode()).links if not resolve(link.target, path, named).path}
-        what = [
-            f"[[{target}]] leads to {name_of(aim.path)}" for target, aim in aims[path].items() if target not in nowhere
-        ]
+        what = [f"[[{link}]] leads to {name_of(aim.path)}" for link, aim in aims[path].items() if link not in nowhere]
         stuck = nowhere & aims[path].keys()
         unmended += [f"{path}: [[{target}]] can be written in no way that leads there" for target in sorted(stuck)]
         if what:

@@ -52,9 +52,7 @@ def _read_now(core: Core, path: str, section: str | None) -> Memory:
         return memory_of(core, path, file.data, section, None, file.entry.mtime_ns)
     text, row = file.data.decode("utf-8", "replace"), known.row
     tags = tuple(Tag(name, source) for name, source in known.tags)
-    links = tuple(
-        _link(link.target, link.path, link.ambiguous, link.form, link.line, link.display) for link in known.links
-    )
+    links = tuple(_link(one.target, one.path, one.ambiguous, one.form, one.line, one.display) for one in known.links)
     start = content_start(text, header := read_header(text))
     head = Head(row.title, row.description, row.type, row.created, row.modified)
     facts = _Facts(head, row.sha256, header, tags, known.aliases, links, row.problem)

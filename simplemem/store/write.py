@@ -209,9 +209,6 @@ def _unchanged(core: Core, file: File) -> Saved:
     return _saved(core, Written(file.path, file.sha256, file.sha256, "", file.entry, changed=False), file.data, ())
 
 
-# -- what a change makes of a text
-
-
 def new_text(content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False) -> str:
     """The text of a note that we make: header, blank line, content; `tags_as_map` as the original simplemem wrote."""
     given = {str(key): value for key, value in metadata.items() if value is not None}

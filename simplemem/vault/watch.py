@@ -49,9 +49,7 @@ class Watch:
     """What may have changed in a vault since this was last asked: by one thread; any may ring. Where the system can't
     tell, `warn` says so, once, and every `poll_seconds` everything may have changed. A missing root is waited for."""
 
-    def __init__(
-        self, root: Path, *, poll: bool = False, poll_seconds: float = 2.0, warn: Callable[[str], None]
-    ) -> None:
+    def __init__(self, root: Path, *, poll: bool = False, poll_seconds: float = 2, warn: Callable[[str], None]) -> None:
         self.polling, self.poll_seconds = poll, poll_seconds
         self._root, self._warn = root, warn
         self._bell, self._rope = socket.socketpair()

@@ -128,9 +128,7 @@ class GraphEdit(ChangeSet):
         for path in gone:
             self.drop(path)
         for path in sorted(sources.keys() - gone.keys()):
-            self._cut(
-                sources[path], [bullet for bullet, said in self._relations_on(sources[path]) if said.target in every]
-            )
+            self._cut(sources[path], [one for one, said in self._relations_on(sources[path]) if said.target in every])
         return [name for name in names if all(page.is_stub for page in every[name])]
 
     def unsay(self, deletions: Iterable[tuple[str, Iterable[str]]]) -> tuple[int, list[str]]:
