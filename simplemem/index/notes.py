@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Iterable
-from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -222,7 +221,8 @@ def files_named(db: apsw.Connection, key: str) -> list[str]:
 
 def named_by(db: apsw.Connection) -> Named:
     """Which files have a name, asked of the index once each: for a transaction in which nobody else writes."""
-    return cache(partial(files_named, db))
+    found: dict[str, list[str]] = {}
+    return lambda key: found[key] if key in found else found.setdefault(key, files_named(db, key))
 
 
 def named_in_memory(paths: Iterable[str]) -> Named:

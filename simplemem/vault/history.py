@@ -150,10 +150,10 @@ class Log:
     @contextmanager
     def _opened(self, here: Beneath | None = None) -> Iterator[tuple[int, int]]:
         """It open for reading, and its size; 0 where there is none, or no regular file."""
-        with Beneath(self.root) as ours, ExitStack() as held, telling("read", LOG):
+        with ExitStack() as held, telling("read", LOG):
             fd, size = -1, 0
             with suppress(FileNotFoundError):
-                fd = held.enter_context((here or ours).opened(LOG, READ))
+                fd = held.enter_context((here or held.enter_context(Beneath(self.root))).opened(LOG, READ))
                 found = os.fstat(fd)
                 size = found.st_size if stat.S_ISREG(found.st_mode) else 0  # a pipe would keep us waiting
             yield fd, size

@@ -121,6 +121,18 @@ class Folder(NamedTuple):
         return os.listdir(self.path if self.fd is None else self.fd)
 
 
+class _Opened(NamedTuple):
+    """A file that is open for a block: a write opens twenty, and `contextmanager` costs as much as the opening."""
+
+    fd: int
+
+    def __enter__(self) -> int:
+        return self.fd
+
+    def __exit__(self, *error: object) -> None:
+        os.close(self.fd)
+
+
 class Beneath:
     """The folders beneath one root that an operation has open. Closing it closes them all."""
 
@@ -173,15 +185,10 @@ class Beneath:
         except FileNotFoundError:
             return []
 
-    @contextmanager
-    def opened(self, path: str, flags: int) -> Iterator[int]:
+    def opened(self, path: str, flags: int) -> _Opened:
         """A file, open for a block."""
         folder, name = self.spot(path)
-        fd = folder.open(name, flags)
-        try:
-            yield fd
-        finally:
-            os.close(fd)
+        return _Opened(folder.open(name, flags))
 
     def make(self, parts: Parts) -> None:
         """Make the folder and what is missing above it."""
