@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext, suppress
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -157,7 +157,6 @@ class Core:
         if seen != self._settings_seen:
             self._settings_seen = seen
             self.conventions = read_conventions(self.root)
-            self._hidden = lru_cache(maxsize=1024)(self.conventions.hidden_reason)  # asked at every write of a note
 
     def path_meant(self, name: str) -> str:
         """The path of the memory that a name, title, alias or wikilink means."""
@@ -195,7 +194,7 @@ class Core:
     def sync_of(self, database: Database) -> Sync:
         """What keeps a database in step with this vault."""
         largest, private = self.settings.max_note_bytes, self.settings.embed.private
-        return Sync(self.vault, database, lambda path: self._hidden(path), largest, private)
+        return Sync(self.vault, database, lambda path: self.conventions.hidden_reason(path), largest, private)
 
     def sync(
         self,

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -260,15 +261,21 @@ class Conventions:
             return "a lock file of an open document"
         if name.casefold().endswith((".icloud", ".icloud.md")):
             return "not downloaded from iCloud"
-        parts = folders.split("/")
-        if not _MACHINE_FOLDERS.isdisjoint(parts):
-            return f"in a folder of other tools ({next(part for part in parts if part in _MACHINE_FOLDERS)})"
-        return "a backup of Logseq" if ("logseq", "bak") in pairwise(map(str.casefold, parts)) else None
+        return _stray_folder(folders)
 
     def unread_filters(self) -> dict[str, str]:
         """The `/regex/` filters that are not applied, each with the reason; for people to see."""
         filters = [entry for entry in self.ignore_filters if _is_regex(entry) and not _is_found(entry, "")]
         return {entry: _REFUSED[entry] for entry in filters if entry in _REFUSED}
+
+
+@lru_cache(maxsize=1024)
+def _stray_folder(folders: str) -> str | None:
+    """Why what lies in these folders is left out. Remembered, since most folders have many files."""
+    parts = folders.split("/")
+    if not _MACHINE_FOLDERS.isdisjoint(parts):
+        return f"in a folder of other tools ({next(part for part in parts if part in _MACHINE_FOLDERS)})"
+    return "a backup of Logseq" if ("logseq", "bak") in pairwise(map(str.casefold, parts)) else None
 
 
 def read_conventions(root: Path) -> Conventions:
