@@ -266,8 +266,11 @@ class Database:
     def check(self) -> list[str]:
         """What is wrong with the file, as SQLite and its tables of words see it. It only reads; nobody has to wait."""
         try:
-            # The quick check costs hardly less, and does not see an index that says something else than its table.
-            return [str(row[0]) for row in self.rows("PRAGMA integrity_check(5)") if row[0] != "ok"]
+            self.connection()
+            # One of its own, as FTS5 checks by the segments that it last read of, and others may have merged them. The
+            # quick check costs hardly less, and does not see an index that says something else than its table.
+            with errors_as_ours(), closing(connect(self.path)) as db:
+                return [str(row[0]) for row in db.execute("PRAGMA integrity_check(5)") if row[0] != "ok"]
         except (apsw.Error, Damaged) as error:
             return [str(error)]
 

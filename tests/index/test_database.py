@@ -211,6 +211,22 @@ def test_a_check_sees_that_words_are_missing_in_a_file_that_is_whole(database: D
     assert database.check() != []
 
 
+def test_a_check_takes_no_merge_of_another_connection_for_damage(database: Database, tmp_path: Path) -> None:
+    def put(db: apsw.Connection, number: int) -> None:
+        values = (number, "plums", "they ripen")
+        db.execute("INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)", values).fetchall()
+
+    with database.writing() as db:
+        put(db, 1)
+    assert database.check() == []
+    with closing(open_database(tmp_path / "index.db", nullcontext)) as another:
+        with another.writing() as db:
+            put(db, 2)
+        with another.writing() as db:
+            db.execute("INSERT INTO block_text (block_text, rank) VALUES ('merge', -1000)").fetchall()
+    assert database.check() == []
+
+
 def test_an_index_swapped_in_is_seen_by_every_thread_and_process(vault: Path, write: Write) -> None:
     write("a.md", "plum")
     with EnhancedStore(vault, PLAIN) as one, EnhancedStore(vault, PLAIN) as two:
