@@ -21,7 +21,7 @@ import typer
 
 from simplemem.cli.options import FILTERS, filter_of, flag
 from simplemem.cli.output import Part, Screen, print_error, print_json
-from simplemem.errors import Invalid, SimplememError, Unavailable
+from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -147,12 +147,16 @@ def _run(function: Callable[..., Any], as_json: bool, arguments: dict[str, Any])
 
 
 @contextmanager
-def opened(vault: Path | None, *, embed: bool = False, sync: bool = True) -> Iterator[EnhancedStore]:
-    """The store of a vault with its index updated; `embed` updates the vectors too."""
+def opened(
+    vault: Path | None, *, embed: bool = False, sync: bool = True, make: bool = False
+) -> Iterator[EnhancedStore]:
+    """The store of a vault with its index updated; `embed` updates the vectors too, `make` makes it when it is not there."""
     from simplemem import open_store
     from simplemem.config import find_vault, load_settings
 
     root = find_vault(vault)
+    if not make and not root.is_dir():
+        raise NotFound(f"there is no vault at {root}", hint="`simplemem init PATH` makes one; `--vault` names another.")
     with open_store(root, settings=load_settings(vault=root).for_a_person(), person=True) as store:
         if sync:
             with progress_bar() as progress:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from simplemem.cli.command import Answer, command, opened, progress_bar
 from simplemem.cli.options import VaultOption, option
 from simplemem.cli.output import Part
-from simplemem.errors import Invalid, NotFound
-
-if TYPE_CHECKING:
-    from simplemem.store import EnhancedStore
+from simplemem.errors import Invalid
 
 _eval, commands = typer.Typer(no_args_is_help=True, rich_markup_mode="rich"), typer.Typer()
 _HELP = "Measure how well search finds what is in your vault: questions from your own notes, no model needed."
@@ -39,7 +35,7 @@ def init(
     """
     from simplemem.evaluate import FILE, make_questions, write_questions
 
-    with _asked(vault) as store:
+    with opened(vault) as store:
         questions = make_questions(store, size, seed)
         if not questions.pairs:
             why = f"no question could be made of the {questions.notes} notes of {store.root}"
@@ -76,7 +72,7 @@ def run(
         if not equals:
             raise typer.BadParameter(f"{each!r} is no SETTING=VALUE, like search.lexical_weight=0.5")
         variants[f"{key}={value}"] = load_settings({key: value}, vault=root)
-    with _asked(vault) as store, progress_bar() as progress:
+    with opened(vault) as store, progress_bar() as progress:
         questions = read_questions(file or store.root / ".simplemem" / FILE)
         figures = asked_all(store, questions, variants, progress=progress)
     rows, left_out = figures["rows"], figures["left_out"]
@@ -92,13 +88,3 @@ def run(
             warnings.append(f"{row['name']}, {degraded['questions']} questions: {degraded['why']}")
     about = f"{rows[0]['questions']} questions about {figures['notes']} notes: {figures['about']}"
     return Answer(figures, [[about]], table, warnings=warnings)
-
-
-def _asked(vault: Path | None) -> AbstractContextManager[EnhancedStore]:
-    """The store of a vault, which is not made for this."""
-    from simplemem.config import find_vault
-
-    root = find_vault(vault)
-    if not root.is_dir():
-        raise NotFound(f"there is no vault at {root}", hint="`simplemem init PATH` makes one.")
-    return opened(root)

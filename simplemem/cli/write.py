@@ -57,7 +57,7 @@ def new(
     metadata |= {key: value for key, value in named.items() if value is not None}
     if tag:
         metadata["tags"] = dict(_tag_change(each) for each in tag)
-    with opened(vault) as store, DraftFile(store, name, text) if edit else nullcontext() as draft:
+    with opened(vault, make=True) as store, DraftFile(store, name, text) if edit else nullcontext() as draft:
         if draft is not None:
             text = draft.edited()
             if not text.strip():
