@@ -28,7 +28,7 @@ MOST_BYTES = 64 << 20
 _TRIES = 12
 _CHUNK = 1 << 20
 _FEW = 8  # files that are synced one after the other, and threads that sync more than that
-_SYNC = READ if sys.platform != "win32" else READ | os.O_RDWR
+SYNC = READ if sys.platform != "win32" else READ | os.O_RDWR
 # renameat2 on FUSE and many network disks answers EINVAL, an old kernel ENOSYS, macOS on FAT ENOTSUP.
 _NO_SUCH_RENAME = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 # FAT answers EPERM, Android's shared storage EACCES; EMLINK is a file with too many names already.
@@ -319,34 +319,34 @@ def remove(here: Beneath, path: str) -> None:
         patiently(lambda: os.unlink(folder.name(name), dir_fd=folder.fd))
 
 
-def sync_path(root: str, path: str, *, last: bool = False) -> None:
-    """Make the bytes of one file of ours durable; `last` says that a write is answered after this."""
-    with Beneath(root) as here, here.opened(path, _SYNC) as fd:
-        sync_file(fd, last=last)
-
-
 def sync_paths(root: str, paths: Sequence[str]) -> None:
     """Make files of ours durable. Many are waited for at once: a disk's journal is written once for all who wait."""
+
+    def sync(path: str) -> None:
+        with Beneath(root) as here, here.opened(path, SYNC) as fd:
+            sync_file(fd)
+
     if len(paths) <= _FEW:
-        for path in paths:
-            sync_path(root, path)
+        list(map(sync, paths))
         return
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_FEW) as threads:
-        list(threads.map(partial(sync_path, root), paths))
+        list(threads.map(sync, paths))
 
 
-def append_lines(fd: int, lines: bytes) -> None:
-    """Add whole lines to an open file, all or none, also behind one that a crash tore."""
+def append_lines(fd: int, lines: bytes, tail: int = 1) -> tuple[int, bytes]:
+    """Add whole lines to an open file, all or none, also behind one that a crash tore: its size before, and its tail."""
     size = os.lseek(fd, 0, os.SEEK_END)
-    if size and read_at(fd, size - 1, 1) != b"\n":
+    before = read_at(fd, max(size - tail, 0), min(size, tail))
+    if size and before[-1:] != b"\n":
         lines = b"\n" + lines
     try:
         write_all(fd, lines)
     except OSError:
         os.ftruncate(fd, size)
         raise
+    return size, before
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -37,6 +37,7 @@ _A_WHILE_NS = 2_000_000_000  # the coarsest clock of a file system
 COMMAND_LINE = "command line"
 """How the history names a person who uses the commands."""
 
+TAIL = 1024  # bytes of what was read last: a log that has others there is not the one that was read
 _END = 1 << 13  # bytes: the last few changes are what is mostly asked for
 
 
@@ -107,6 +108,7 @@ class Log:
 
     def __init__(self, root: str, *, kind: Kind = "agent") -> None:
         self.root, self.kind = root, kind
+        self.appended = 0, b"", b""  # where the last lines of ours went, what stood before them, and they themselves
 
     def whole_lines(self, start: int = 0) -> bytes:
         """Its bytes from `start` on, up to the end of the last line that is complete."""
@@ -175,7 +177,7 @@ class Log:
         lines = b"".join(json.dumps(v._asdict(), separators=(",", ":")).encode() + b"\n" for v in versions)
         here.make(parent(LOG))
         with here.opened(LOG, OVERWRITE | os.O_APPEND) as fd:
-            disk.append_lines(fd, lines)
+            self.appended = (*disk.append_lines(fd, lines, TAIL), lines)
 
 
 def _spelled(moment: datetime) -> str:
@@ -260,9 +262,11 @@ class History:
         with suppress(FileNotFoundError):
             if disk.hash_of(here, path) == sha:
                 return
-        here.make(parent(path))
-        # No sync of its own: until the kernel has written it, the displaced file or the trash holds the same text.
-        disk.put(here, path, data, sync=False)
+        for folder in (path, f"{DISPLACED}/"):
+            here.make(parent(folder))
+        # Staged where every start looks. No sync: until it is on the disk, the displaced file or the trash has the text.
+        with disk.staged(here, f"{DISPLACED}/{sha}", data, sync=False) as temp:
+            disk.rename_over(here, temp, path)
 
     def set_aside(self, here: Beneath, temp: str, version: str, sha: str) -> None:
         """Take a file that may be open in some editor out of the vault, watched for a day for a late save."""
@@ -290,6 +294,8 @@ class History:
         saved: list[Version] = []
         for name in here.names(DISPLACED):
             file, version, sha = f"{DISPLACED}/{name}", name.partition("-")[0], name.rpartition("-")[2]
+            if disk.TEMP.fullmatch(name):
+                disk.remove(here, file)  # `keep` was killed
             with suppress(FileNotFoundError):
                 found = here.stat(file)
                 is_old = abs(time.time() - found.st_ctime) > seconds
@@ -363,11 +369,9 @@ class History:
             for name in here.names(f"{OBJECTS}/{drawer}"):
                 path = f"{OBJECTS}/{drawer}/{name}"
                 found = here.stat(path)
-                is_new = abs(time.time() - found.st_mtime) <= A_DAY
                 if len(name) == 64:
+                    is_new = abs(time.time() - found.st_mtime) <= A_DAY
                     yield last_use.get(name, 1 << 60 if is_new else -1), name, found.st_size
-                elif disk.TEMP.fullmatch(name):
-                    disk.remove(here, path)
 
 
 def place_of(sha: str) -> str:

@@ -200,14 +200,16 @@ class Journal:
         if data.startswith(_NOTHING) or not data:
             return False
         if (plan := _read_plan(data)) is not None:  # else it was cut short: it is whole before anything is begun
-            steps, folders = plan
-            for step in steps:
+            (steps, folders), own = plan, {step.version for step in plan[0]}
+            since = self._history.log.since(min(version.number for version in own))
+            logged = {version for version in since if version.op != "recovered"}
+            is_last = logged <= own  # else others were made since: it had ended, which a power cut lost
+            for step in steps if is_last else ():
                 self._gather(here, step)
-            logged = {version.id for version in self._history.log.since(min(step.version.number for step in steps))}
-            if not logged and all(_state_of(here, step.acts[0]) in _NOT_BEGUN for step in steps):
+            if is_last and not logged and all(_state_of(here, step.acts[0]) in _NOT_BEGUN for step in steps):
                 self._back_out(here, steps, 0, folders)
-            else:
-                self._finish(here, steps, logged)
+            elif is_last:
+                self._finish(here, steps, {version.id for version in logged})
         self._put_down(here, _NOTHING)
         return plan is not None
 
@@ -284,7 +286,8 @@ class Journal:
         if self._durable:
             paths = [path for step in steps for path in (step.version.path, step.target, step.temp) if path]
             self._sync_folders(here, {tuple(DISPLACED.split("/")), *map(parent, paths)})
-            disk.sync_path(here.root, LOG, last=True)
+            with here.opened(LOG, disk.SYNC) as fd:
+                disk.sync_file(fd, last=True)
 
     def _sync_folders(self, here: Beneath, folders: set[Parts]) -> None:
         for folder in sorted({*folders, *here.made, *(made[:-1] for made in here.made)}):

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from operator import attrgetter
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -83,9 +83,9 @@ class Vault:
 
     def entries_below(self, folder: str) -> list[Entry]:
         """The files in one folder and its folders; none when it is not there."""
-        parts = check_path(folder) if folder else ()
         with self._beneath() as here:
-            return [entry for entry in walk(here, parts).entries if not self.access.hides(entry.path)]
+            entries = walk(here, check_path(folder) if folder else ()).entries
+        return [entry for entry in entries if not self.access.hides(entry.path)]
 
     def entry(self, path: str) -> Entry | None:
         """One file as the disk shows it now, None when there is no regular file."""
@@ -127,17 +127,19 @@ class Vault:
         deadline = time.monotonic() + timeout
         if not self._threads.acquire(timeout=max(timeout, 0)):
             raise _busy(f"another thread of this process ({os.getpid()})", timeout)
-        with ExitStack() as held:
-            held.callback(self._threads.release)
-            if self._lock.fd < 0:  # else this thread has it already
-                while not self._lock.take():
-                    left = deadline - time.monotonic()
-                    if left <= 0:
-                        raise _busy(f"process {self._lock.holder}" if self._lock.holder else "another process", timeout)
-                    # Uneven pauses, so that those who wait do not all come back at the same moment.
-                    time.sleep(min(random.uniform(0.0005, 0.005), left))  # noqa: S311
-                held.callback(self._lock.give_back)
+        is_outermost = self._lock.fd < 0  # else this thread has it already
+        try:
+            while is_outermost and not self._lock.take():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise _busy(f"process {self._lock.holder}" if self._lock.holder else "another process", timeout)
+                # Uneven pauses, so that those who wait do not all come back at the same moment.
+                time.sleep(min(random.uniform(0.0005, 0.005), left))  # noqa: S311
             yield
+        finally:
+            if is_outermost:
+                self._lock.give_back()
+            self._threads.release()
 
     def sidecar(self) -> Path:
         """The folder for what is ours, `<vault>/.simplemem`, made with its `.gitignore` when it is missing."""
@@ -173,8 +175,9 @@ class Vault:
     def trash(self, path: str, expected_sha256: str | None, change: Change) -> Written:
         """Put a file into the trash. `undo` with the version brings it back, even when the trash was emptied."""
         with self.lock():
-            wish = Wish("delete", path, expected_sha256 or self.read(path).sha256, gone=True)
-            return self.carry_out([wish], change)[0]
+            return self.carry_out([Wish("delete", path, expected_sha256 or self.read(path).sha256, gone=True)], change)[
+                0
+            ]
 
     def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         """Change several files as one operation, all of it or nothing. Every write comes by here, and is checked here."""
@@ -205,8 +208,7 @@ class Vault:
             if first.op == "recovered":
                 hint = "Read it by its sha256 and write it where it belongs."
                 raise Invalid(f"{first.id} is a text that was found, not a change to undo.", hint=hint)
-            steps = self.history.log.group(first.group)
-            return self.carry_out([self._reversed(step) for step in reversed(steps)], change)
+            return self.carry_out([*map(self._reversed, reversed(self.history.log.group(first.group)))], change)
 
     def keep_text(self, data: bytes) -> None:
         """Keep a text that no change has written, so that it can be read by its hash. Where it cannot be, it is not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -245,8 +246,6 @@ class TestRecovering:
         opened.create("n.md", b"x", CHANGE)
         evil = f".simplemem-1-{'1' * 24}.tmp"
         (vault / ".git/hooks").mkdir(parents=True)
-        import json
-
         for path, temp in (
             (".git/hooks/pre-commit", evil),
             ("ok.md", ".git/config"),
@@ -261,6 +260,27 @@ class TestRecovering:
             opened.recover()
             assert files(vault) == {"n.md": b"x"} and os.listdir(vault / ".git/hooks") == []
         assert not vault.with_name("out.md").exists()
+
+    @pytest.mark.parametrize("logged", [False, True])
+    def test_a_plan_that_a_power_cut_brought_back_is_not_carried_out_again(
+        self, vault: Path, opened: Vault, logged: bool
+    ) -> None:
+        opened.create("a.md", b"x", CHANGE)
+        if logged:  # it was carried out, and undone by hand and a later write
+            move = opened.history.log.find(opened.move("a.md", "b.md", CHANGE).version)
+            opened.trash("b.md", None, CHANGE)
+            opened.create("a.md", b"x", CHANGE)
+        else:  # it was given up, and its number was used again
+            number = opened.create("c.md", b"y", CHANGE).version
+            move = opened.history.log.find(number)._replace(
+                path="a.md", new_path="b.md", op="move", before=sha256(b"x")
+            )
+            move = move._replace(after=move.before)
+        line = json.dumps({"folders": [], "steps": [move._asdict() | {"temp": None}]}).encode()
+        (vault / ".simplemem/journal/plan").write_bytes(sha256(line).encode() + b"\n" + line + b"\n")
+        before = files(vault)
+        opened.recover()
+        assert files(vault) == before
 
     @pytest.mark.parametrize("plan", [b"", b"\0" * 4096, b"{", b"[" * 100_000, b"null\n", b"\xff\n{}\n"])
     def test_a_damaged_plan_is_no_plan(self, vault: Path, opened: Vault, plan: bytes) -> None:
