@@ -135,7 +135,7 @@ def _recall_of_words(store: EnhancedStore, questions: list[Words]) -> str:
     kept = wanted = 0
     for text, _ in questions:
         terms = read_query(text).terms()
-        with index.snapshot() as db:
+        with index.database.reading() as db:
             full = {match.note for match in legs.leg(db, "note", terms, 20, None)}
         kept += len(full & {match.note for match in index.ask(Question(terms, closer=0)).notes[:20]})
         wanted += len(full)

@@ -220,11 +220,15 @@ def grow(db: apsw.Connection, log: Log) -> None:
     if lines or anew:
         mark = f"{offset + len(lines)} {len(lines[-TAIL:])} {_digest(lines[-TAIL:])}"
         db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('log', ?)", (mark,)).fetchall()
+        if (state := log.state()) is not None and state.size == offset + len(lines):
+            log.followed = mark, state
 
 
 def _unread(db: apsw.Connection, log: Log) -> tuple[int, bytes, bool]:
     """Up to which byte the log was read, the lines since, and whether it is another log, not read at all."""
     said = db.execute("SELECT value FROM meta WHERE key = 'log'").get
+    if (said, log.state()) == log.followed:
+        return 0, b"", False
     start, length, digest = (said or f"0 0 {_digest(b'')}").split()
     offset, size = int(start), int(length)
     at, before, lines = log.appended

@@ -8,10 +8,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import apsw
 
@@ -65,10 +64,6 @@ class Sidecar:
         except Damaged:
             self.database.discard()
         return self.database.generation
-
-    def snapshot(self) -> AbstractContextManager[Any]:
-        """Hold one state of the index over several questions."""
-        return self.database.reading()
 
     def build_beside(self) -> Database:
         """A fresh, empty index, private to this process until `Database.replace_with` swaps it in."""

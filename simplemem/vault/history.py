@@ -109,6 +109,13 @@ class Log:
     def __init__(self, root: str, *, kind: Kind = "agent") -> None:
         self.root, self.kind = root, kind
         self.appended = 0, b"", b""  # where the last lines of ours went, what stood before them, and they themselves
+        self.followed: object = None  # the mark of a reader who had all there was, and its state then
+
+    def state(self) -> disk.Entry | None:
+        """Its size, and what changes with it."""
+        with suppress(OSError):
+            return disk.entry_of(LOG, os.stat(f"{self.root}/{LOG}", follow_symlinks=False))
+        return None
 
     def whole_lines(self, start: int = 0) -> bytes:
         """Its bytes from `start` on, up to the end of the last line that is complete."""
@@ -367,11 +374,10 @@ class History:
         """The texts kept: number of last use, hash, size. One that no change names is needed for a day, then the oldest."""
         for drawer in here.names(OBJECTS):
             for name in here.names(f"{OBJECTS}/{drawer}"):
-                path = f"{OBJECTS}/{drawer}/{name}"
-                found = here.stat(path)
                 if len(name) == 64:
-                    is_new = abs(time.time() - found.st_mtime) <= A_DAY
-                    yield last_use.get(name, 1 << 60 if is_new else -1), name, found.st_size
+                    found = here.stat(f"{OBJECTS}/{drawer}/{name}")
+                    unnamed = 1 << 60 if abs(time.time() - found.st_mtime) <= A_DAY else -1
+                    yield last_use.get(name, unnamed), name, found.st_size
 
 
 def place_of(sha: str) -> str:

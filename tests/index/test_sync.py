@@ -28,7 +28,7 @@ def assert_equals_rebuilt(store: EnhancedStore, folder: Path) -> None:
     (folder / "rebuilt.db").unlink(missing_ok=True)
     with EnhancedStore(store.root, settings) as fresh:
         fresh.sync()
-        with store._core.index.snapshot() as ours, fresh._core.index.snapshot() as theirs:
+        with store._core.index.database.reading() as ours, fresh._core.index.database.reading() as theirs:
             assert list(dump(ours)) == list(dump(theirs))
 
 
@@ -60,7 +60,7 @@ def test_a_fresh_note_that_is_the_same_is_checked_off_and_nothing_else_of_it_cha
     plain_store: EnhancedStore, write: Write, tmp_path: Path
 ) -> None:
     def row() -> tuple[object, ...]:
-        with plain_store._core.index.snapshot() as db:
+        with plain_store._core.index.database.reading() as db:
             return next(iter(db.execute("SELECT checked_ns, rev, modified, mtime_ns FROM notes")))
 
     file = write("a.md", "apple")
@@ -77,12 +77,12 @@ def test_a_fresh_note_that_is_the_same_is_checked_off_and_nothing_else_of_it_cha
 def test_a_renamed_note_keeps_its_vectors(store: EnhancedStore, write: Write, vault: Path) -> None:
     write("old name.md", "The harbour crane was repaired in spring.\n")
     store.sync()
-    with store._core.index.snapshot() as db:
+    with store._core.index.database.reading() as db:
         before = db.execute("SELECT id FROM notes").get
     (vault / "old name.md").rename(vault / "new name.md")
     report = store.sync()
     assert report.moved == [("old name.md", "new name.md")]
-    with store._core.index.snapshot() as db:
+    with store._core.index.database.reading() as db:
         assert db.execute("SELECT id FROM notes").get == before
     assert names(store, "crane") == ["new name"]
 

@@ -165,7 +165,7 @@ def test_memory_follows_every_change_of_the_table(store: EnhancedStore, monkeypa
             store.sync()
         if chosen.random() < 0.4:  # else several changes between two questions
             followed = index.ask(Question(vector=query)).near or {}
-            with index.snapshot() as db:
+            with index.database.reading() as db:
                 assert numbers(followed) == about(compared(db, query)), step
 
 

@@ -67,24 +67,21 @@ def read(data: bytes) -> tuple[Graph, tuple[Broken, ...]]:
         except (ValueError, RecursionError):
             broken.append(Broken(number, "it is not JSON"))
             continue
+        texts = said.get("observations") or [] if isinstance(said, dict) else None  # null is written too, or nothing
+        are_texts = isinstance(texts, list) and all(isinstance(each, str) for each in texts)
         match said:
             case None:
                 pass
             case {"type": "relation", "from": str(source), "to": str(target), "relationType": str(kind)}:
                 relations.setdefault((source, kind, target), Relation(source, kind, target))
-            case {"type": "entity", "name": str(name), "entityType": str(kind)} if _are_texts(said.get("observations")):
+            case {"type": "entity", "name": str(name), "entityType": str(kind)} if are_texts:
                 first = entities.get(name, Entity(name, kind))
                 known = set(first.texts)
-                more = (Observation(text) for text in said.get("observations") or () if text not in known)
+                more = (Observation(text) for text in texts or () if text not in known)
                 entities[name] = Entity(name, first.type, (*first.observations, *more))
             case _:
                 broken.append(Broken(number, "it is neither an entity nor a relation"))
     return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
-
-
-def _are_texts(value: object) -> bool:
-    """Whether these are observations. Other programs have written null, and nothing at all."""
-    return value is None or (isinstance(value, list) and all(isinstance(each, str) for each in value))
 
 
 def import_file(
