@@ -300,7 +300,8 @@ class UndoneMany(Value):
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry(Value):
-    """One change of one memory: from our own history, with the commit that has it if there is one, or from git."""
+    """One change of one memory, or one step with how many `notes` it changed: from our own history, with the commit that
+    has it if there is one, or from git."""
 
     version: str
     name: str
@@ -315,6 +316,7 @@ class HistoryEntry(Value):
     diff: str | None = None
     source: Literal["simplemem", "git"] = "simplemem"
     commit: str | None = None
+    notes: int = 1
 
 
 @dataclass(frozen=True, slots=True)

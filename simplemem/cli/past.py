@@ -10,11 +10,11 @@ from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, p
 from simplemem.cli.options import WHEN, Name, VaultOption, argument, complete_name, flag, limit_option, option
 from simplemem.cli.output import Part, ago, diff_lines, one_line
 from simplemem.cli.write import undo_with
-from simplemem.errors import Invalid, NotFound
+from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import UndoneMany
+    from simplemem.memory import Undone, UndoneMany
 
 commands = typer.Typer()
 _PANEL = "Go back"
@@ -22,7 +22,9 @@ _PANEL = "Go back"
 
 @command(commands, _PANEL)
 def history(
-    name: Annotated[str | None, argument("NAME", "One note. Without it: all.", complete_name)] = None,
+    name: Annotated[
+        str | None, argument("NAME|VERSION", "One note, or one step. Without it: all.", complete_name)
+    ] = None,
     diff: Annotated[bool, flag("--diff", "Show what each change did.")] = False,
     blame: Annotated[bool, flag("--blame", "Show who last changed each line of the note instead.")] = False,
     by: Annotated[str, option("--by", "WHO", "Only changes of this client, with or without its version.")] = "",
@@ -49,9 +51,10 @@ def history(
             facts = {"name": store.resolve(name), "lines": [each.as_dict() for each in blamed]}
             table = [[each.who or each.kind, (ago(each.when), "dim"), each.text] for each in blamed]
             return Answer(facts, table=table)
-        entries = store.history(name, limit=limit, diff=diff, by=by, since=since, until=until)
+        entries = store.history(name, limit=limit, diff=diff, by=by, since=since, until=until, steps=True)
     for entry in entries:
         title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
+        title += f", {entry.notes} notes" if entry.notes > 1 else ""
         said = (ago(entry.when), " ".join(filter(None, (entry.who, entry.tool))), one_line(entry.reason))
         table.append([(entry.version, "yellow"), entry.op, (title, "cyan"), *((each, "dim") for each in said)])
         if diff:
@@ -115,7 +118,7 @@ def undo(
     yes: Annotated[bool, flag("--yes", "With --by: do not ask.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
-    """Undo a change, or everything a client changed. It stays in the history, so an undo can be undone.
+    """Undo a change, or everything a client changed. Again for the one before; `redo` goes forward.
 
     Of everything a client changed, what somebody else has changed since is left as it is, and named.
 
@@ -128,13 +131,8 @@ def undo(
         raise Invalid("--by and --since go together, without a version or a name", hint=hint)
     with opened(vault) as store:
         if not by:
-            if what is None:  # a text that was found after an editor's late save is listed too, but is no change
-                what = next((entry.version for entry in store.history(limit=1000) if entry.op != "recovered"), None)
-            if what is None:
-                raise NotFound("there is nothing to undo", hint="Only changes made through simplemem are kept.")
             finish()
-            undone = store.undo(what, who=WHO, tool="undo")
-            return Answer(undone.as_dict(), [[(one_line(f"{undone.what[:1].upper()}{undone.what[1:]}"), "green")]])
+            return _undone(store.undo(store.last_step() if what is None else what, who=WHO, tool="undo"))
         plan = store.undo_all(by, since, preview=True)
         if dry_run or not plan.notes:
             return _plan(plan)
@@ -145,6 +143,23 @@ def undo(
         done = store.undo_all(by, since, expected=plan.plan, who=WHO)
         said: list[Part] = [(f"Undid what {done.by} changed in {counted(len(done.notes), 'note')}", "green")]
         return Answer(done.as_dict(), [said, undo_with(done.version)])
+
+
+@command(commands, _PANEL)
+def redo(
+    name: Annotated[str | None, argument("NAME", "Only of this note.", complete_name)] = None, vault: VaultOption = None
+) -> Answer:
+    """Do again what `undo` took back last, while nothing else was changed since.
+
+    $ simplemem redo
+    """
+    with opened(vault) as store:
+        finish()
+        return _undone(store.undo(store.last_step(name, undone=True), who=WHO, tool="redo"))
+
+
+def _undone(undone: Undone) -> Answer:
+    return Answer(undone.as_dict(), [[(one_line(f"{undone.what[:1].upper()}{undone.what[1:]}"), "green")]])
 
 
 def _plan(plan: UndoneMany) -> Answer:

@@ -194,12 +194,8 @@ def undo_change(
         raise Invalid("Give either a version, or a name, or by and since.", hint="memory_history lists versions.")
     if by and since:
         return _undo_all(store, by, since, preview, {"reason": reason, **caller})
-    if name:  # a memory may be called 2026, and that is no version; a text that was found is no change
-        changes = (entry.version for entry in store.history(name, limit=_MOST) if entry.op != "recovered")
-        if (version := next(changes, None)) is None:
-            hint = "memory_history lists all changes."
-            raise NotFound(f"Nothing is known of earlier changes of {name}.", hint=hint)
-    undone = store.undo(version or "", reason=reason, **caller)
+    # A memory may be called 2026, and that is no version.
+    undone = store.undo(version or store.last_step(name), reason=reason, **caller)
     first = render.line(undone.what[:1].upper() + undone.what[1:] + ".", 4096)
     return _reply(UndoAnswer, undone, first, _AGAIN.format(undone.version), notes=None, left=None)
 

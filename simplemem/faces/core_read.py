@@ -334,7 +334,7 @@ def memory_history(
     diff: Annotated[bool, about("show what each changed")] = False,
 ) -> Reply[Versions]:
     """Earlier versions of a memory, or the latest changes of all: when, who, what."""
-    entries = store.history(name, limit=limit, diff=diff)
+    entries = store.history(name, limit=limit, diff=diff, steps=True)
     of = f" of {render.name_of(name)}" if name else ""
     if not entries:
         return Reply(f"There is no history{of} yet.", Versions(versions=[]))
@@ -343,6 +343,7 @@ def memory_history(
     for entry in entries:
         changed = render.brief_lines(entry.diff or "", room)
         what = f"{entry.op} {entry.name}" + (f" to {entry.new_name}" if entry.new_name else "")
+        what += f', {entry.notes} memories (name="{entry.version}" lists them)' if entry.notes > 1 else ""
         what += (f" ({entry.tool})" if entry.tool else "") + (f": {entry.reason}" if entry.reason else "")
         sha256 = f", sha256 {entry.sha256[:12]}" if entry.sha256 else ""
         who = f"{render.line(entry.when)} {render.line(entry.who) or 'somebody'}"

@@ -9,7 +9,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
-from itertools import islice
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import apsw
@@ -91,8 +92,11 @@ class ChangeTable:
 
         return self._ask(lambda db: list(islice(self._seen(db, back(db)), limit)))
 
-    def recent(self, limit: int | None = None, *, after: int = 0, upto: int = _ALL, by: str = "") -> list[Version]:
-        """The changes of the whole vault, newest first: after a number and up to another, of somebody."""
+    def recent(
+        self, limit: int | None = None, *, after: int = 0, upto: int = _ALL, by: str = "", steps: bool = False
+    ) -> list[Version]:
+        """The changes of the whole vault, newest first: after a number and up to another, of somebody. With `steps`
+        the limit counts operations, each of which is told whole."""
 
         def rows(db: apsw.Connection) -> Iterator[Row]:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
@@ -100,7 +104,11 @@ class ChangeTable:
             narrowed = "+version > ? AND +version <= ? AND (? OR who IN (SELECT value FROM json_each(?)))"
             return _where(db, narrowed, after, upto, not by, names)
 
-        return self._ask(lambda db: list(islice(self._seen(db, rows(db)), limit)))
+        def newest(db: apsw.Connection) -> list[Version]:
+            groups = groupby(self._seen(db, rows(db)), attrgetter("group" if steps else "id"))
+            return [version for _, some in islice(groups, limit) for version in some]
+
+        return self._ask(newest)
 
     def gone(self) -> list[str]:
         """The paths of notes that were deleted, the last one first."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from heapq import merge
-from itertools import islice
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError
@@ -66,15 +68,20 @@ def history(
     by: str = "",
     since: str = "",
     until: str = "",
+    steps: bool = False,
 ) -> tuple[HistoryEntry, ...]:
-    """Changes of one memory, or of all, newest first; of somebody, since and until a date or version. Of one that is
-    not narrowed down, what git knows of it as well; a commit of ours whose changes our history has is told as those."""
+    """Changes of one memory, of all, or of the step that a version names, newest first; of somebody, since and until a
+    date or version; of all by `steps`, each one entry. Of one memory that is not narrowed down, what git knows of it as
+    well; a commit of ours whose changes our history has is told as those."""
     limit, by, narrowed = max(limit, 0), well_formed(by), bool(by or since or until)
     after = moment_of(core, since, start=True).number if since else 0
     upto = moment_of(core, until).number if until else core.changes.newest()
     if name is None:
-        found = core.changes.recent(limit, after=after, upto=upto, by=by)
-        return tuple(_entry_of(core, version, None, diff=diff) for version in found)
+        found = core.changes.recent(limit, after=after, upto=upto, by=by, steps=steps)
+        groups = groupby(found, attrgetter("group" if steps else "id"))
+        return tuple(_entry_of_step(core, list(some), diff=diff) for _, some in groups)
+    if (step := _step_named(core, name)) is not None:
+        return tuple(_entry_of(core, version, None, diff=diff) for version in reversed(step))
     path = path_with_a_past(core, name)
     commits = [] if narrowed else commits_of(core, path, limit)
     ours = core.changes.of(path, None if narrowed or commits else limit, recovered=True)
@@ -93,6 +100,21 @@ def _entry_of(core: Core, version: Version, commit: str | None, *, diff: bool) -
     new_name = name_of(version.new_path) if version.new_path else None
     shown = _shown(*_sides(core, version)) if diff else None
     return HistoryEntry(version.id, name_of(version.path), new_name, *version[4:11], shown, commit=commit)
+
+
+def _entry_of_step(core: Core, step: Sequence[Version], *, diff: bool) -> HistoryEntry:
+    """One operation, given newest first, as its main change."""
+    if len(step) == 1:
+        return _entry_of(core, step[0], None, diff=diff)
+    every = [_entry_of(core, version, None, diff=diff) for version in reversed(step)]
+    shown = [f"{each.new_name or each.name}\n{each.diff}" for each in every if each.diff]
+    main = _entry_of(core, main_of(step[::-1]), None, diff=False)
+    return replace(main, version=every[0].version, notes=len(step), diff="\n".join(shown) if diff else None)
+
+
+def main_of(step: Sequence[Version]) -> Version:
+    """The change that others of its operation follow: a move is followed by the links that are written again."""
+    return max(step, key=lambda version: version.new_path is not None)
 
 
 def _entry_of_git(core: Core, commit: Commit, *, diff: bool) -> HistoryEntry:
@@ -305,10 +327,10 @@ def diff(core: Core, what: str, other: str | None = None, *, since: str | None =
         one, two = core.changes.find(what), core.changes.find(other)
         paths = (one.new_path or one.path, two.new_path or two.path)
         return (_difference(paths, (one.id, two.id), _sides(core, one)[1], _sides(core, two)[1]),)
-    if since is None and _VERSION.fullmatch(what.strip()) and core.entry(path_of(what.strip())) is None:
+    if since is None and (steps := _step_named(core, what)) is not None:
         return tuple(
             _difference((step.path, step.new_path or step.path), (f"before {step.id}", step.id), *_sides(core, step))
-            for step in core.changes.step(core.changes.find(what).group)
+            for step in steps
         )
     path = path_with_a_past(core, what)
     now = core.vault.read(path).data if core.entry(path) is not None else b""
@@ -318,6 +340,13 @@ def diff(core: Core, what: str, other: str | None = None, *, since: str | None =
         label = f"before {label}"
     before = b"" if then.sha256 is None else then.data
     return (_difference((then.path, path), (label, "now"), before, now, then.doubt),)
+
+
+def _step_named(core: Core, what: str) -> list[Version] | None:
+    """The changes of the step that a version names; None for what names a memory."""
+    if not _VERSION.fullmatch(what.strip()) or core.entry(path_of(what.strip())) is not None:
+        return None
+    return core.changes.step(core.changes.find(what).group)
 
 
 def _difference(

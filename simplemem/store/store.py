@@ -107,7 +107,7 @@ class EnhancedStore:
 
     blame = _method(history.blame_of)
     diff = _method(history.diff)
-    history = _method(history.history)
+    history, last_step = _method(history.history), _method(undo.last_step)
     restore = _method(undo.restore)
     undo_all = _method(undo.undo_all)
     undo = _method(undo.undo)

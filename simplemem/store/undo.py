@@ -4,7 +4,9 @@ Nothing is merged: what somebody else has changed since is left as it is, and wi
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Unpack
 
@@ -20,6 +22,8 @@ from simplemem.store.write import judge
 from simplemem.vault.history import Version
 from simplemem.vault.vault import Change, Wish, Written
 
+_UNDOES = re.compile(r"undoes (v[0-9]+)\b")  # the reason of an undo begins so
+_MOST_CHANGES = 1000
 _Step = tuple[Version, str | None, str | None]  # a change of a path, with what it found and left there
 
 
@@ -31,7 +35,7 @@ def carry_out(core: Core, wishes: Sequence[Wish], change: Change) -> tuple[list[
 
 
 def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
-    """Take back a change by its version, or the last change of a memory by its name."""
+    """Take back a change by its version, or by its name the last change of a memory that was not taken back yet."""
     core.must_be_writable()
     try:
         version = core.changes.find(version_or_name)
@@ -40,23 +44,51 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
         if not is_note and history.means_commit(core, version_or_name):
             hint = "Restore a note as it was at a commit, or revert the commit in git."
             raise Invalid(f"{version_or_name} is a commit of git, and no change to take back", hint=hint) from None
-        version = history.last_change(core, history.path_with_a_past(core, version_or_name))
+        version = core.changes.find(last_step(core, version_or_name))
     with core.vault.lock():
         steps = core.changes.step(version.group)
+        reason = ": ".join(filter(None, (f"undoes {steps[0].id}", by.get("reason"))))
         try:
-            written = core.vault.undo(version.id, change_by(by, "undo"))
+            written = core.vault.undo(version.id, change_by({**by, "reason": reason}, "undo"))
         except Conflict as error:
             error.hint = f"Undo what came since first, or restore the note as it was before {version.id}."
             raise
         paths = {path for step in steps for path, _, _ in step.effects} | {each.path for each in written}
         core.indexed(paths, lambda: core.look_at(paths))
-    # Of one operation the first change is what was asked for; links written again because of it came after.
-    asked, more = steps[0], len(steps) - 1
+    asked, more, done = history.main_of(steps), len(steps) - 1, "undid"
     main = next((w for w in written if w.path in (asked.path, asked.new_path)), written[0])
+    with suppress(NotFound):  # the change that an undo took back is made again
+        while former := undone_by(asked):
+            asked = history.main_of(core.changes.step(core.changes.find(former).group))
+            done = "redid" if done == "undid" else "undid"
     to = f" to {name_of(asked.new_path)}" if asked.new_path else ""
     also = f" and {counted(more, 'more change')} of the same step" if more and (asked.op == "undo" or not to) else ""
-    what = f"undid the {asked.op} of {name_of(asked.path)}{to}{also}"
+    what = f"{done} the {asked.op} of {name_of(asked.path)}{to}{also}"
     return Undone(name_of(main.path), main.sha256, main.version, what)
+
+
+def undone_by(version: Version) -> str:
+    """The version that this change is the undo of; "" for any other change."""
+    found = _UNDOES.match(version.reason) if version.op == "undo" else None
+    return found[1] if found else ""
+
+
+def last_step(core: Core, name: str | None = None, *, undone: bool = False) -> str:
+    """The version to undo next, of one memory or of all: the last change that holds. Or what to undo for a redo, the
+    last undo since which nothing else was changed."""
+    path = None if name is None else history.path_with_a_past(core, name)
+    found = core.changes.recent(_MOST_CHANGES) if path is None else core.changes.of(path)
+    targets = {version.group: undone_by(version) for version in found if version.op != "recovered"}
+    taken_back = set[str]()
+    for group, target in targets.items():
+        if group not in taken_back:
+            if undone == bool(target) and not targets.get(target):
+                return group
+            if not target:
+                break
+            taken_back.add(target)
+    message = f"there is nothing {f'of {name} ' if name else ''}to {'redo' if undone else 'undo'}"
+    raise NotFound(message, hint="Only changes made through simplemem are kept; `history` lists them.")
 
 
 def restore(core: Core, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]) -> Restored:

@@ -99,3 +99,19 @@ def test_options_that_do_not_go_together_change_nothing(
 ) -> None:
     assert run("undo", *wrong).code == 1
     assert len(run("history", "--json").json["versions"]) == 3
+
+
+def test_undo_twice_undoes_two_steps_and_a_step_is_one_row(
+    run: Run, vault: Path, by_an_agent: dict[str, bytes]
+) -> None:
+    run("new", "hub", "--content", "To [[Ada]].")
+    deleted = notes_of(vault)
+    run("move", "people/Ada", "people/Ada Holm")
+    first, second = run("history", "--limit", "2", "--json").json["versions"]
+    assert (first["op"], first["notes"], second["op"]) == ("move", 2, "create")
+    assert "people/Ada → people/Ada Holm, 2 notes" in run("history").out
+    assert run("history", first["version"]).out.count("\n") == 2
+    assert "Undid the move" in run("undo").out and notes_of(vault) == deleted
+    assert "Undid the create" in run("undo").out and "hub.md" not in notes_of(vault)
+    assert "Redid the create" in run("redo").out and notes_of(vault) == deleted
+    assert "Redid the move" in run("redo").out and "nothing to redo" in run("redo").err

@@ -201,7 +201,14 @@ def test_a_reason_is_kept_of_every_kind_of_change_and_said(ask) -> None:
     ask("undo_change", version=gone.data["version"], reason="not over")
     story = ask("memory_history", name="b")
     versions = story.data["versions"]
-    assert [each["reason"] for each in versions] == ["not over", "over", "better", "to do", "more", "begun"]
+    assert [each["reason"] for each in versions] == [
+        "undoes v000005: not over",
+        "over",
+        "better",
+        "to do",
+        "more",
+        "begun",
+    ]
     assert [each["tool"] for each in versions][:2] == ["undo_change", "delete_memory"]
     assert {each["who"] for each in versions} == {"test 1"}
     for newer, older in pairwise(versions):
@@ -265,3 +272,21 @@ def test_a_text_that_was_found_is_passed_over_when_the_last_change_is_undone(ask
     assert ask("memory_history", name="a").data["versions"][0]["what"].startswith("recovered")
     assert not ask("undo_change", name="a").failed
     assert "one" in ask("read_memory", name="a").text
+
+
+def test_a_step_is_one_row_of_the_history_and_can_be_expanded(ask) -> None:
+    ask("create_memory", name="Settings", content="one")
+    for k in range(3):
+        ask("create_memory", name=f"note {k}", content="See [[Settings]].")
+    moved = ask("move_memory", name="Settings", new_name="Options")
+    assert len(moved.data["rewritten"]) == 3
+    row, other = ask("memory_history", limit=2).data["versions"]
+    assert row["what"].startswith(f'move Settings to Options, 4 memories (name="{row["version"]}" lists them)')
+    assert other["what"].startswith("create note 2 ")
+    whole = ask("memory_history", name=row["version"], diff=True).data["versions"]
+    assert {each["name"] for each in whole} == {"Options", "note 0", "note 1", "note 2"}
+    assert sum("+See [[Options]]." in each["diff"] for each in whole) == 3
+    assert ask("memory_history", limit=1, diff=True).data["versions"][0]["diff"].count("+See [[Options]].") == 3
+    undone = ask("undo_change", version=row["version"])
+    assert ask("memory_history", limit=1).data["versions"][0]["what"].startswith("undo Options to Settings, 4 memories")
+    assert ask("undo_change", version=undone.data["version"]).data["what"] == "redid the move of Settings to Options"

@@ -141,3 +141,43 @@ def test_who_and_since_must_mean_something(grown: EnhancedStore, vault: Path) ->
         assert reading.undo_all("claude-ai", "v6", preview=True).notes
         with pytest.raises(ReadOnly):
             reading.undo_all("claude-ai", "v6")
+
+
+def test_undo_twice_undoes_two_steps_and_redo_goes_forward(grown: EnhancedStore, vault: Path) -> None:
+    states = [files(vault)]
+    for change in (
+        lambda: grown.update("edited", append="one"),
+        lambda: grown.move("moved", "away"),
+        lambda: grown.delete("gone"),
+    ):
+        change()
+        states.append(files(vault))
+
+    def undo(*, redo: bool = False) -> str:
+        return grown.undo(grown.last_step(undone=redo)).what
+
+    for _ in range(2):
+        assert [undo(), files(vault)] == ["undid the delete of gone", states[2]]
+        assert [undo(), files(vault)] == ["undid the move of moved to away", states[1]]
+        assert [undo(), files(vault)] == ["undid the update of edited", states[0]]
+        assert [undo(redo=True), files(vault)] == ["redid the update of edited", states[1]]
+        assert [undo(), files(vault)] == ["undid the update of edited", states[0]]
+        for k, what in enumerate(["update of edited", "move of moved to away", "delete of gone"], 1):
+            assert [undo(redo=True), files(vault)] == [f"redid the {what}", states[k]]
+        with pytest.raises(NotFound, match="nothing to redo"):
+            undo(redo=True)
+    undo()
+    grown.update("edited", append="two")
+    with pytest.raises(NotFound, match="nothing to redo"):
+        undo(redo=True)  # something else was changed since
+    grown.undo("edited")
+    grown.undo("edited")  # of one memory, too
+    assert (vault / "edited.md").read_bytes() == states[0]["edited.md"]
+
+
+def test_the_version_of_an_undo_is_undone_to_go_forward(grown: EnhancedStore, vault: Path) -> None:
+    moved = grown.move("moved", "away")
+    after = files(vault)
+    undone = grown.undo(moved.version)
+    assert grown.undo(undone.version).what == "redid the move of moved to away" and files(vault) == after
+    assert grown.history("away", limit=2)[1].reason == f"undoes {moved.version}"
