@@ -97,6 +97,9 @@ ONE_THING_TWO_VALUES = [
     ("The default log level is debug.", "The default log level is warning."),
     ("The cache defaults to memory", "The cache defaults to disk"),
     ("The gateway listens on 8080.", "The gateway listens on 9090."),
+    ("The upload limit of the gateway is 30 MB.", "The upload limit of the gateway is 50 MB."),
+    ("The nightly import takes about 12.5 minutes.", "The nightly import takes about 19.5 minutes."),
+    ("The gateway listens on 8080 in staging.", "In short, no.\n\nThe gateway listens on 9090 in staging."),
     ("Adopt pnpm as package manager", "Adopt yarn as package manager, since it is quick"),
 ]
 DENIED = [
@@ -118,6 +121,34 @@ NOT_AT_ODDS = [
 ]
 
 
+# Numbers that name and qualifiers make two facts.
+TWO_FACTS = [
+    ("Version 2.3 of the SDK fixed the crash on start.", "Version 2.4 of the SDK fixed the crash on start."),
+    ("The crash on start was fixed in version 2.3.", "The crash on start was fixed in version 2.4."),
+    ("The latest release of the SDK is 2.3.", "The latest release of the SDK is 2.4."),
+    ("The crash on start is gone since 2.3.", "The crash on start is gone since 2.4."),
+    ("Step 1: run the migration script.", "Step 2: run the migration script."),
+    ("Ticket 1201 is about the login page.", "Ticket 1388 is about the login page."),
+    ("The login page is broken, see #1201.", "The login page is broken, see #1388."),
+    ("The gateway listens on 8080 in staging.", "The gateway listens on 9090 in production."),
+    ("The gateway listens on 8080 (staging).", "The gateway listens on 9090 (production)."),
+    ("The gateway listens on 8080 if TLS is off.", "The gateway listens on 9443 if TLS is on."),
+    ("The port of the gateway is 8080 in staging.", "The port of the gateway is 9090 in production."),
+    ("The default font is Arial on Safari.", "The default font is Roboto on Chrome."),
+    ("Use polling on Safari for updates.", "Use sockets on Chrome for updates."),
+    ("The deploy on 3 May failed with a timeout.", "The deploy on 4 May failed with a timeout."),
+    ("The outage of the gateway was on 2026-01-24.", "The outage of the gateway was on 2026-02-11."),
+    ("Server 3 has a failing disk in bay two.", "Server 4 has a failing disk in bay two."),
+    ("The error code of a lost lease is 4001.", "The error code of a lost lease is 4002."),
+    ("The price of the plan is 10 euro for 3 users.", "The price of the plan is 10 euro for 5 users."),
+    ("For 3 users the price of the plan is low.", "For 5 users the price of the plan is low."),
+    ("Never restart the worker before a backup.", "Restart the worker after a backup."),
+    ("PR 88 adds retries to the client.", "PR 91 adds retries to the client."),
+    ("The owner of the billing team is Ada in 2025.", "The owner of the billing team is Grace in 2026."),
+    ("The budget was raised to 2025 levels by the board.", "The budget was raised to 2026 levels by the board."),
+]
+
+
 def rules(found: list[Contradiction]) -> list[str]:
     return [each.data["rule"] for each in found]
 
@@ -128,6 +159,7 @@ def rules(found: list[Contradiction]) -> list[str]:
         *((*pair, ["slot"]) for pair in ONE_THING_TWO_VALUES),
         *((*pair, ["polarity"]) for pair in DENIED),
         *((*pair, []) for pair in NOT_AT_ODDS),
+        *((*pair, []) for pair in TWO_FACTS),
     ],
 )
 def test_what_disagrees_is_told_and_what_can_both_be_so_is_left_alone(

@@ -29,15 +29,35 @@ Data = dict[str, Any]
 _BLOCK: Final = 256  # entries that are compared with all others at once
 _MOST_ALIKE: Final = 40  # sentences of one form: more are a form that is filled in again and again
 _PRIORITIES: Final = ("critical", "high", "medium", "low")
-_EMPHASIS: Final = frozenset("always should must shall please prefer we you i".split())
+_EMPHASIS: Final = frozenset(
+    "always should must shall please prefer we you i the a an not never no do does did can cannot will".split()
+)
 # Forms that leave little doubt: `use V for A`, `A is set to V`, `the B of A is V`.
 _CLAIM: Final = re.compile(
     r"(?:we |you |always |please |should |must |decided to )*(?:use|using|chose|prefer|adopt|go with|switch to) "
     r"(?P<v>.{1,60}?) (?P<a>(?:for|as|when|in) .{3,80})"
     r"|(?:the |our |its )?(?P<b>.{2,80}?) (?:set to|defaults? to|listens on|(?P<plain>is|are|=|must be|should be)) (?P<w>.+)"
 )
+_REASON: Final = re.compile(r"[,;]?\s\b(?:because|since|so that|instead|rather)\b.*")
+# What is so in staging, on Safari or when it rains says nothing of elsewhere.
+_QUALIFIER: Final = re.compile(
+    r"[,;:(].*|\s(?:in|on|at|by|of|for|from|with|under|during|before|after|until|via|per|within|while|when|where|which|if"
+    r"|unless|and|or|but)\s.*"
+)
+# Numbers that name a thing, as versions, steps, tickets and dates do, tell two facts apart. One that counts or measures
+# follows a verb of that kind.
+_NAMES: Final = frozenset(
+    """version release build step ticket issue pr bug task sprint phase stage week day quarter chapter section page part
+    line row rule item room floor model revision commit id error code adr rfc migration episode level round run""".split()
+)
+_MEASURES: Final = re.compile(
+    r"\b(?:is|are|was|were|be|=|equals?|has|have|had|takes?|took|costs?|weighs?|weighed|lasts?|lasted|needs?|needed|holds?"
+    r"|listens|(?:set|limited|raised|lowered|defaults?) to)"
+    r"(?: (?:about|around|exactly|only|at|on|to|of|up|most|least|a|than|more|less))*\W*$",
+    re.IGNORECASE,
+)
+_PLAIN_NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d\b)\d[\d ,_]*(?![\d.:/-]*\d)|\d+[.,]\d+(?=\s?[^\W\d])|(?=[^\W\d])")
 _NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:default|maximum|minimum|current|preferred|main|only) ")
-_TAIL: Final = re.compile(r"[,;:(].*|\s(?:because|since|so that|which|where|but|and|or|instead|rather|unless|if)\b.*")
 
 
 class Contradiction(NamedTuple):
@@ -87,7 +107,7 @@ class Analysis:
         for ends in self.near(threshold):
             one, other = (self.standing[end] for end in ends)
             a, b = one.confidence, other.confidence
-            if a is not None and b is not None and abs(a - b) >= least_delta - 1e-9:
+            if a is not None and b is not None and abs(a - b) >= least_delta - 1e-9 and _is_part(one.text, other.text):
                 said, instead = f"{one.headline} (confidence {a:g})", f"{other.headline} (confidence {b:g})"
                 told.append(("duplicate?", ends, said, instead, ""))
         related = self.knowledge.leading_to(self.standing)
@@ -125,22 +145,22 @@ class Analysis:
         groups: dict[tuple[bool, tuple[str, ...]], list[tuple[int, Sentence, frozenset[str]]]] = defaultdict(list)
         for number, entry in enumerate(self.standing):
             for each in sentences(plain(entry.text)):
-                subject, value = _slot(each)
+                subject, value, qualifier = _slot(each)
                 sentence = replace(each, frame=tuple(word for word in each.frame if word not in _EMPHASIS))
                 groups[True, sentence.frame].append((number, sentence, value))
                 if subject and 0 < len(value) <= 5:
-                    groups[False, subject].append((number, sentence, value))
+                    groups[False, (*subject, "", *qualifier)].append((number, sentence, value))
         # What a note is called tells two subjects apart; an entry is called by what it says.
         names = ["" if entry.is_own else entry.name for entry in self.standing]
         for (is_frame, about), some in groups.items():
             for (a, one, this), (b, other, that) in combinations(some if len(some) <= _MOST_ALIKE else (), 2):
                 if is_frame:
-                    differ = disagree(one, other, names[a], names[b])
+                    differ = disagree(one, other, names[a], names[b]) and _are_of_one(one, other)
                 else:
                     differ = 2 * len(this & that) <= min(len(this), len(that))
                 if differ and a != b:
                     rule = "polarity" if is_frame and one.values == other.values else "slot"
-                    yield rule, (a, b), one.text, other.text, " ".join(about)
+                    yield rule, (a, b), one.text, other.text, " ".join(filter(None, about))
 
     def superseded(self) -> list[Data]:
         """What no longer holds, the latest first, with what took its place."""
@@ -287,14 +307,38 @@ def _finding(kind: str, priority: str, says: str, some: Iterable[KnowledgeEntry]
     return shown | {"words": [], "numbers": {}} | more
 
 
-def _slot(sentence: Sentence) -> tuple[tuple[str, ...], frozenset[str]]:
-    """What a sentence says the value of, and which; nothing where it is no such form."""
-    said = " ".join(sentence.text.replace("*", "").replace("`", "").split()).lower()
-    found = None if sentence.negated or said.endswith("?") else _CLAIM.fullmatch(_TAIL.sub("", said).rstrip(".!… "))
+def _slot(sentence: Sentence) -> tuple[tuple[str, ...], frozenset[str], Sequence[str]]:
+    """What a sentence says the value of, which, and under what condition; nothing where it is no such form."""
+    said = _REASON.sub("", " ".join(sentence.text.replace("*", "").replace("`", "").split()).lower())
+    found = None if sentence.negated or said.endswith("?") else _CLAIM.fullmatch(said.rstrip(".!… "))
     if found is None or (found["plain"] and not _NAMES_A_VALUE.search(found["b"])):
-        return (), frozenset()
-    subject, value = words_in_order(found["a"] or found["b"]), words_in_order(found["v"] or found["w"])
-    return tuple(sorted({*subject} - STOP_WORDS - {"s"})), frozenset(value) - STOP_WORDS
+        return (), frozenset(), ()
+    subject, stated = {*words_in_order(found["a"] or found["b"])}, found["v"] or found["w"]
+    value = _QUALIFIER.sub("", stated)
+    if subject & _NAMES and any(map(str.isdigit, value)):
+        return (), frozenset(), ()
+    qualifier = words_in_order(stated[len(value) :])
+    return tuple(sorted(subject - STOP_WORDS - {"s"})), frozenset(words_in_order(value)) - STOP_WORDS, qualifier
+
+
+def _are_of_one(one: Sentence, other: Sentence) -> bool:
+    """Whether sentences of one frame are of one thing: no small word differs (on, off), and a number only if it measures."""
+    differ, values = {*one.words} ^ {*other.words}, " ".join((*one.values, *other.values)).split()
+    return differ <= {*values, *_EMPHASIS} and (one.values == other.values or (_measures(one) and _measures(other)))
+
+
+def _measures(sentence: Sentence) -> bool:
+    """Whether the one number of a sentence counts or measures; one that names a thing does not."""
+    if len(sentence.values) != 1 or not _NAMES.isdisjoint(sentence.frame):
+        return False
+    start = sentence.text.lower().find(sentence.values[0].split()[0])
+    return bool(_MEASURES.search(sentence.text[:start]) and _PLAIN_NUMBER.match(sentence.text, start))
+
+
+def _is_part(one: str, other: str) -> bool:
+    """Whether a text says all that another does, or the other way round, with the same numbers."""
+    a, b = (set(words_in_order(plain(text))) - STOP_WORDS for text in (one, other))
+    return (a <= b or b <= a) and not any(map(str.isdigit, "".join(a ^ b)))
 
 
 def _alike(entries: Iterable[KnowledgeEntry], characters: int) -> list[list[KnowledgeEntry]]:
