@@ -34,7 +34,7 @@ def export_graph(
     form: Annotated[Form, typer.Option("--format", "-f", help="A file to import again, or a picture.")] = Form.jsonl,
     file: Annotated[Path | None, option("--output --out -o", "FILE", "Write it there instead of printing it.")] = None,
     notes: Annotated[Beside | None, typer.Option("--notes", help=_NOTES_HELP)] = None,
-    texts: Annotated[bool, flag("--texts/--no-texts", "With or without the notes' texts in it.")] = True,
+    texts: Annotated[bool | None, flag("--texts/--no-texts", "All of the notes' texts, or none.")] = None,
     private: Annotated[bool, flag("--private", "Put the texts of private notes in it as well.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
@@ -44,7 +44,8 @@ def export_graph(
 
     `html` is one page with everything in it: search, types, texts on a click; it fetches nothing. The texts of the
     notes are in it, so whoever gets the file can read them: `--no-texts` leaves them out. Those of private notes are
-    left out unless you say `--private`; `jsonl` has everything.
+    left out unless you say `--private`; `jsonl` has everything. A picture stays below 5 MB: of longer texts the beginnings
+    are in it, unless you say `--texts`. Notes without a type are coloured by folder, or by tag.
 
     $ simplemem export graph > memory.jsonl
     $ simplemem export graph --format html --notes all --output vault.html
@@ -53,12 +54,12 @@ def export_graph(
     """
     from simplemem.kinds.graph.graph import graph_of
     from simplemem.kinds.graph.jsonl import written
-    from simplemem.kinds.picture import PICTURES, drawing_of_store
+    from simplemem.kinds.picture import PICTURES, drawing_of_store, shortened
     from simplemem.store import write_file
 
     if file is None and for_a_program():
         raise Invalid("--json says what was written, so it needs --output FILE", hint="--format json prints JSON.")
-    if form == "jsonl" and (notes or not texts or private):
+    if form == "jsonl" and (notes or texts is False or private):
         raise Invalid("jsonl is always the whole graph", hint="The other options are for html, dot and json.")
     file = file and file.expanduser()
     withheld, warnings = 0, []
@@ -70,8 +71,11 @@ def export_graph(
             text, nodes, edges = written(graph), len(graph.entities), len(graph.relations)
         else:
             beside: Any = notes or ("linked" if graph.entities else "all")
-            drawing = drawing_of_store(store, graph, notes=beside, texts=texts, private=private)
-            text, nodes, edges = PICTURES[form](drawing), len(drawing["nodes"]), len(drawing["links"])
+            drawing = drawing_of_store(store, graph, notes=beside, texts=texts is not False, private=private)
+            text, length = (PICTURES[form](drawing), None) if texts else shortened(drawing, form)
+            nodes, edges = len(drawing["nodes"]), len(drawing["links"])
+            if length is not None:
+                warnings.append(f"texts end after {length:,} characters, to stay below 5 MB (--texts puts all in)")
             if withheld := sum("private" in node for node in drawing["nodes"]):
                 warnings.append(f"{counted(withheld, 'private note')} drawn without the text (--private puts it in)")
     size = len(text.encode())

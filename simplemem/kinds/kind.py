@@ -43,16 +43,18 @@ T = TypeVar("T", bound=NoteValue)
 
 @dataclass(frozen=True)
 class Kind(Generic[T]):
-    """A kind of note. `place` orders its notes."""
+    """A kind of note. `place` orders its notes. With `any_type` a note in the folder may say a type of the person's."""
 
     folder: str
     type: str
     read: Callable[[Read], T]
     place: Callable[[T], Any]
+    any_type: bool = False
 
     def holds(self, path: str, told: str | None) -> bool:
-        """Whether a note is of this kind: its `type:` says so, or it lies in the folder and says no other."""
-        return told.casefold() == self.type if told else path.startswith(f"{self.folder}/")
+        """Whether a note is of this kind: its `type:` says so, or it lies in the folder and says none, or any."""
+        is_in_folder = path.startswith(f"{self.folder}/") and (self.any_type or not told)
+        return is_in_folder or (told or "").casefold() == self.type
 
     def render(self, properties: Mapping[str, Any], body: str, now: str) -> str:
         """The text of a new note: title, type and tags first, then its other properties, then the body."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 LINK: Final = "links to"
+MOST_BYTES: Final = 4_900_000  # of a picture, unless all texts were asked for
 _PAGE: Final = 1000
 # Control characters but tab and newline, halves of characters, and what is none: UTF-8 has no way to say them.
 _UNSAYABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -71,6 +72,11 @@ def drawing_of(
     for source, target in dict.fromkeys((by_path.get(one, ""), by_path.get(other, "")) for one, other in links):
         if source and target and source != target and (source, target) not in joined:  # a relation says more
             join(source, target, LINK, link=True)
+    untyped = [node for node in nodes.values() if node["type"] in ("note", "entity") and "path" in node]
+    folders = [node["path"].rpartition("/")[0].partition("/")[0] for node in untyped]
+    for node, folder in zip(untyped, folders, strict=True):  # coloured by folder, by tag where there is but one
+        by_folder, tag = len(set(folders)) > 1, next(iter(node.get("tags", ())), "")
+        node |= {"group": f"{folder}/"} if by_folder and folder else {"group": f"#{tag}"} if tag else {}
     facts = {"directed": True, "multigraph": True, "graph": {"name": title}}
     return facts | {"nodes": list(nodes.values()), "links": edges}
 
@@ -91,10 +97,10 @@ def drawing_of_store(
         every += page.items
     told: dict[str, dict[str, Any]] = {each.path: {"tags": list(each.tags)} for each in every}
     drawn = [each if texts else replace(each, observations=()) for each in graph.entities]
-    links: list[tuple[str, str]] = []
+    inspected = store.inspect()
+    links = [(path, target) for path in told for target in inspected.get(path, {}).get("links", ())]
     if notes == "all":
-        held, inspected = {each.path for each in drawn}, store.inspect()
-        links += [(path, target) for path in told for target in inspected.get(path, {}).get("links", ())]
+        held = {each.path for each in drawn}
         others = ((each, each.type if each.type != "memory" else "note") for each in every if each.path not in held)
         drawn += [Entity(each.title, kind, path=each.path, is_note=True) for each, kind in others]
     wanted = {each.path for each in drawn} if texts else set()
@@ -159,3 +165,14 @@ def html(drawing: Drawing) -> str:
 
 PICTURES: Final[dict[str, Callable[[Drawing], str]]] = {"html": html, "dot": dot, "json": node_link}
 """The forms of a picture, by their names."""
+
+
+def shortened(drawing: Drawing, form: str, most: int = MOST_BYTES) -> tuple[str, int | None]:
+    """A picture below a size, and to how many characters texts had to be cut for that."""
+    for length in (None, 4000, 1000, 250, 0):
+        if length is not None:
+            for node in drawing["nodes"]:
+                node |= {key: node[key][:length] for key in ("text", "observations") if key in node}
+        if len(text := PICTURES[form](drawing)) < most:
+            break
+    return text, length

@@ -87,6 +87,14 @@ def test_each_format_is_written_to_a_file_or_to_standard_output_alike(
     assert export(run, "--format", form, "--json").json["error"]["code"] == "invalid"
 
 
+def test_a_picture_of_a_large_vault_is_below_5_mb_unless_all_texts_are_asked_for(run: Run, vault: Path) -> None:
+    for number in range(3):
+        (vault / f"long {number}.md").write_text("word " * 500_000, encoding="utf-8")
+    cut = export(run, "--format", "html", "--notes", "all")
+    assert len(cut.out) < 5_000_000 and "texts end after 4,000 characters" in cut.err
+    assert len(export(run, "--format", "html", "--notes", "all", "--texts").out) > 7_000_000
+
+
 def test_a_picture_is_never_written_over_a_note(run: Run, vault: Path, entities: None, tmp_path: Path) -> None:
     before = notes_of(vault)
     refused = export(run, "--format", "json", "--output", str(vault / "people/Ada.md"))

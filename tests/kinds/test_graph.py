@@ -70,6 +70,16 @@ def test_a_hand_written_note_and_bullet_are_in_the_graph_at_once(store: Enhanced
     assert texts(graph.search("is new")) == {}
 
 
+def test_a_note_in_the_graph_folder_with_a_type_of_the_persons_is_an_entity(
+    store: EnhancedStore, graph: KnowledgeGraph
+) -> None:
+    store.create("graph/Ann", "# Ann\n- likes tea\n", {"type": "person"})
+    store.create("people/Bob", "# Bob\n- likes tea\n", {"type": "person"})
+    assert [(each.name, each.type, each.texts) for each in graph.read().entities] == [("Ann", "person", ["likes tea"])]
+    graph.add_observations([("Ann", [Observation("likes cake")])])
+    assert "type: person" in store.read("graph/Ann").text and graph.read().entities[0].type == "person"
+
+
 def test_writers_at_once_lose_nothing(store: EnhancedStore) -> None:
     graph_of(store).create_entities([an("log")])
 

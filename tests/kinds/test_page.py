@@ -82,6 +82,42 @@ def test_in_another_note_relations_count_above_its_headings_where_nothing_follow
     assert (page.is_own, said(page), related(page)) == (False, [], [("grown_in", "Fujian")])
 
 
+@pytest.mark.parametrize(
+    "item",
+    [
+        "New here? See [[Milk]]",  # prose
+        "one two three four five [[Milk]]",
+        "[[Milk]]",
+        "**grown** [[Milk]]",
+        "grown in [[Milk]] and elsewhere",
+        "see [[#Later]]",
+        "see [[Tea]]",
+        "see [[notes/Tea#Later|below]]",
+        "see `[[Milk]]`",
+        '"see" [[Milk]]',
+        'see "Milk"',
+    ],
+)
+def test_a_list_item_with_prose_and_a_link_is_no_relation(item: str) -> None:
+    page = read(f"# Tea\n- {item}\n- goes well with [[Milk]]\n", "notes/Tea.md")
+    assert related(page) == [("goes well with", "Milk")]
+    assert said(read(f"- {item}\n", "graph/notes/Tea.md"))  # of an entity it is an observation
+
+
+def test_no_relation_is_code_or_has_an_empty_name() -> None:
+    page = read("## Relations\n- `see [[A]]`\n- see [[#Here]]\n- `calls` of [[B]]\n- ``a ` [[C]]`` then [[D`E]]\n")
+    assert related(page) == [("`calls` of", "B"), ("``a ` [[C]]`` then", "D`E")]
+    line = pages.bond_line("`odd", "[[a`b]]", {})
+    assert related(read(f"## Relations\n{line}\n")) == [("`odd", "a`b")]
+
+
+@pytest.mark.parametrize(("told", "kind"), [("person", "person"), ("Entity", "entity"), ("", "entity")])
+def test_a_note_in_the_graph_folder_is_an_entity_of_the_type_it_says(told: str, kind: str) -> None:
+    page = read(f"---\ntype: {told}\n---\n- likes tea\n", "graph/Ann.md")
+    assert (page.is_own, page.type, said(page)) == (True, kind, ["likes tea"])
+    assert not read("---\ntype: person\n---\n- likes tea\n", "people/Ann.md").is_own
+
+
 def test_adding_touches_nothing_but_the_end_of_the_section() -> None:
     page = read(BY_HAND)
     changed = pages.with_lines(BY_HAND, page, "observations", ["- new"])

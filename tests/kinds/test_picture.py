@@ -22,6 +22,7 @@ from simplemem.kinds.picture import (
     cytoscape,
     drawing_of,
     drawing_of_store,
+    shortened,
 )
 from simplemem.store import EnhancedStore
 
@@ -172,6 +173,37 @@ def test_which_notes_are_drawn_beside_entities(vault_of_notes: EnhancedStore) ->
     every = drawn(store, notes="all")
     assert {node["label"] for node in every["nodes"]} == {"Van", "Ida", "nowhere", "Bo"}
     assert edges(every) == [("Van", "driven by", "Ida"), ("Van", "parked at", "nowhere"), ("Ida", LINK, "Bo")]
+
+
+def test_links_between_the_notes_beside_entities_are_drawn(vault_of_notes: EnhancedStore) -> None:
+    graph_of(vault_of_notes).create_relations([Relation("Van", "parked by", "Bo")])
+    assert ("Ida", LINK, "Bo") in edges(drawn(vault_of_notes))
+
+
+def test_notes_without_types_are_coloured_by_folder_or_tag(store: EnhancedStore, write: Write) -> None:
+    write("top.md", "[[Ida]] and [[Van]]")
+    write("people/Ida.md", "---\ntags: [crew, old]\n---\n")
+    write("cars/old/Van.md", "---\ntype: car\n---\n")
+    store.sync(embed=False)
+
+    def groups() -> dict[str, tuple[str, str]]:
+        nodes = drawn(store, notes="all")["nodes"]
+        return {node["label"]: (node["type"], node.get("group", "")) for node in nodes}
+
+    assert groups() == {"top": ("note", ""), "Ida": ("note", "people/"), "Van": ("car", "")}
+    store.move("top", "people/top")
+    assert groups() == {"top": ("note", ""), "Ida": ("note", "#crew"), "Van": ("car", "")}
+
+
+@pytest.mark.parametrize("form", PICTURES)
+def test_a_picture_stays_below_its_size_by_cutting_texts(form: str) -> None:
+    entities = [Entity(f"e{n}", "x", (Observation("said"),), path=f"e{n}.md") for n in range(50)]
+    drawing = drawing_of("v", Graph(tuple(entities)), told={each.path: {"text": "<é" * 3000} for each in entities})
+    whole = PICTURES[form](drawing)
+    assert shortened(drawing, form) == (whole, None)
+    text, length = shortened(drawing, form, most=200_000)
+    assert len(text) < 200_000 and (length in (250, 1000) or form == "dot")
+    assert shortened(drawing, form, most=10)[1] == 0
 
 
 def test_what_private_notes_say_is_left_out_unless_it_is_asked_for(vault_of_notes: EnhancedStore) -> None:

@@ -1,8 +1,9 @@
 """A note as a page of the graph: the entity it is, its observations and relations, and how they are changed. Pure.
 
 Bullets under `## Observations` and `## Relations` count, and above the first heading below the title; there a relation
-ends with its link. What code and comments of several lines hide says nothing. A change touches its lines and no other
-byte (DESIGN §1.2). What a line cannot carry is a JSON literal in ASCII; `%% key=value %%` at its end are attributes."""
+is `- word [[X]]`, of four plain words at most, to another note. What code and comments of several lines hide says
+nothing. A change touches its lines and no other byte (DESIGN §1.2). What a line cannot carry is a JSON literal in
+ASCII; `%% key=value %%` at its end are attributes."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.kind import Kind
 from simplemem.note.header import read_header
-from simplemem.note.names import base_name
+from simplemem.note.names import base_name, name_of
 
 FOLDER: Final = "graph"
 _SECTIONS: Final = frozenset({"observations", "relations"})
@@ -24,7 +25,8 @@ _UNNAMED: Final = "relates_to"  # a link without a word before it
 _BULLET: Final = re.compile(r"[-*+][ \t]+")
 _LINE: Final = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|$)")
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
-_LINK: Final = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
+_LINK: Final = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)|\[\[(?P<target>[^\[\]\r\n]+)\]\]")  # or code before one
+_WORDS: Final = re.compile(r"\w[\w'’-]*(?: \w[\w'’-]*){0,3}")
 # Code and comments over several lines, up to the line that closes them. One that nobody closed has a second group.
 _HIDDEN: Final = re.compile(
     r"^ {0,3}(?:(`{3,}(?!.*`)|~{3,})(?s:.*?)(?:\n {0,3}\1[`~]*[ \t]*\r?$|\Z())"
@@ -84,9 +86,11 @@ def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
     }
     title, told, order = said.get("title"), said.get("entity_type"), header.properties.get("order")
     is_entity = ENTITY.holds(path, said.get("type"))
-    bullets, sections, opened = _read_lists(text, header.body_start, everything=is_entity)
+    bullets, sections, opened = _read_lists(text, header.body_start, name_of(path), everything=is_entity)
     observations = tuple(each.says for each in bullets if isinstance(each.says, Observation))
-    kind = (unspelled(told) if told is not None else "entity") if is_entity else said.get("type") or "note"
+    own = said.get("type") or ("entity" if is_entity else "note")
+    if is_entity and (told is not None or own.casefold() == ENTITY.type):
+        own = unspelled(told) if told is not None else "entity"
     if not is_entity and not observations and (description := said.get("description")):
         observations = (Observation(description.strip()),)
     name = base_name(path) if title is None else unspelled(title)
@@ -94,7 +98,7 @@ def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
         path=path,
         sha256=sha256,
         name=name,
-        type=kind,
+        type=own,
         is_note=not is_entity,
         is_stub=is_entity and header.properties.get("stub") is True and told is None and not observations,
         order=order if isinstance(order, int) and not isinstance(order, bool) else None,
@@ -105,7 +109,7 @@ def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
         bonds=tuple(each.says for each in bullets if isinstance(each.says, Bond)),
         sections=sections,
         opened=opened,
-        searched=_BETWEEN.join([name, kind, *(each.text for each in observations)]).lower(),
+        searched=_BETWEEN.join([name, own, *(each.text for each in observations)]).lower(),
     )
 
 
@@ -115,6 +119,7 @@ ENTITY: Final[Kind[GraphPage]] = Kind(
     "entity",
     read=lambda read: read_page(read.path, read.text, read.sha256),
     place=lambda page: (not page.is_own, page.order is None, page.order or 0, page.created, page.path),
+    any_type=True,
 )
 
 
@@ -140,7 +145,9 @@ def graph_of_pages(
     return Graph(tuple(page for page in every if not page.is_stub), tuple(relations))
 
 
-def _read_lists(text: str, at: int, *, everything: bool) -> tuple[list[Bullet], dict[str, tuple[int, int]], int]:
+def _read_lists(
+    text: str, at: int, itself: str, *, everything: bool
+) -> tuple[list[Bullet], dict[str, tuple[int, int]], int]:
     """The bullets that say something, with `everything` observations outside of sections too; sections; `opened`."""
     hidden = _HIDDEN.finditer(text, at)
     opened = next((each.start() for each in hidden if (each.lastindex or 0) > 1), len(text))
@@ -177,21 +184,24 @@ def _read_lists(text: str, at: int, *, everything: bool) -> tuple[list[Bullet], 
             sections[section] = (sections[section][0], end)
     bullets = []
     for (begin, where, words), end in zip(items, ends, strict=True):
-        says = _said("\n".join(words).rstrip(), where) if where else None
+        says = _said("\n".join(words).rstrip(), where, itself) if where else None
         if says is not None and (where in _SECTIONS or everything or isinstance(says, Bond)):
             bullets.append(Bullet(begin, end, says))
     return bullets, sections, opened
 
 
-def _said(content: str, section: str) -> Observation | Bond | None:
+def _said(content: str, section: str, itself: str) -> Observation | Bond | None:
     """What a bullet says, None for one under Relations that is none."""
     said, attributes = split_attributes(content)
-    if section != "observations" and (bond := _bond(said, attributes, section)) is not None:
-        return bond
-    return None if section == "relations" else Observation(unspelled(said), attributes)
+    bond = _bond(said, attributes) if section != "observations" else None
+    if bond is not None and section == "above":
+        leads_back = f"/{itself}".casefold().endswith(f"/{bond.link}".removesuffix(".md").casefold())
+        is_plain_line = said.endswith("]]") and said.startswith(f"{bond.type} [[") and _WORDS.fullmatch(bond.type)
+        bond = bond if is_plain_line and not leads_back else None
+    return bond or (None if section == "relations" else Observation(unspelled(said), attributes))
 
 
-def _bond(said: str, attributes: Mapping[str, Any], section: str) -> Bond | None:
+def _bond(said: str, attributes: Mapping[str, Any]) -> Bond | None:
     """A relation: its type, then a link or an exact name."""
     kind, end = literal_in(said)
     rest = said[end:].lstrip() if kind is not None else said
@@ -200,13 +210,13 @@ def _bond(said: str, attributes: Mapping[str, Any], section: str) -> Bond | None
         name, end = literal_in(rest[at:])
         if name is not None and at + end == len(rest):
             return Bond(rest[: at - 1] if kind is None else kind, "", name, attributes)
-    link = _LINK.search(rest)
-    if link is None or (section != "relations" and link.end() < len(rest)):
+    link = next((each for each in _LINK.finditer(rest) if each["target"]), None)
+    target = link["target"].split("|", 1)[0].split("#", 1)[0].strip() if link else ""
+    if link is None or not target:  # `[[#Heading]]` leads to the note itself
         return None
     before = rest[: link.start()].rstrip()
     if "\n" in before or (before if kind is not None else before.startswith("[") or before.endswith("!")):
         return None
-    target = link[1].split("|", 1)[0].split("#", 1)[0].strip()
     return Bond(kind if kind is not None else before or _UNNAMED, target, "", attributes)
 
 
@@ -228,7 +238,7 @@ def observation_line(said: Observation) -> str:
 
 def bond_line(kind: str, target: str, attributes: Mapping[str, Any]) -> str:
     """A relation as a bullet; `target` is a link or a literal."""
-    plain = is_plain(kind) and "[[" not in kind and '"' not in kind and not kind.startswith("[")
+    plain = is_plain(kind) and "[[" not in kind and '"' not in kind and "`" not in kind and not kind.startswith("[")
     return f"- {kind if plain else literal(kind)} {target}{spell_attributes(attributes)}"
 
 
