@@ -6,11 +6,15 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, Unpack
 
 from simplemem.config import Settings
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong
+from simplemem.index.database import Damaged
+from simplemem.index.door import Question, Term
 from simplemem.memory import By, Saved
 from simplemem.note.header import find_key, read_header
 from simplemem.note.names import check_name, name_of, path_of
@@ -18,12 +22,14 @@ from simplemem.note.note import Note, read_note, tag_map
 from simplemem.note.properties import remove_property, render_header, set_property
 from simplemem.note.tags import change_tags as with_tags
 from simplemem.note.tags import parse_tag_request, tags_for_new_note
+from simplemem.note.words import content_words, words_in_order
 from simplemem.store.core import Core, change_by
-from simplemem.vault.obsidian import Move, name_key, rewrite_links
+from simplemem.vault.obsidian import Move, name_key, resolve, rewrite_links
 from simplemem.vault.vault import Change, File, Wish, Written
 
 MAX_TEXT = 10 * 1024 * 1024  # characters that a note may be given
-_MOST_SECRETS = 5  # that are named one by one
+_MOST_SECRETS = _MOST_NAMED = 5  # that are named one by one
+_LEAST_WORDS, _ALIKE, _COMPARED = 4, 0.6, 600  # near duplicates share so many words, in so many characters
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _TRIES = 50  # a change that names no hash is applied again to what is there now, so often
 
@@ -46,7 +52,8 @@ def create(
     tags_as_map: bool = False,
     **by: Unpack[By],
 ) -> Saved:
-    """Make a memory. A bare link that the new name would steal is qualified first, so that it keeps its meaning."""
+    """Make a memory, and say what it links to that is not there, and what says nearly the same. With `overwrite` it
+    replaces the note of that name, and links that the new name would steal are qualified; else it touches no other note."""
     core.must_be_writable()
     clean, change = check_name(name), change_by(by, "create")
     path = path_of(clean)
@@ -67,8 +74,15 @@ def create(
             raise AlreadyExists(message, hint=hint, name=clean, current_sha256=old.sha256)
         warnings = judge(core.settings, "", "", clean) + judge(core.settings, clean, "", text)
         rewrites, stuck = rewrites_for(core, None, path)
+        if (rewrites or stuck) and not overwrite:
+            linking = ", ".join(name_of(each.path) for each in rewrites[:_MOST_NAMED]) or stuck[0]
+            hint = "Choose another name; overwrite=true writes those links out first, so that they keep their meaning."
+            raise AlreadyExists(f"links to another note would lead to {clean}, in {linking}", hint=hint, name=clean)
         written = core.vault.create(path, data, change, rewrites=rewrites)
-        return _saved(core, written, data, [*warnings, *stuck], rewrites)
+        saved = _saved(core, written, data, [*warnings, *stuck], rewrites)
+    with suppress(SimplememError, Damaged):  # it is written, whatever the index says
+        return replace(saved, warnings=(*saved.warnings, *_remarks(core, path, read_note(data))))
+    return saved
 
 
 def update(
@@ -142,6 +156,29 @@ def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, cha
                 if not tries_left or core.entry(path) is None:
                     raise
     raise AssertionError("unreachable")
+
+
+def _remarks(core: Core, path: str, note: Note) -> list[str]:
+    """What is to be said of a new note: what it links to that is not there, and the notes that say nearly the same."""
+    targets = dict.fromkeys(link.target for link in note.links if link.target)
+    lost = [f"[[{each}]]" for each in targets if resolve(each, path, core.index.files_named).path is None]
+    said = [f"not there yet: {', '.join(lost[:_MOST_NAMED])}"] if lost else []
+    if len(words := _words_of(note)) < _LEAST_WORDS:
+        return said
+    space, vector = core.index.standing().space, None
+    if core.long_lived and space is not None and not space.remote:  # elsewhere a model would have to be loaded, or paid
+        vector = core.embedding.question(note.content[:_COMPARED])[0]
+    asked = () if vector else tuple(Term((word,)) for word in sorted(words, key=len)[-_MOST_NAMED:])
+    near = core.index.ask(Question(asked, (), vector, notes=3, blocks=0, nearest=3, closer=0)).paths
+    for other in sorted({*near.values()} - {path}):
+        held = _words_of(read_note(core.vault.read(other).data))
+        if (share := len(words & held) / len(words | held)) >= _ALIKE:
+            said.append(f"{name_of(other)} says nearly the same ({share:.0%} of the words): is one of them enough?")
+    return said
+
+
+def _words_of(note: Note) -> set[str]:
+    return {*content_words(words_in_order(note.content[:_COMPARED]))}
 
 
 def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], list[str]]:

@@ -33,7 +33,7 @@ NOTES = {
 }
 CHANGES: dict[str, Callable[[EnhancedStore], Any]] = {
     "create": lambda s: s.create("new/sugar", "Sweet [[tea]].", {"tags": {"status": "done"}}),
-    "create what steals a link": lambda s: s.create("deep/tea", "Another tea."),
+    "create what steals a link": lambda s: s.create("deep/tea", "Another tea.", overwrite=True),
     "replace": lambda s: s.update("tea", content="Green tea.\n\nFrom [[water]]."),
     "append": lambda s: s.update("tea", append="And more."),
     "edit": lambda s: s.update("tea", edits=[{"old": "Oolong", "new": "Sencha"}]),

@@ -87,15 +87,32 @@ def test_metadata_that_cannot_be_written_makes_no_note(
     assert list(vault.glob("*.md")) == []
 
 
-def test_a_new_note_steals_no_link_from_another(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+def test_a_new_note_rewrites_no_other_unless_told(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
     write("far/Ada.md", "the first Ada")
     write("diary.md", "I met [[Ada]] and `[[Ada]]`.")
     plain_store.sync()
-    saved = plain_store.create("Ada", "another Ada")
+    with pytest.raises(AlreadyExists, match="in diary") as raised:
+        plain_store.create("Ada", "another Ada")
+    assert "another name" in raised.value.hint and "overwrite" in raised.value.hint
+    assert not (vault / "Ada.md").exists() and (vault / "diary.md").read_text() == "I met [[Ada]] and `[[Ada]]`."
+    saved = plain_store.create("Ada", "another Ada", overwrite=True)
     assert errors(plain_store) == []
     assert plain_store.read("diary").links[0].target == "far/Ada"
     assert "`[[Ada]]`" in (vault / "diary.md").read_text()
     assert any("diary" in warning for warning in saved.warnings)
+
+
+def test_a_new_note_names_what_it_links_to_in_vain_and_what_says_nearly_the_same(plain_store: EnhancedStore) -> None:
+    plain_store.create("crane", "The harbour crane lifts forty tonnes and was repaired by Ida in spring.")
+    plain_store.create("tea", "Oolong is steeped three minutes by everybody in the office.")
+    saved = plain_store.create(
+        "lift", "Ida repaired the harbour crane in spring. It lifts forty tonnes. See [[tea]], [[Ida]]."
+    )
+    assert saved.warnings == (
+        "not there yet: [[Ida]]",
+        "crane says nearly the same (80% of the words): is one of them enough?",
+    )
+    assert plain_store.create("other", "The crane stands by the water, as cranes do. [[lift]]").warnings == ()
 
 
 # -- update
