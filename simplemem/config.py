@@ -100,6 +100,7 @@ class GitSettings(_Section):
 
     history: bool = _setting(True, "show the commits of a note beside our own history")
     commit: Literal["off", "each"] = _setting("off", "commit each change", "no")
+    folders: _Names = _setting((), "where a repository may lie outside its working tree", "no", eg=["~/src/notes/.git"])
 
 
 class IndexSettings(_Section):

@@ -28,7 +28,7 @@ _ID = re.compile(r"[0-9a-f]{7,64}")
 _INCLUDES = re.compile(rb"\[\s*+include", re.IGNORECASE)  # a section may begin anywhere in a line
 _VERSION = re.compile(r"^Simplemem-Version: (v[0-9]{6,15})$", re.MULTILINE)
 _PARTS = "head config config.worktree index index.lock index.simplemem packed-refs shallow commondir gitdir".split()
-_PARTS += ["objects", "refs", "logs"]
+_PARTS += ["refs", "logs", "info"]
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 Files = dict[str, pygit2.IndexEntry | None]
 Patch = tuple[str, str, bytes | None, bytes | None]  # a note's path, then and afterwards, and its text
@@ -58,8 +58,8 @@ class Checkout(NamedTuple):
     prefix: str  # "" or "notes/deep/"
 
 
-def _find(root: Path) -> Checkout:
-    """The repository a vault lies in. It is not opened for this."""
+def _find(root: Path, allowed: Sequence[str]) -> Checkout:
+    """The repository a vault lies in, all of it in its working tree or in `allowed` folders. It is not opened for this."""
     real = Path(os.path.realpath(root))
     for top in (real, *real.parents):
         if not top.exists() or top.stat().st_dev != real.stat().st_dev:
@@ -71,8 +71,32 @@ def _find(root: Path) -> Checkout:
         if (git_dir / "HEAD").is_file() and (common / "objects").is_dir():
             if git_dir == here and common != git_dir:
                 raise Unavailable(f"{here} leads to {common} by its `commondir`, which only a worktree's may.")
+            for folder in dict.fromkeys((git_dir, common)):
+                _check_inside(folder, top, allowed, "lies in")
+                _check_borrowed(folder / "objects", top, allowed)
             return Checkout(top, git_dir, common, "" if real == top else real.relative_to(top).as_posix() + "/")
     raise NotFound("The vault is not in git.")
+
+
+def _check_inside(folder: Path, top: Path, allowed: Sequence[str], how: str) -> None:
+    """Unavailable for what is neither in the working tree nor where the person allows it: it may be anybody's."""
+    roots = (top, *(Path(os.path.realpath(os.path.expanduser(each))) for each in allowed))
+    if not any(folder.is_relative_to(each) for each in roots):
+        hint = f"If it is yours, name {folder} or a folder above it in `git.folders` of your own settings."
+        raise Unavailable(f"The repository of {top} {how} {folder}, which is outside of it.", hint=hint)
+
+
+def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int = 0) -> None:
+    """Unavailable when objects are borrowed, by links or from elsewhere (objects/info/alternates), where none may be."""
+    for path in _odd(objects):
+        raise Unavailable(f"{path} is a link, or no plain file; simplemem reads no repository through one.")
+    said = _pointer(objects / "info" / "alternates")
+    for line in filter(None, re.split(r"[\r\n]+", said)):  # read as libgit2 does, comments as well
+        folder = Path(os.path.realpath(objects / line if line.startswith(".") else line))
+        _check_inside(folder, top, allowed, "borrows objects of")
+        if depth > 5 or len(said) > 4000:
+            raise Unavailable(f"The repository of {top} borrows objects of too many others.")
+        _check_borrowed(folder, top, allowed, depth + 1)
 
 
 def _pointer(file: Path) -> str:
@@ -84,13 +108,11 @@ def _pointer(file: Path) -> str:
 
 
 @contextmanager
-def _opened(root: Path) -> Iterator[tuple[pygit2.Repository, Checkout]]:
+def _opened(root: Path, allowed: Sequence[str]) -> Iterator[tuple[pygit2.Repository, Checkout]]:
     """The repository of a vault. What libgit2 reports in the block is Unavailable."""
-    place = _find(root)
+    place = _find(root, allowed)
     for path in chain(*(_odd(folder, _PARTS) for folder in {place.git_dir, place.common})):
         raise Unavailable(f"{path} is a link, or no plain file; simplemem reads no repository through one.")
-    if (place.common / "objects" / "info" / "alternates").exists():
-        raise Unavailable(f"{place.top} borrows objects of another repository (objects/info/alternates).")
     for file in (place.common / "config", place.git_dir / "config.worktree"):
         if file.exists() and _INCLUDES.search(file.read_bytes()):
             raise Unavailable(f"The settings of {place.top} include other files ({file.name}), which may lie anywhere.")
@@ -118,16 +140,17 @@ def _odd(folder: Path, only: Collection[str] = ()) -> Iterator[Path]:
                 yield Path(each.path)
 
 
-def history(root: Path, path: str, limit: int = 20) -> list[Commit]:
-    """The commits that changed a note, newest first, followed back through its renames."""
-    with _opened(root) as (repo, place):
+def history(root: Path, path: str, limit: int = 20, allowed: Sequence[str] = ()) -> list[Commit]:
+    """The commits that changed a note, newest first, followed back through its renames. `allowed` are the folders outside
+    the working tree that its repository may lie in, or borrow from."""
+    with _opened(root, allowed) as (repo, place):
         return list(islice(_commits_of(repo, place, path), limit))
 
 
-def text_at(root: Path, path: str, commit: str) -> tuple[str, bytes]:
+def text_at(root: Path, path: str, commit: str, allowed: Sequence[str] = ()) -> tuple[str, bytes]:
     """A note's path and bytes at a commit, given by its id or the beginning of it, under the name it had then."""
     wanted, found = commit.strip().lower(), None
-    with _opened(root) as (repo, place):
+    with _opened(root, allowed) as (repo, place):
         with suppress(ValueError):  # several commits begin so
             found = repo.get(wanted) if _ID.fullmatch(wanted) else None
         if not isinstance(found, pygit2.Commit):
@@ -186,12 +209,19 @@ def _line(text: str, most: int = 300) -> str:
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def commit(root: Path, patches: Sequence[Patch], subject: str, trailers: Mapping[str, str], when: int) -> None:
+def commit(
+    root: Path,
+    patches: Sequence[Patch],
+    subject: str,
+    trailers: Mapping[str, str],
+    when: int,
+    allowed: Sequence[str] = (),
+) -> None:
     """Make a commit of these changes, all or none, on the branch that is checked out; Unavailable where it is the
     person's to make. What they staged or edited is in no commit of ours."""
     said = (f"Simplemem-{key}: {line}\n" for key, value in trailers.items() if (line := _line(value)))
     message = f"{_line(subject, 110)}\n\n{''.join(said)}"
-    with _opened(root) as (repo, place), _index_held(repo, place) as index:
+    with _opened(root, allowed) as (repo, place), _index_held(repo, place) as index:
         if repo.state() != RepositoryState.NONE:
             raise Unavailable(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
         branch = repo.lookup_reference("HEAD").target

@@ -130,7 +130,90 @@ def test_a_dot_git_that_leads_to_another_repository_is_refused(git: Any, vault: 
         with pytest.raises(Unavailable):
             commits(fake, "secret.md")
     git("config", "core.worktree", str(tmp_path / "file"))
-    assert len(commits(tmp_path / "file", "secret.md")) == 1, "its git directory names it, so it is its own"
+    with pytest.raises(Unavailable, match="outside of it"):
+        commits(tmp_path / "file", "secret.md")
+    assert len(commits(tmp_path / "file", "secret.md", allowed=[str(vault)])) == 1, (
+        "it names it, and the person allows it"
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+@pytest.mark.parametrize(
+    "trick", ["ref", "pack", "object", "alternates", "late alternates", "borrowed twice", "gitdir", "commondir"]
+)
+def test_no_trick_of_a_repository_shows_another_of_the_machine(
+    git: Any, vault: Path, write: Write, tmp_path: Path, trick: str
+) -> None:
+    theirs = type(git)(_made(tmp_path / "theirs"))
+    (theirs.folder / "a.md").write_text("their secret\n")
+    secret = theirs.commit("Secret")
+    write("a.md", "one\n")
+    git.commit("Begin")
+    folder, other = vault / ".git", theirs.folder / ".git"
+    assert [each.subject for each in commits(vault, "a.md")] == ["Begin"]
+    if trick == "ref":
+        (folder / "refs/heads/main").unlink()
+        (folder / "refs/heads/main").symlink_to(other / "refs/heads/main")
+    elif trick == "pack":
+        theirs("gc", "--quiet")
+        for each in (other / "objects/pack").iterdir():
+            (folder / "objects/pack" / each.name).symlink_to(each)
+    elif trick == "object":
+        (folder / "objects" / secret[:2]).mkdir(exist_ok=True)
+        (folder / "objects" / secret[:2] / secret[2:]).symlink_to(other / "objects" / secret[:2] / secret[2:])
+    elif "alternates" in trick:
+        before = "x" * 9000 if trick.startswith("late") else ""
+        (folder / "objects/info").mkdir(exist_ok=True)
+        (folder / "objects/info/alternates").write_text(f"{before}\n{other}/objects\n")
+    elif trick == "borrowed twice":
+        between = vault / "between" / "objects"
+        for each in (folder / "objects/info", between / "info"):
+            each.mkdir(parents=True, exist_ok=True)
+        (folder / "objects/info/alternates").write_text("../../between/objects\n")
+        (between / "info/alternates").write_text(f"{other}/objects\n")
+    elif trick == "gitdir":
+        theirs("config", "core.worktree", str(vault))
+        shutil.rmtree(folder)
+        folder.write_text(f"gitdir: {other}\n")
+    else:
+        mine = _made(vault / "mine")
+        (mine / "HEAD").write_text("ref: refs/heads/main\n")
+        (mine / "commondir").write_text(f"{other}\n")
+        (mine / "gitdir").write_text(f"{folder}\n")
+        shutil.rmtree(folder)
+        folder.write_text("gitdir: mine\n")
+    if not folder.is_file():
+        (folder / "refs/heads").mkdir(exist_ok=True)
+        if trick != "ref":
+            (folder / "refs/heads/main").write_text(f"{secret}\n")
+    with pytest.raises(Unavailable):
+        commits(vault, "a.md")
+    with pytest.raises(Unavailable):
+        text_at(vault, "a.md", secret)
+
+
+@pytest.mark.parametrize("kind", ["clone --shared", "worktree", "gitdir inside", "packed"])
+def test_an_honest_repository_of_each_shape_is_read_where_the_person_allows_it(
+    git: Any, vault: Path, write: Write, tmp_path: Path, kind: str
+) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    place = vault if kind in ("packed", "gitdir inside") else tmp_path / "place"
+    if kind == "clone --shared":
+        git("clone", "--quiet", "--shared", str(vault), str(place))
+    elif kind == "worktree":
+        git("worktree", "add", "--quiet", "-b", "other", str(place))
+    elif kind == "gitdir inside":
+        (vault / ".git").rename(vault / "kept")
+        (vault / ".git").write_text("gitdir: kept\n")
+        type(git).__call__(git, "config", "core.worktree", "..")
+    else:
+        git("gc", "--quiet")
+    if place != vault:
+        with pytest.raises(Unavailable, match="outside of it") as refused:
+            commits(place, "a.md")
+        assert "git.folders" in refused.value.hint and str(vault) in refused.value.hint
+    assert [each.subject for each in commits(place, "a.md", allowed=[str(vault)])] == ["Begin"]
 
 
 def test_a_repository_of_somebody_else_is_not_opened(git: Any, vault: Path, write: Write) -> None:

@@ -21,7 +21,7 @@ Rule = Literal["never", "adds", "narrows", "no place", "how"]
 RULES: dict[Rule, str] = {
     # it would be another folder or file, another service, another bill, or another machine that hears of the notes
     "never": "vault db embed.model embed.url embed.api_key embed.dimensions embed.query_prefix embed.document_prefix "
-    "git.commit rerank.url rerank.model rerank.api_key rerank.candidates rerank.seconds "
+    "git.commit git.folders rerank.url rerank.model rerank.api_key rerank.candidates rerank.seconds "
     "voyage_ai.api_key voyage_ai.model voyage_ai.rerank_model",
     "adds": "embed.private access.read_only access.hidden",
     "narrows": "read_only no_delete write.secrets",

@@ -52,6 +52,7 @@ def history(
             table = [[each.who or each.kind, (ago(each.when), "dim"), each.text] for each in blamed]
             return Answer(facts, table=table)
         entries = store.history(name, limit=limit, diff=diff, by=by, since=since, until=until, steps=True)
+        warnings = [store.git_trouble] if name and store.git_trouble else []
     for entry in entries:
         title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
         title += f", {entry.notes} notes" if entry.notes > 1 else ""
@@ -60,7 +61,7 @@ def history(
         if diff:
             lines += [[part for cell in table.pop() for part in (cell, "  ")], *diff_lines(entry.diff), []]
     facts = {"versions": [entry.as_dict() for entry in entries]}
-    return Answer(facts, lines if entries else [["No changes."]], table=table)
+    return Answer(facts, lines if entries else [["No changes."]], table=table, warnings=warnings)
 
 
 @command(commands, _PANEL)

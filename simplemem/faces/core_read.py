@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, TypeVar
 
 from pydantic import Field, WithJsonSchema
 
@@ -321,7 +321,11 @@ class VersionLine(Result):
     diff: str | None = None
 
 
-Versions = TypedDict("Versions", {"versions": Sequence[VersionLine]})
+class Versions(TypedDict):
+    """A history; a warning says what it lacks."""
+
+    versions: Sequence[VersionLine]
+    warnings: NotRequired[Sequence[str]]
 
 
 @tool("History of memories")
@@ -336,8 +340,10 @@ def memory_history(
     """Earlier versions of a memory, or the latest changes of all: when, who, what."""
     entries = store.history(name, limit=limit, diff=diff, steps=True)
     of = f" of {render.name_of(name)}" if name else ""
+    warned = [render.line(trouble, 600)] if name and (trouble := store.git_trouble) else []
+    more = Versions(versions=[], warnings=warned) if warned else Versions(versions=[])
     if not entries:
-        return Reply(f"There is no history{of} yet.", Versions(versions=[]))
+        return Reply(render.answer(f"There is no history{of} yet.", *warned), more)
     room = max(200, _MOST_TOKENS // len(entries))
     lines, versions = [], []
     for entry in entries:
@@ -352,5 +358,5 @@ def memory_history(
         flags = tuple(render.flags_of(what, changed))
         versions.append(VersionLine.of(entry, **own, flags=flags, diff=changed if diff else None))
     head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
-    text = render.answer(head, "\n".join(lines), "undo_change takes one back; read_memory shows one.")
-    return Reply(text, Versions(versions=versions))
+    text = render.answer(head, "\n".join(lines), *warned, "undo_change takes one back; read_memory shows one.")
+    return Reply(text, {**more, "versions": versions})

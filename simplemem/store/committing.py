@@ -72,4 +72,4 @@ class Committing:
             subject = f"simplemem: {first.op} {name_of(first.path)}{to}{more}"
             trailers = {"Actor": first.who, "Tool": first.tool, "Reason": first.reason, "Version": first.group}
             when = int(datetime.fromisoformat(first.when).timestamp())
-            git.commit(self._vault.root, patches, subject, trailers, when)
+            git.commit(self._vault.root, patches, subject, trailers, when, self._settings.folders)

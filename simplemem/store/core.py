@@ -65,6 +65,7 @@ class Core:
             access=Access(self.settings.access.hidden, self.settings.access.read_only, self.settings.no_delete),
             kind="human" if person else "agent",
         )
+        self.git_trouble = ""  # why the history that was asked for last lacks what git knows
         self.committing = Committing(self.vault, self.settings.git)
         lock = nullcontext if self.vault.read_only else self.vault.lock  # a read-only disk has none
         self.index = Sidecar(_index_path(self.root, self.settings, self.vault), lock, self._begin_anew)

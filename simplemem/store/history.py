@@ -286,7 +286,7 @@ def text_at_commit(core: Core, path: str, commit: str) -> tuple[str, bytes]:
 
     for name in _names(core, path):
         with suppress(NotFound):
-            then, data = git.text_at(core.root, name, commit)
+            then, data = git.text_at(core.root, name, commit, core.settings.git.folders)
             if not core.vault.access.hides(then):
                 return then, data
     hint = "The history of a note lists its commits."
@@ -294,18 +294,20 @@ def text_at_commit(core: Core, path: str, commit: str) -> tuple[str, bytes]:
 
 
 def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
-    """The commits of a memory, newest first; none when git cannot say, which is logged."""
+    """The commits of a memory, newest first; none when git cannot say, and why not stands in `core.git_trouble`."""
+    core.git_trouble = ""
     if not core.settings.git.history or not is_in_git(core.root):
         return []
     from simplemem import git
 
     try:
         for name in _names(core, path):  # a move that nobody has committed yet is known to our history alone
-            if found := git.history(core.root, name, limit):
+            if found := git.history(core.root, name, limit, core.settings.git.folders):
                 hides = core.vault.access.hides
                 return [each for each in found if not hides(each.path) and not hides(each.old_path or each.path)]
     except SimplememError as error:
-        _LOG.warning("the history of git is not told: %s", error)
+        core.git_trouble = f"git's history is left out: {error}" + (f" {error.hint}" if error.hint else "")
+        _LOG.warning("%s", core.git_trouble)
     return []
 
 

@@ -143,6 +143,11 @@ class EnhancedStore:
             "warnings": warnings,
         }
 
+    @property
+    def git_trouble(self) -> str:
+        """Why the history that was asked for last lacks what git knows; "" when it does not."""
+        return self._core.git_trouble
+
     def inspect(self) -> dict[str, dict[str, Any]]:
         """Everything that was read from every note."""
         return self._core.index.inspection()

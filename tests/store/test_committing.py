@@ -20,8 +20,8 @@ from simplemem.store import EnhancedStore
 Write = Callable[[str, str | bytes], Path]
 
 
-def opened(vault: Path) -> EnhancedStore:
-    given = {"embed": {"provider": "none"}, "git": {"commit": "each"}}
+def opened(vault: Path, *folders: Path) -> EnhancedStore:
+    given = {"embed": {"provider": "none"}, "git": {"commit": "each", "folders": [str(each) for each in folders]}}
     return EnhancedStore(vault, Settings.model_validate(given))
 
 
@@ -249,7 +249,7 @@ def test_repositories_of_every_kind_are_committed_to_or_it_is_said_why_not(
         git("gc", "--quiet")
     here = type(git).__new__(type(git))
     here.folder = place
-    with opened(place / "notes") as store:
+    with opened(place / "notes", vault, tmp_path / "outer" / ".git") as store:
         store.update("a", append="two")
         store.create("c", "text")
         told = {entry.source for entry in store.history("a")}

@@ -12,6 +12,7 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound
+from simplemem.faces.core_read import memory_history
 from simplemem.store import EnhancedStore
 from simplemem.vault.disk import sha256
 
@@ -125,6 +126,11 @@ def test_a_git_that_cannot_answer_costs_only_what_it_would_have_told(git: Any, v
     with opened(vault) as store:
         store.update("a", append="two")
         assert [entry.source for entry in store.history("a")] == ["simplemem"]
+        assert "borrows objects of /somewhere/else" in store.git_trouble and "git.folders" in store.git_trouble
+        reply = memory_history.run(store, name="a")
+        assert "git's history is left out" in reply.text and reply.data()["warnings"] == [store.git_trouble]
+        reply = memory_history.run(store)
+        assert "left out" not in reply.text and "warnings" not in reply.data()
     (vault / ".git" / "objects" / "info" / "alternates").unlink()
     with opened(vault, history=False) as store:
         assert [entry.source for entry in store.history("a")] == ["simplemem"]
