@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -129,14 +130,15 @@ class Sidecar:
         return self._read(lambda db: self._answer(db, question))
 
     def _answer(self, db: apsw.Connection, question: Question) -> Matches:
-        ids = None if question.narrow.is_open() else self._kept(db).ids(db, question.narrow)
-        found, blocks, pairs = legs.legs(db, question, ids, self._kept(db).counts)
+        kept = self._kept(db)
+        ids = None if question.narrow.is_open() else kept.ids(db, question.narrow)
+        found, blocks, pairs = legs.legs(db, question, ids, kept.counts)
         by_words = {match.note for match in found}
         vector, near = self._vector(db, question), None
         if vector is not None:
-            whose = self.database.generation, self._kept(db).standing.space, len(vector)
-            near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words)
-        paths = notes.paths_of(db, by_words.union(near or ()))
+            whose = self.database.generation, kept.standing.space, len(vector)
+            near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words, partial(kept.paths, db))
+        paths = kept.paths(db, by_words.union(near or ()))
         return Matches(found, blocks, pairs, near, paths, None if ids is None else len(ids), vector)
 
     def _vector(self, db: apsw.Connection, question: Question) -> bytes | None:
@@ -237,7 +239,7 @@ class Sidecar:
 
 
 class Kept:
-    """One state of the index: how far it is, how frequent words are, and the notes that passed the last filter."""
+    """One state of the index: how far it is, how frequent words are, paths, and what passed the last filter."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self.state = state_of(db)
@@ -245,6 +247,11 @@ class Kept:
         self.counts = Counts(self.standing.notes)
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()
+        self._paths: dict[NoteId, str] = {}
+
+    def paths(self, db: apsw.Connection, some: Collection[NoteId]) -> dict[NoteId, str]:
+        self._paths |= notes.paths_of(db, unknown) if (unknown := set(some) - self._paths.keys()) else {}
+        return {note: self._paths[note] for note in some if note in self._paths}
 
     def ids(self, db: apsw.Connection, narrow: Narrow) -> Sequence[int]:
         if narrow != self._narrow:

@@ -35,10 +35,12 @@ if TYPE_CHECKING:
 
 MOST_HELD = 64_000_000  # numbers: 250,000 passages of 256
 _LEFT = 1_000  # rows of notes that changed or went, and a quarter of all: then all are loaded anew
-_CANDIDATES = 8  # times as many passages as notes are wanted
 _NOBODY = 0  # is no note
+_FAR = -2.0  # below every cosine
 _NOTES_AT_ONCE = 500  # that are looked up to have their vectors made
 
+Paths = Callable[[Collection[int]], Mapping[int, str]]
+"""The paths of notes that are there."""
 _ToEmbed = tuple[int, str, list[tuple[int, str]]]
 """A note, the hash that it had ("" when it could not be read just now), and its places with their texts."""
 
@@ -279,39 +281,37 @@ class _Rows:
         np.frombuffer(self.owners, np.int64)[rows] = _NOBODY
         self.left += int(np.count_nonzero(rows))
 
-    def best(self, query: bytes, some: Iterable[int] | None = None, limit: int | None = None) -> dict[int, float]:
-        """The cosine of the best row of each of some notes; with a limit, of so many of the nearest at least."""
+    def best(self, query: bytes, some: Iterable[int] | None, size: int = 0) -> NDArray[np.float64]:
+        """By note (so many at least) the cosine of its best row, of some notes at least; _FAR where there is none."""
         import numpy as np
 
-        owners = np.frombuffer(self.owners, np.int64)
-        rows = slice(None) if some is None else self._of(some)
-        if not isinstance(rows, slice) and 4 * np.count_nonzero(rows) < len(rows):  # else all are compared as soon
-            vectors = np.frombuffer(self.vectors, np.int8).reshape(-1, len(query))[rows]
-            found = distances(query, vectors.reshape(-1).data)
-        else:
-            found = distances(query, self.vectors)[rows]
-        owners = owners[rows]
-        count = len(found) if limit is None else _CANDIDATES * limit
-        while True:
-            near = found <= (np.partition(found, count)[count] if count < len(found) else np.inf)
-            nearest_last = np.argsort(-found[near], kind="stable")
-            ids, cosines = owners[near][nearest_last], 1 - found[near][nearest_last]
-            best = dict(zip(ids.tolist(), cosines.tolist(), strict=True))
-            best.pop(_NOBODY, None)
-            if limit is None or len(best) >= limit or count >= len(found):
-                return best
-            count *= 4
+        owners, vectors = np.frombuffer(self.owners, np.int64), np.frombuffer(self.vectors, np.int8)
+        best = np.full(max(size, int(owners.max(initial=0)) + 1), _FAR)
+        if some is not None and 4 * np.count_nonzero(rows := self._of(some)) < len(
+            rows
+        ):  # else all are compared as soon
+            owners, vectors = owners[rows], vectors.reshape(-1, len(query))[rows].reshape(-1)
+        np.maximum.at(best, owners, 1 - distances(query, vectors.data))
+        best[_NOBODY] = _FAR
+        return best
 
     def _of(self, some: Iterable[int]) -> NDArray[np.bool_]:
         """Which rows are of some notes."""
         import numpy as np
 
         owners = np.frombuffer(self.owners, np.int64)
-        ids = np.asarray(some if isinstance(some, array) else list(some), np.int64)
-        marks = np.zeros(int(owners.max(initial=0)) + 1, bool)
-        marks[ids[ids < len(marks)]] = True
-        marked: NDArray[np.bool_] = marks[owners]
+        marked: NDArray[np.bool_] = _marks(some, int(owners.max(initial=0)) + 1)[owners]
         return marked
+
+
+def _marks(some: Iterable[int], size: int) -> NDArray[np.bool_]:
+    """For each note below `size` whether it is one of some."""
+    import numpy as np
+
+    ids = np.asarray(some if isinstance(some, array) else list(some), np.int64)
+    marks = np.zeros(size, bool)
+    marks[ids[ids < size]] = True
+    return marks
 
 
 class VectorsInMemory:
@@ -326,22 +326,37 @@ class VectorsInMemory:
         self._asked = False
 
     def nearest(
-        self, db: apsw.Connection, whose: object, query: bytes, ids: Ids, limit: int, also: Collection[int]
+        self,
+        db: apsw.Connection,
+        whose: object,
+        query: bytes,
+        ids: Ids,
+        limit: int,
+        also: Collection[int],
+        paths: Paths,
     ) -> dict[int, Nearness]:
         """The notes with the nearest passages, among `ids`, and those in `also`, by the vectors of `whose` index."""
+        import numpy as np
+
         with self._lock:
             self._follow(db, whose)
+            passages = self._passages.best(query, ids)
+            if ids is not None:
+                passages[~_marks(ids, len(passages))] = _FAR
             while True:
-                passages = self._passages.best(query, ids, limit)
-                passages |= self._passages.best(query, also)
-                best = sorted([(-cosine, note) for note, cosine in passages.items()])[:limit]
-                wanted = {*(note for _, note in best), *(passages.keys() & set(also))}
-                if not (gone := wanted - notes.paths_of(db, wanted).keys()):
+                least = np.partition(passages, -limit)[-limit] if limit < len(passages) else _FAR
+                near = np.flatnonzero((passages >= least) & (passages > _FAR))
+                best = near[np.argsort(-passages[near], kind="stable")][:limit].tolist()
+                wanted = {*best, *(note for note in also if note < len(passages) and passages[note] > _FAR)}
+                if not (gone := wanted - paths(wanted).keys()):
                     break
+                passages[list(gone)] = _FAR
                 for rows in filter(None, (self._passages, self._blocks)):
                     rows.forget(gone)
-            blocks = (self._blocks or _Rows(stored(db, wanted, blocks=True))).best(query, wanted)
-        return {note: Nearness(passages[note], max(passages[note], blocks.get(note, 0.0))) for note in wanted}
+            blocks = (self._blocks or _Rows(stored(db, wanted, blocks=True))).best(query, wanted, len(passages))
+        held = list(wanted)
+        nearest = np.maximum(passages, np.maximum(blocks[: len(passages)], 0.0))[held]
+        return dict(zip(held, map(Nearness, passages[held].tolist(), nearest.tolist()), strict=True))
 
     def _follow(self, db: apsw.Connection, whose: object) -> None:
         seen, (before, rev) = (whose, notes.newest_rev(db)), self._seen

@@ -4,16 +4,21 @@ of each that is shown. Pure. Each is divided by its own maximum before it is add
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal
 
 from simplemem.index.door import Match, Matches, NoteId, PlaceId, Position
 from simplemem.note.words import STOP_WORDS, words_in_order
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from simplemem.services.wordllama import WordLlama
 
 Mode = Literal["hybrid", "text", "semantic"]
@@ -99,6 +104,7 @@ COVERED_NOTES = 12  # so many of the best are compared; with 60 the order is the
 COVERED_WEIGHT = 0.4  # beside 1 of all else; a plateau from 0.25 to 0.5
 COVERED_PASSAGES = 64  # of one note
 _COVERED_CHARACTERS = 4_000  # of one passage
+_KEPT_WORDS, _KEPT_NOTES = 20_000, 400  # 20 MB, and 6 of the longest notes
 
 _FIRST_WORDS = frozenset(
     """what when where who whom whose which why how did do does is are was were can could should would will has have had
@@ -117,21 +123,61 @@ def is_question(text: str) -> bool:
     return first is not None and first[0].casefold() in _FIRST_WORDS and len(stripped) > len(first[0])
 
 
-def coverage(asked: Sequence[str], notes: Sequence[Sequence[str]], vectors: WordLlama) -> list[float]:
-    """For each note, given as the texts of its passages, how well its best passage covers the words that are asked."""
-    import numpy as np
+class Coverage:
+    """How well notes cover the words that are asked, by the vectors of these words. What the passages of a note hold is
+    kept, as numbers of words: the same notes come again."""
 
-    passages = [[_words(text) for text in note] for note in notes]
-    distinct = list(dict.fromkeys(word for note in passages for words in note for word in words))
-    if not asked or not distinct:
-        return [0.0] * len(notes)
-    row_of = {word: row for row, word in enumerate(distinct)}
-    near = np.maximum(vectors.words([word.lower() for word in asked]) @ vectors.words(distinct).T, 0.0)
-    found = []
-    for note in passages:
-        rows = [[row_of[word] for word in words] for words in note if words]
-        found.append(max((float(near[:, at].max(axis=1).mean()) for at in rows), default=0.0))
-    return found
+    def __init__(self, vectors: WordLlama) -> None:
+        self.vectors = vectors
+        self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        import numpy as np
+
+        self._number: dict[str, int] = {}
+        self._table: NDArray[np.float32] = np.empty((_KEPT_WORDS, self.vectors.dimension or 0), np.float32)
+        self._notes: dict[Hashable, list[NDArray[np.int32]]] = {}  # the words of each passage
+
+    def of(self, asked: Sequence[str], notes: Mapping[Hashable, Callable[[], Sequence[str]]]) -> list[float]:
+        """For each note, given by what tells its text apart and how the texts of its passages are read, how well its best
+        passage covers the words."""
+        import numpy as np
+
+        with self._lock:
+            if len(self._number) > _KEPT_WORDS:
+                self._forget()
+            read = [self._read(key, texts) for key, texts in notes.items()]
+            table = self._table[: len(self._number)]
+        passages = [passage for note in read for passage in note]
+        if not asked or not passages:
+            return [0.0] * len(read)
+        every, lengths = np.concatenate(passages), [len(passage) for passage in passages]
+        held = np.zeros(len(table), bool)
+        held[every] = True
+        place = np.cumsum(held) - 1
+        near = np.maximum(self.vectors.words([word.lower() for word in asked]) @ table[held].T, 0.0)
+        covered = np.maximum.reduceat(near[:, place[every]], np.cumsum([0, *lengths[:-1]]), axis=1).mean(axis=0)
+        found = iter(covered.tolist())
+        return [max(islice(found, len(note)), default=0.0) for note in read]
+
+    def _read(self, key: Hashable, texts: Callable[[], Sequence[str]]) -> list[NDArray[np.int32]]:
+        import numpy as np
+
+        if (kept := self._notes.pop(key, None)) is None:
+            passages = [words for text in texts() if (words := _words(text))]
+            fresh = [word for word in dict.fromkeys(chain(*passages)) if word not in self._number]
+            if fresh:
+                vectors, first = self.vectors.words(fresh), len(self._number)
+                self._number |= {word: number for number, word in enumerate(fresh, first)}
+                while len(self._number) > len(self._table):
+                    self._table = np.concatenate([self._table, np.empty_like(self._table)])
+                self._table[first : len(self._number)] = vectors
+            kept = [np.fromiter(map(self._number.__getitem__, words), np.int32) for words in passages]
+        self._notes[key] = kept
+        if len(self._notes) > _KEPT_NOTES:
+            del self._notes[next(iter(self._notes))]
+        return kept
 
 
 def _words(text: str) -> list[str]:

@@ -33,6 +33,7 @@ from simplemem.vault.paths import Access
 from simplemem.vault.vault import Change, Entry, File, Vault
 
 if TYPE_CHECKING:
+    from simplemem.search.rank import Coverage
     from simplemem.store.reranking import Reranking
 
 T = TypeVar("T")
@@ -77,6 +78,7 @@ class Core:
         self._reranking: Reranking | None = None
         self.listeners = Listeners(self.index)
         self._background: Background | None = None
+        self.coverage: Coverage | None = None  # made for the first question
         self._guard = threading.Lock()
         self._read_lately: dict[str, bytes] = {}  # by hash, so that a conflict can show what changed since
         self.remembered = self._read_lately.get

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -139,8 +139,10 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     there = [found for found in every[:reach] if found.note in shown]
     embedder = core.embedding.wanted()[0] if covers and vector is not None else None
     if isinstance(embedder, WordLlama):
+        if core.coverage is None or core.coverage.vectors is not embedder:
+            core.coverage = rank.Coverage(embedder)
         notes = [found.note for found in there[: rank.COVERED_NOTES]]
-        covered = rank.coverage(query.words, [_passage_texts(core, shown[note]) for note in notes], embedder)
+        covered = core.coverage.of(query.words, dict(_covering(core, shown[note]) for note in notes))
         signals = rank.beside(signals, "covered", rank.COVERED_WEIGHT, dict(zip(notes, covered, strict=True)))
     if days:
         dated = [found.note for found in there[:DATED_NOTES] if is_of(shown[found.note].row, days)]
@@ -151,13 +153,18 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     return Ranking(query, narrow, standing, mode, there[:limit], shown, every, signals, question, degraded)
 
 
-def _passage_texts(core: Core, note: Shown) -> list[str]:
-    """The passages of a note; of a long one those around its best block."""
-    text, passages, first = text_of(core, note.row.path) or "", note.passages, 0
+def _covering(core: Core, note: Shown) -> tuple[Hashable, Callable[[], list[str]]]:
+    """The passages of a note, of a long one those around its best block: what tells them apart, and how to read them."""
+    passages, first = note.passages, 0
     if len(passages) > rank.COVERED_PASSAGES and note.best is not None:
         before = sum(passage.start <= note.best.start for passage in passages)
         first = max(0, before - rank.COVERED_PASSAGES // 2)
-    return [text[passage.start : passage.stop] for passage in passages[first : first + rank.COVERED_PASSAGES]]
+
+    def texts() -> list[str]:
+        text = text_of(core, note.row.path) or ""
+        return [text[passage.start : passage.stop] for passage in passages[first : first + rank.COVERED_PASSAGES]]
+
+    return (note.row.path, note.row.sha256, first), texts
 
 
 def _hit(core: Core, note: Shown, found: Ranked, words: Sequence[str]) -> Hit | None:

@@ -12,7 +12,7 @@ import pytest
 
 from simplemem.index import legs, notes, text
 from simplemem.index.database import Database, open_database
-from simplemem.index.door import Match, Stat, Term
+from simplemem.index.door import Match, Question, Stat, Term
 from simplemem.index.legs import LEGS, Counts
 from simplemem.index.notes import Rows
 from simplemem.note.note import read_note
@@ -170,6 +170,32 @@ def test_blocks_that_are_sought_note_by_note_have_the_same_scores(
                 assert scores(sought) == pytest.approx(scores(walked))
                 seen += len(sought)
     assert seen > 100
+
+
+def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
+    filled: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BM25 gives them nothing, and in a large vault they are nearly all of the entries."""
+    monkeypatch.setattr(legs, "MOST_SCORED", 90)
+    expressions: list[str] = []
+    best = legs._best
+
+    def noted(db: apsw.Connection, name: str, match: str, *more: object, **rest: object) -> list[Match]:
+        expressions.append(match)
+        return best(db, name, match, *more, **rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(legs, "_best", noted)
+    chance, common = random.Random(8), Term((WORDS[0],))
+    with filled.reading() as db:
+        assert 2 * Counts(NOTES).of(db, "note_text", f'"{WORDS[0]}"') > NOTES
+        for _ in range(40):
+            terms = [common, *asked(chance)]
+            every = legs.leg(db, "note", terms, NOTES, None)
+            expressions.clear()
+            found, *_ = legs.legs(db, Question(tuple(terms), notes=20, closer=10), None, Counts(NOTES))
+            assert [match.score for match in found] == pytest.approx([match.score for match in every[:20]], abs=1e-4)
+            if any(2 * Counts(NOTES).of(db, "note_text", *legs.fts_terms([term])) <= NOTES for term in terms):
+                assert f'"{WORDS[0]}"' not in expressions[0]
 
 
 def test_notes_that_are_gone_have_no_say_in_how_words_are_scored(tmp_path: Path) -> None:

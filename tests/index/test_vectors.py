@@ -6,6 +6,7 @@ import contextlib
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -111,7 +112,15 @@ def test_few_notes_are_compared_exactly(
             query = made.one()
             every = compared(db, query)
             wanted = {*first(every, ids, 12), *(note for note in also if ids is None or note in ids)}
-            found = vectors_held.nearest(db, 0, query, ids, 12, [note for note in also if ids is None or note in ids])
+            found = vectors_held.nearest(
+                db,
+                0,
+                query,
+                ids,
+                12,
+                [note for note in also if ids is None or note in ids],
+                partial(notes.paths_of, db),
+            )
             assert wanted <= found.keys() and (ids is None or found.keys() <= set(ids))
             assert numbers(found) == about({note: every[note] for note in found})
 
@@ -132,7 +141,7 @@ def test_following_a_change_costs_what_has_changed(database: Database, most_held
             return False
 
         db.set_progress_handler(another, 1)
-        vectors_held.nearest(db, 0, query, [1, 2, 3], 5, ())
+        vectors_held.nearest(db, 0, query, [1, 2, 3], 5, (), partial(notes.paths_of, db))
         db.set_progress_handler(None)
         return taken
 

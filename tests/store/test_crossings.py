@@ -50,6 +50,24 @@ def test_a_search_crosses_the_door_three_times_however_many_hits(harbour: Enhanc
             assert crossings == ["vocabulary", "ask", "shown"], (mode, question)
 
 
+def test_what_a_question_needs_of_long_notes_is_read_once(
+    harbour: EnhancedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    vault = harbour._core.vault
+    of_file = vault.read
+    monkeypatch.setattr(vault, "read", lambda path, *more: read.append(path) or of_file(path, *more))
+    first = harbour.search("When was the crane greased?", limit=3)
+    assert len(set(read)) >= 10  # the notes that are compared
+    read.clear()
+    again = harbour.search("When was the crane greased?", limit=3)
+    assert again.hits == first.hits and len(read) <= 3  # those that are shown
+    harbour.update(again.hits[0].name, append="The crane was greased when it rained.")
+    read.clear()
+    assert harbour.search("When was the crane greased?", limit=3).hits
+    assert len(set(read)) <= 5  # and the one that changed
+
+
 def test_a_context_pack_crosses_it_four_times(harbour: EnhancedStore, crossings: list[str]) -> None:
     assert harbour.context("Which crane was greased?").items
     assert crossings == ["vocabulary", "ask", "shown", "shown"]
