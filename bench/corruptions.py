@@ -168,6 +168,7 @@ def make_vault(root: Path) -> list[tuple[Any, ...]]:
 
 
 def rows_of(store: EnhancedStore) -> list[tuple[Any, ...]]:
+    store._core.changes.newest()  # it is when it is asked that the table of changes follows the log
     with store._core.index.database.reading() as db:
         return list(dump(db, vectors=False))
 

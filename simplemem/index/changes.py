@@ -17,7 +17,7 @@ import apsw
 
 from simplemem.errors import SimplememError
 from simplemem.note.words import well_formed
-from simplemem.vault.history import TAIL, Log, Version, last_before, no_version, number_of, spell, versions_in
+from simplemem.vault.history import Log, Version, last_before, no_version, number_of, spell, versions_in
 from simplemem.vault.vault import Vault
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _ALL = 1 << 62
+_TAIL = 1024  # bytes of what was read last: a log that has others there is not the one that was read
 _COLUMNS = "version, step, path, new_path, at, op, who, tool, reason, before, after, trash, kind, lineage"
 _INSERT = f"INSERT INTO changes ({_COLUMNS}, author) VALUES ({', '.join('?' * 15)})"
 _OF_PATH = f"""SELECT {_COLUMNS}, seq FROM changes WHERE path = ?1 AND seq < ?2
@@ -210,10 +211,9 @@ def written_by(wanted: str) -> tuple[str, dict[str, str]]:
 
 def follow(database: Database, log: Log) -> None:
     """Bring the table up to what the log has now."""
-    while True:  # one of our own lines may have others behind it
-        with database.reading() as db:
-            if not any(_unread(db, log)[1:]):
-                return
+    with database.reading() as db:
+        is_behind = any(_unread(db, log)[1:])
+    if is_behind:
         with database.writing() as db:
             grow(db, log)
 
@@ -226,22 +226,15 @@ def grow(db: apsw.Connection, log: Log) -> None:
     for version in versions_in(lines.split(b"\n")):
         _put(db, version)
     if lines or anew:
-        mark = f"{offset + len(lines)} {len(lines[-TAIL:])} {_digest(lines[-TAIL:])}"
+        mark = f"{offset + len(lines)} {len(lines[-_TAIL:])} {_digest(lines[-_TAIL:])}"
         db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('log', ?)", (mark,)).fetchall()
-        if (state := log.state()) is not None and state.size == offset + len(lines):
-            log.followed = mark, state
 
 
 def _unread(db: apsw.Connection, log: Log) -> tuple[int, bytes, bool]:
     """Up to which byte the log was read, the lines since, and whether it is another log, not read at all."""
     said = db.execute("SELECT value FROM meta WHERE key = 'log'").get
-    if (said, log.state()) == log.followed:
-        return 0, b"", False
     start, length, digest = (said or f"0 0 {_digest(b'')}").split()
     offset, size = int(start), int(length)
-    at, before, lines = log.appended
-    if at == offset and lines and _digest(before[len(before) - size :]) == digest:
-        return offset, lines, False  # our own, just now
     lines = log.whole_lines(offset - size)
     if _digest(lines[:size]) != digest:
         return 0, log.whole_lines(), True

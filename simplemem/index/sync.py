@@ -88,7 +88,6 @@ class Sync:
         read = [understood(path, note, stat_of(entry)) for path, note, entry in written]
         gone = {*gone, *(moved[:1] if moved else ())}
         with self.database.writing() as db:
-            changes.grow(db, self.vault.history.log)
             if moved is not None:
                 self.remove_at(db, moved[1])  # if its file went, and nobody told us
                 if (known := notes.known(db, moved[0])) is not None:
@@ -108,7 +107,6 @@ class Sync:
         """Paths that may have changed: files or folders, there or gone. `""` is the vault itself."""
         if "" in paths:
             return self.scan()
-        self._follow_log()
         entries: dict[str, Entry] = {}
         known: dict[str, Row] = {}
         files: set[str] = set()
@@ -128,7 +126,8 @@ class Sync:
     ) -> SyncReport:
         """Compare the whole vault, as it was `seen`, with the index. `believe` accepts that many notes are gone."""
         began = time.perf_counter()
-        self._follow_log()
+        with suppress(SimplememError, OSError):  # a log that cannot be read keeps no note out of the index
+            changes.follow(self.database, self.vault.history.log)
         with collector_at_rest():
             entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
             with self.database.reading() as db:
@@ -137,10 +136,6 @@ class Sync:
             report = found.carry_out(None if believe else len(known))
         report.seconds = time.perf_counter() - began
         return report
-
-    def _follow_log(self) -> None:
-        with suppress(SimplememError, OSError):  # a log that cannot be read keeps no note out of the index
-            changes.follow(self.database, self.vault.history.log)
 
     def look(self, path: str, known: Row | None = None, reading: Callable[[str], File] | None = None) -> Looked:
         """Read a file and understand it, unless its bytes and its date are those that the index knows."""

@@ -85,10 +85,10 @@ class Core:
         self.long_lived = False  # will be asked again: what is slow to load may be made ready beside the answer
         self._catching_up = CatchUp(self)
         self.catch_up = self._catching_up.catch_up
-        self._scanned = self.index.database.meta("scanned") is not None
         self._doubted = 0  # notes that vanished all at once: the next scan but one believes it
         self._doubted_since = 0.0
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
+        self._scanned = self.index.consistently(lambda: self.index.database.meta("scanned")) is not None
 
     def close(self) -> None:
         """End the background work and let go of every file."""

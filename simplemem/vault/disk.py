@@ -335,18 +335,16 @@ def sync_paths(root: str, paths: Sequence[str]) -> None:
         list(threads.map(sync, paths))
 
 
-def append_lines(fd: int, lines: bytes, tail: int = 1) -> tuple[int, bytes]:
-    """Add whole lines to an open file, all or none, also behind one that a crash tore: its size before, and its tail."""
+def append_lines(fd: int, lines: bytes) -> None:
+    """Add whole lines to an open file, all or none, also behind one that a crash tore."""
     size = os.lseek(fd, 0, os.SEEK_END)
-    before = read_at(fd, max(size - tail, 0), min(size, tail))
-    if size and before[-1:] != b"\n":
+    if size and read_at(fd, size - 1, 1) != b"\n":
         lines = b"\n" + lines
     try:
         write_all(fd, lines)
     except OSError:
         os.ftruncate(fd, size)
         raise
-    return size, before
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -37,7 +37,6 @@ _A_WHILE_NS = 2_000_000_000  # the coarsest clock of a file system
 COMMAND_LINE = "command line"
 """How the history names a person who uses the commands."""
 
-TAIL = 1024  # bytes of what was read last: a log that has others there is not the one that was read
 _END = 1 << 13  # bytes: the last few changes are what is mostly asked for
 
 
@@ -108,14 +107,6 @@ class Log:
 
     def __init__(self, root: str, *, kind: Kind = "agent") -> None:
         self.root, self.kind = root, kind
-        self.appended = 0, b"", b""  # where the last lines of ours went, what stood before them, and they themselves
-        self.followed: object = None  # the mark of a reader who had all there was, and its state then
-
-    def state(self) -> disk.Entry | None:
-        """Its size, and what changes with it."""
-        with suppress(OSError):
-            return disk.entry_of(LOG, os.stat(f"{self.root}/{LOG}", follow_symlinks=False))
-        return None
 
     def whole_lines(self, start: int = 0) -> bytes:
         """Its bytes from `start` on, up to the end of the last line that is complete."""
@@ -184,7 +175,7 @@ class Log:
         lines = b"".join(json.dumps(v._asdict(), separators=(",", ":")).encode() + b"\n" for v in versions)
         here.make(parent(LOG))
         with here.opened(LOG, OVERWRITE | os.O_APPEND) as fd:
-            self.appended = (*disk.append_lines(fd, lines, TAIL), lines)
+            disk.append_lines(fd, lines)
 
 
 def _spelled(moment: datetime) -> str:
