@@ -6,8 +6,6 @@ milliseconds since 1970."""
 from __future__ import annotations
 
 import uuid
-from collections import Counter
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,13 +19,14 @@ from simplemem.faces.arguments import Several, Share, about, also
 from simplemem.faces.face import Caller, Data, Reply, tool
 from simplemem.faces.graph_tools import HINTS, RULES, GraphArguments
 from simplemem.faces.render import pretty
-from simplemem.kinds.graph.values import Graph, Relation
+from simplemem.kinds.graph.values import Entity, Graph, Relation
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph, Past
     from simplemem.store import EnhancedStore
 
-Number = Annotated[int | float, WithJsonSchema({"type": "number"})]  # as it was said: 0 is not 0.0 in a note
+# As it was said: 0 is not 0.0 in a note.
+Number = Annotated[int | float, Field(ge=0, le=1), WithJsonSchema({"type": "number"})]
 Milliseconds = Annotated[AwareDatetime, WithJsonSchema({"type": "number"})]
 Moment = Annotated[Milliseconds, about("Milliseconds since 1970")]
 _AT: Final = "at"  # when a relation or an observation was last said to be so
@@ -45,18 +44,11 @@ class _Weighed(GraphArguments):
     metadata: Annotated[dict[str, Any] | None, about("Anything else to keep with it")] = None
     updatedAt: Moment | None = None
 
-    def attributes(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """These as attributes. What is not given again is kept of those `before`."""
-        kept = before or {}
-        found = {**kept, **self.model_dump(include={*_WEIGHTS, "metadata"}, exclude_none=True)}
-        if not found.get("metadata"):
-            found.pop("metadata", None)
-        if found:
-            moment = self.updatedAt or datetime.now(UTC)
-            found[_AT] = moment.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
-        if _AT in kept:
-            found.setdefault("created", kept[_AT])
-        return found
+    def attributes(self) -> dict[str, Any]:
+        """These as attributes, with when they were said."""
+        found = self.model_dump(include={*_WEIGHTS, "metadata"}, exclude_none=True)
+        moment = (self.updatedAt or datetime.now(UTC)).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+        return found | {_AT: moment} if any(value != {} for value in found.values()) else {}
 
 
 class WeighedRelation(_Weighed, verbs.RelationIn):
@@ -72,21 +64,19 @@ Target = Annotated[str, also("to"), about("The entity it leads to")]
 
 
 @tool("Get Relation", manner=_MANNER)
-def get_relation(graph: KnowledgeGraph, source: Source, target: Target, relationType: str) -> Reply[None]:
+def get_relation(
+    store: EnhancedStore, graph: KnowledgeGraph, source: Source, target: Target, relationType: str
+) -> Reply[None]:
     """One relation with what is kept of it"""
-    found, page = graph.relation(source, relationType, target), graph.entity(source)
-    if found is None:
+    if (found := graph.relation(source, relationType, target)) is None:
         return Reply(f"Relation not found: {source} -> {relationType} -> {target}")
-    return Reply(pretty(_relation(found, _time(page.modified) if page else None)))
+    return Reply(pretty(_relation(found, graph.relation_history(store, found))))
 
 
 @tool("Update Relation", writes=True, destructive=True, manner=_MANNER)
 def update_relation(graph: KnowledgeGraph, caller: Caller, relation: WeighedRelation) -> Reply[None]:
     """Change the strength, the confidence or the metadata of a relation"""
-    wanted = relation.relation()
-    if there := graph.relation(*wanted.key):
-        wanted = replace(wanted, attributes=relation.attributes(there.attributes))
-    graph.update_relation(wanted, **caller)
+    graph.update_relation(relation.relation(), **caller)
     return Reply("Relation updated successfully")
 
 
@@ -105,8 +95,8 @@ def get_entity_embedding(store: EnhancedStore, graph: KnowledgeGraph, entity_nam
 @tool("Get Entity History", manner=_MANNER)
 def get_entity_history(store: EnhancedStore, graph: KnowledgeGraph, entityName: str) -> Reply[None]:
     """All that an entity was, oldest first"""
-    own = {"id": _id(entityName)}
-    return _past(graph.entity_history(store, entityName), lambda each, when: each.as_dict() | own | _ms(updatedAt=when))
+    past = graph.entity_history(store, entityName)
+    return Reply(pretty([_entity(each[0], past[:number]) for number, each in enumerate(past, 1)]))
 
 
 @tool("Get Relation History", manner=_MANNER)
@@ -114,23 +104,15 @@ def get_relation_history(
     store: EnhancedStore, graph: KnowledgeGraph, source: Source, target: Target, relationType: str
 ) -> Reply[None]:
     """All that a relation was, oldest first"""
-    return _past(graph.relation_history(store, Relation(source, relationType, target)), _relation)
-
-
-def _past(past: Past[Any], shown: Callable[[Any, datetime], Data]) -> Reply[None]:
-    """Some versions, each with its number, when it was so, and who made it so."""
-    every = []
-    for number, (value, since, until, who) in enumerate(past, 1):
-        times = _ms(createdAt=past[0][1], validFrom=since, validTo=until)
-        every.append(shown(value, since) | {"version": number} | times | {"changedBy": who or None})
-    return Reply(pretty(every))
+    past = graph.relation_history(store, Relation(source, relationType, target))
+    return Reply(pretty([_relation(each[0], past[:n]) | _version(past[:n]) for n, each in enumerate(past, 1)]))
 
 
 @tool("Get Graph At Time", manner=_MANNER)
-def get_graph_at_time(graph: KnowledgeGraph, timestamp: Moment) -> Reply[None]:
+def get_graph_at_time(store: EnhancedStore, graph: KnowledgeGraph, timestamp: Moment) -> Reply[None]:
     """The knowledge graph as it was at a moment, with what was deleted since"""
     began = datetime.now(UTC)
-    return _graph(None, graph.at(timestamp), began)
+    return _graph(store, graph, graph.at(timestamp), began, timestamp)
 
 
 @tool("Get Decayed Graph", manner=_MANNER)
@@ -155,7 +137,7 @@ def get_decayed_graph(
             left = max(min(confidence, _FLOOR), left)  # the floor lifts none that was below it
             relations[at] = replace(each, attributes={**each.attributes, "confidence": left})
     decay = {"enabled": True, "halfLifeDays": _HALF_LIFE, "minConfidence": _FLOOR, "decayFactor": factor}
-    return _graph(store, Graph(found.entities, tuple(relations)), began, diagnostics={"decay_info": decay})
+    return _graph(store, graph, Graph(found.entities, tuple(relations)), began, diagnostics={"decay_info": decay})
 
 
 @tool("Semantic Search", manner=_MANNER)
@@ -188,33 +170,53 @@ def semantic_search(
     more: Data = {"scores": [{"name": each.name} | part for each, part in zip(entities, parts, strict=True)]}
     if alike.missing:
         more["diagnostics"] = {"searched": "words", "why": alike.missing}
-    return _graph(store, Graph(entities, graph.open(each.name for each in entities).relations), began, **more)
+    return _graph(store, graph, Graph(entities, graph.open(each.name for each in entities).relations), began, **more)
 
 
-def _graph(store: EnhancedStore | None, graph: Graph, began: datetime, **more: Any) -> Reply[None]:
-    """A graph with its size and the time it took; with a store, how often each entity was changed, and by whom last."""
-    changes = store.bench.changes() if store is not None else []
-    made = [(path, each.who) for each in reversed(changes) for path, _, after in each.effects if after is not None]
-    counts, last = Counter(path for path, _ in made), dict(made)
-    entities, changed = [], {}
-    for entity in graph.entities:
-        modified = changed[entity.name] = _time(entity.modified) or _time(entity.created)
-        times = _ms(createdAt=_time(entity.created) or modified, updatedAt=modified, validFrom=modified, validTo=None)
-        known = {"id": _id(entity.name), "version": counts.get(entity.path, 1)}
-        entities.append(entity.as_dict() | known | times | {"changedBy": last.get(entity.path) or None})
-    relations = [_relation(each, changed.get(each.source)) for each in graph.relations]
+def _graph(
+    store: EnhancedStore,
+    graph: KnowledgeGraph,
+    part: Graph,
+    began: datetime,
+    until: datetime | None = None,
+    **more: Any,
+) -> Reply[None]:
+    """A part of the graph with its size and the time it took, each entity and relation as its history has it by then."""
+
+    def known(past: Past[Any]) -> Past[Any]:
+        return [each for each in past if until is None or each[1] <= until]
+
+    entities = [_entity(each, known(graph.entity_history(store, each.name))) for each in part.entities]
+    relations = [_relation(each, known(graph.relation_history(store, each))) for each in part.relations]
     took = max(0, int((datetime.now(UTC) - began).total_seconds() * 1000))
     shown = {"entities": entities, "relations": relations, "total": len(entities), "timeTaken": took}
     return Reply(pretty(shown | more))
 
 
-def _relation(relation: Relation, page: datetime | None) -> Data:
-    """A relation. `page` is when its note was changed, for one that tells no time."""
+def _version(past: Past[Any]) -> Data:
+    """The last of some versions: its number, when it was so, and who made it so."""
+    if not past:
+        return {"version": 1, "changedBy": None}
+    _, since, until, who = past[-1]
+    times = _ms(createdAt=past[0][1], validFrom=since, validTo=until)
+    return {"version": len(past)} | times | {"changedBy": who or None}
+
+
+def _entity(entity: Entity, past: Past[Entity]) -> Data:
+    version = _version(past)
+    return entity.as_dict() | {"id": _id(entity.name)} | version | {"updatedAt": version.get("validFrom")}
+
+
+def _relation(relation: Relation, past: Past[Relation]) -> Data:
+    """A relation. What it tells of its own times goes before what the history knows."""
     told = dict(relation.attributes)
     weights = {key: told.pop(key) for key in _WEIGHTS if key in told}
-    last = _time(told.pop(_AT, None)) or page
-    created, rest = _time(told.pop("created", None)) or last, told.pop("metadata", None)
-    metadata = (_ms(createdAt=created, updatedAt=last) if last else {}) | told  # one may also stand by itself
+    said, first, rest = (told.pop(key, None) for key in (_AT, "created", "metadata"))
+    times = [
+        _time(first) or _time(said) or (past[0][1] if past else None),
+        _time(said) or (past[-1][1] if past else None),
+    ]
+    metadata = {key: ms for key, ms in _ms(createdAt=times[0], updatedAt=times[1]).items() if ms is not None} | told
     return relation.as_dict() | weights | {"metadata": metadata | (rest if isinstance(rest, dict) else {})}
 
 

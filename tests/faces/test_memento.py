@@ -165,3 +165,51 @@ def test_every_argument_of_a_search_counts(meaning: Any) -> None:
     assert names(query="rows", semantic_weight=0)[0] == "Postgres"
     by_meaning = meaning.json("semantic_search", query="rows", hybrid_search=False, min_similarity=0)
     assert all(each["score"] == each["similarity"] for each in by_meaning["scores"])
+
+
+def test_dates_and_versions_of_entities_and_relations_agree_with_their_history(memento: Any) -> None:
+    memento("create_relations", relations=[USES])
+    memento("add_observations", observations=[{"entityName": "Aurora", "contents": ["is old"]}])
+    moment = now()
+    time.sleep(1.1)  # times in notes are to the second
+    memento("create_relations", relations=[{"from": "Aurora", "to": "Ann", "relationType": "led by"}])
+    memento("add_observations", observations=[{"entityName": "Postgres", "contents": ["is slow"]}])
+    past = {name: memento.json("get_entity_history", entityName=name) for name in ("Aurora", "Postgres")}
+    [uses] = memento.json("get_relation_history", **USES)
+    assert [len(each) for each in past.values()] == [2, 2]
+    for tool, asked, count in (
+        ("get_decayed_graph", {}, 2),
+        ("semantic_search", {"query": "serves the interface, stores rows"}, 2),
+        ("get_graph_at_time", {"timestamp": moment}, 1),
+    ):
+        graph = memento.json(tool, **asked)
+        found = {each["name"]: each for each in graph["entities"]}
+        assert found["Aurora"] == past["Aurora"][1] and found["Postgres"] == past["Postgres"][count - 1], tool
+        [relation] = [each for each in graph["relations"] if each["to"] == "Postgres"]
+        assert relation["metadata"] == uses["metadata"]
+    assert memento.json("get_relation", **USES)["metadata"] == uses["metadata"]
+    assert uses["metadata"] == {"createdAt": uses["createdAt"], "updatedAt": uses["validFrom"]}
+
+
+@pytest.mark.parametrize("wrong", [{"strength": 1.2}, {"confidence": -0.1}, {"strength": 90}])
+def test_strength_and_confidence_outside_0_to_1_are_refused(memento: Any, vault: Path, wrong: dict[str, float]) -> None:
+    before = (vault / "graph/Aurora.md").read_bytes()
+    assert memento("create_relations", relations=[{**USES, **wrong}]).failed
+    assert memento("update_relation", relation={**USES, **wrong}).failed
+    said = [{"entityName": "Aurora", "contents": ["sings"], **wrong}]
+    assert memento("add_observations", observations=said).failed
+    assert (vault / "graph/Aurora.md").read_bytes() == before
+
+
+def test_a_repeated_relation_is_updated(memento: Any, vault: Path) -> None:
+    weighed = {**USES, "strength": 0.9, "confidence": 0.5, "updatedAt": now() - 9 * DAY}
+    memento("create_relations", relations=[weighed, {**USES, "to": "Ann", "strength": 0.1}])
+    created = memento.json("get_relation", **USES)["metadata"]["createdAt"]
+    both = [{**USES, "strength": 0.2}, {**USES, "to": "Ann", "strength": 0.3}]
+    assert len(memento.json("create_relations", relations=both)) == 2
+    told = memento.json("get_relation", **USES)
+    assert (told["strength"], told["confidence"], told["metadata"]["createdAt"]) == (0.2, 0.5, created)
+    assert told["metadata"]["updatedAt"] > created
+    assert memento.json("get_relation", **{**USES, "to": "Ann"})["strength"] == 0.3
+    assert (vault / "graph/Aurora.md").read_text().count("- uses [[") == 2
+    assert memento.json("create_relations", relations=[USES]) == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.kinds.graph import page as pages
@@ -34,10 +34,17 @@ class GraphEdit(ChangeSet):
         self._new: dict[str, tuple[str, Entity, int, bool]] = {}  # by name: path, entity, order, whether it is a stub
         self._stems: dict[str, str] = {}  # names that a file is made for, or that a new link waits for, by file name
         self._lines: dict[tuple[str, str], list[str]] = defaultdict(list)  # that are added, by page and section
+        self._updates: list[tuple[str, Bullet, Mapping[str, Any]]] = []  # attributes that a bullet is given
         self._held: dict[str, dict[Key, tuple[str, Bullet]]] = {}
 
     def drafts(self) -> list[Draft]:
         moment = now()
+        for path, bullet, new in sorted(self._updates, key=lambda each: -each[1].start):  # the last in a page first
+            text = self.text(path)
+            item, held = text[bullet.start : bullet.end].rstrip(), cast("Bond", bullet.says).attributes
+            first = {} if "created" in held or "at" not in held else {"created": held["at"]}
+            said = pages.split_attributes(item)[0] + pages.spell_attributes({**held, **new, **first})
+            self.put(path, text[: bullet.start] + said + text[bullet.start + len(item) :])
         for path, entity, order, is_stub in self._new.values():
             bonds = self._lines.pop((path, "relations"), ())
             self.put(path, pages.new_page(path, entity, order, moment, stub=is_stub, bonds=bonds))
@@ -79,13 +86,18 @@ class GraphEdit(ChangeSet):
                 raise NoSuchEntity(name)
         return added
 
-    def relate(self, relations: Iterable[Relation], *, missing: str = "stub") -> list[Relation]:
-        """Make relations: those that are new. A source of no entity gets a page ("stub"), or is skipped ("skip")."""
+    def relate(self, relations: Iterable[Relation], *, missing: str = "stub", again: bool = True) -> list[Relation]:
+        """Make relations: those that are new, and with `again` those that are given other attributes, which are updated.
+        A source of no entity gets a page ("stub"), or is skipped ("skip")."""
         made: dict[Key, Relation] = {}
         find = self._graph.page_of
         for relation in relations:
-            is_skipped = missing == "skip" and not (find(relation.source) and find(relation.target))
-            if is_skipped or relation.key in made or self._bullet_of(relation) is not None:
+            if relation.key in made or (missing == "skip" and not (find(relation.source) and find(relation.target))):
+                continue
+            if (there := self._bullet_of(relation)) is not None:
+                if again and relation.attributes:
+                    self._updates.append((*there, relation.attributes))
+                    made[relation.key] = relation
                 continue
             made[relation.key] = relation
             own = [page for page in self._graph.all_named(relation.source) if page.is_own]
@@ -103,17 +115,13 @@ class GraphEdit(ChangeSet):
         """Take in a part of a graph: how many entities, relations, and observations of others are new."""
         new = {each.name for each in self.create(entities)}
         learned = self.say([(each.name, each.observations) for each in entities if each.name not in new])
-        return len(new), len(self.relate(relations)), sum(len(texts) for _, texts in learned)
+        return len(new), len(self.relate(relations, again=False)), sum(len(texts) for _, texts in learned)
 
     def update(self, relation: Relation) -> None:
-        """Give a relation other attributes, in place of those it has."""
+        """Give a relation other attributes; those that are not named stay."""
         if (there := self._bullet_of(relation)) is None:
             raise NotFound(f"Relation not found: {relation.source} -> {relation.target} ({relation.type})")
-        path, bullet = there
-        text = self.text(path)
-        item = text[bullet.start : bullet.end].rstrip()
-        said = pages.split_attributes(item)[0] + pages.spell_attributes(relation.attributes)
-        self.put(path, text[: bullet.start] + said + text[bullet.start + len(item) :])
+        self._updates.append((*there, relation.attributes))
 
     def delete(self, names: Sequence[str]) -> list[str]:
         """Put entities into the trash with all their relations: the names that were no entity's."""

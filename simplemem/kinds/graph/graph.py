@@ -57,6 +57,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
         self._into = defaultdict[object, set[str]](set)  # ... by the path or the name that a relation leads to
         self.ties: dict[str, list[Tie]] = {}
         self.last_order = 0
+        self._states: dict[str, list[tuple[GraphPage | None, datetime, str]]] = {}
 
     def read(self) -> Graph:
         """All of it, in the order in which it came."""
@@ -172,6 +173,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
             self._linking[_key(bond.link)].add(item.path)
 
     def forget(self, path: str) -> None:
+        self._states.pop(path, None)
         if (old := self.items.get(path)) is not None:
             self._named[old.name].discard(path)
             for bond in old.bonds:
@@ -223,7 +225,23 @@ class KnowledgeGraph(Shelf[GraphPage]):
 
     def _history(self, store: EnhancedStore, name: str, read: Callable[[GraphPage], V | None]) -> Past[V]:
         """What was read of the page of a name after each change of it, as far as the change made it another."""
+        past: Past[V] = []
+        for page, when, who in self._states_of(store, name):
+            value = read(page) if page is not None and page.name == name else None
+            if past and past[-1][2] is None:
+                former, begun, _, by = past[-1]
+                if former == value:
+                    continue
+                past[-1] = (former, begun, max(when, begun), by)
+            if value is not None:
+                past.append((value, when, None, who))
+        return past
+
+    def _states_of(self, store: EnhancedStore, name: str) -> list[tuple[GraphPage | None, datetime, str]]:
+        """The page of a name after each change of it, and when and by whom it was made. Read once until it changes."""
         path = self._path_of(name)
+        if (known := self._states.get(path)) is not None:
+            return known
         states: list[tuple[str, str | None, str, str]] = []  # a note's name, its version, since when, by whom
         last: str | None = None
         with suppress(SimplememError):  # no history, and perhaps no note
@@ -237,22 +255,17 @@ class KnowledgeGraph(Shelf[GraphPage]):
             memory = store.read(name_of(path))
             if memory.sha256 != last and memory.name == name_of(path):
                 states.append((memory.name, None, memory.modified, ""))
-        past: Past[V] = []
+        every: list[tuple[GraphPage | None, datetime, str]] = []
         for called, version, since, who in states:
-            value = None
+            page = None
             if version != "":
                 with suppress(SimplememError):
                     page = read_page(f"{called}.md", store.read(called, version=version).text)
-                    value = read(page) if page.name == name else None
-            when = datetime.fromisoformat(since).astimezone(UTC)  # git's times, and those without an offset, are local
-            if past and past[-1][2] is None:
-                former, begun, _, by = past[-1]
-                if former == value:
-                    continue
-                past[-1] = (former, begun, max(when, begun), by)
-            if value is not None:
-                past.append((value, when, None, who))
-        return past
+            # git's times, and those without an offset, are local
+            every.append((page, datetime.fromisoformat(since).astimezone(UTC), who))
+        if path in self.items:
+            self._states[path] = every
+        return every
 
     def _path_of(self, name: str) -> str:
         """The page of a name: the one there is, else the one it would have had."""
