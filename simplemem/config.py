@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -91,8 +92,8 @@ class EmbedSettings(_Section):
 class HistorySettings(_Section):
     """How long earlier versions are kept."""
 
-    keep_days: int = _setting(30, "days that the text of an earlier version is sure to be kept...", ge=1)
-    keep_mb: int = _setting(100, "...as long as all of them take no more megabytes than this", ge=1)
+    keep_days: int = _setting(30, "days that the text of an earlier version is sure to be kept...", ge=1, le=100_000)
+    keep_mb: int = _setting(100, "...as long as all of them take no more megabytes than this", ge=1, le=10_000_000)
 
 
 class GitSettings(_Section):
@@ -107,7 +108,9 @@ class IndexSettings(_Section):
     """What is indexed, and how often the whole vault is looked through."""
 
     max_note_mb: float = _setting(5.0, "megabytes; a larger note is listed by `stats`, not searched", gt=0, le=64)
-    scan_minutes: float = _setting(5.0, "minutes between two looks of a server at the whole vault", ge=0.05)
+    scan_minutes: float = _setting(
+        5.0, "minutes between two looks of a server at the whole vault", ge=0.05, le=1_000_000
+    )
     watch: Literal["auto", "poll", "off"] = _setting("auto", "how a server hears of changes; network drives want poll")
 
 
@@ -273,7 +276,7 @@ def _from_vault(vault_file: Path, user_file: Path, mine: Mapping[str, Any]) -> d
     for key, value in settings.items():
         policy = _policy(key)
         if policy == "no" or (isinstance(policy, tuple) and value not in policy):
-            shown = "" if policy == "no" else f" = {value!r}"
+            shown = "" if policy == "no" else f" = {_brief(value)}"
             hint = f"Set it in {user_file}, in the environment or as a flag."
             raise Invalid(
                 f"{vault_file} sets {key}{shown}, which a vault may not say of itself",
@@ -284,7 +287,9 @@ def _from_vault(vault_file: Path, user_file: Path, mine: Mapping[str, Any]) -> d
             for each in (said := (value, mine.get(key, _FIELDS[key].default))):
                 if type(each) is not type(order[0]) or each not in order:
                     allowed = " or ".join(str(one).lower() for one in order)
-                    raise Invalid(f"the setting {key} = {each!r} ({vault_file}) is not valid: it must be {allowed}")
+                    raise Invalid(
+                        f"the setting {key} = {_brief(each)} ({vault_file}) is not valid: it must be {allowed}"
+                    )
             settings[key] = max(said, key=order.index)
     return settings
 
@@ -297,16 +302,40 @@ def user_config_path(env: Mapping[str, str]) -> Path:
 
 def _from_file(path: Path) -> dict[str, Any]:
     try:
-        data = path.read_bytes()
+        return dict(_flat(read_toml(path), path))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise Unavailable(f"the settings {path} cannot be read: {error.strerror}") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file says."""
     try:
-        table = tomllib.loads(data.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(read_bounded(path, 64_000).decode("utf-8-sig"))
+    except RecursionError:
+        raise Invalid(f"{path} is not valid TOML: it is nested too deeply") from None
+    except ValueError as error:  # also numbers of more digits than Python reads
         raise Invalid(f"{path} is not valid TOML: {error}") from error
-    return dict(_flat(table, path))
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """A regular file of so many bytes at most: a pipe in its place would keep us waiting, a huge one fill the memory."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise Invalid(f"{path} is no regular file", hint="Put one there, or remove it.")
+        if len(data := file.read(most + 1)) > most:
+            raise Invalid(f"{path} has more than {most:,} bytes", hint="Put a smaller file there, or remove it.")
+        return data
+
+
+def _brief(value: Any) -> str:
+    """A value in an error."""
+    try:
+        return repr(value)[:200]
+    except (ValueError, RecursionError):  # a number of thousands of digits
+        return "a value of that length"
 
 
 def _flat(table: Mapping[str, Any], path: Path, above: str = "") -> Iterator[tuple[str, Any]]:
@@ -340,7 +369,7 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
             kinds = "a text, { env = NAME } or { path = FILE }"
             raise Invalid(f"the setting {key} ({sources.get(key, '')}) must be {kinds}") from None
         where = sources.get(key, "")
-        raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error
+        raise Invalid(f"the setting {key} = {_brief(first['input'])} ({where}) is not valid: {first['msg']}") from error
 
 
 def find_vault(

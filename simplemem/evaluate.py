@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from simplemem.config import Settings
+from simplemem.config import Settings, read_bounded
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.note.names import base_name, name_of
 from simplemem.note.note import read_note
@@ -79,7 +79,7 @@ def write_questions(file: Path, questions: Questions) -> None:
 def read_questions(file: Path) -> Questions:
     """The questions that a file keeps."""
     try:
-        return _QUESTIONS.validate_json(file.read_bytes().decode("utf-8-sig"))
+        return _QUESTIONS.validate_json(read_bounded(file, 50_000_000).decode("utf-8-sig"))
     except FileNotFoundError as error:
         raise NotFound(f"there are no questions at {file}", hint="`simplemem eval init` makes them.") from error
     except ValueError as error:

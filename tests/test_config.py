@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from simplemem.config import (
     settings_with_sources,
 )
 from simplemem.errors import Invalid
+from simplemem.evaluate import read_questions
+from simplemem.faces.original import original_settings
 
 
 def user_file(tmp_path: Path, text: str) -> dict[str, str]:
@@ -148,3 +152,40 @@ def test_the_vault_is_found_as_designed(tmp_path: Path) -> None:
     assert find_vault(env=configured, cwd=here, home=home) == tmp_path / "set"
     assert find_vault(env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == Path("/env")
     assert find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == here / "flag"
+
+
+# -- a file that came with the vault
+
+
+HOSTILE = {
+    "nested too deeply": b"a = " + b"[" * 20_000,
+    "not valid TOML": b"[search]\nlimit = " + b"9" * 10_000,
+    "a value of that length": b"[search]\nlimit = 0x" + b"f" * 10_000,
+    "which is no setting": b".".join([b"search"] * 5000) + b" = 1",
+    "less than or equal to": b"[index]\nscan_minutes = inf",
+    "keep_days": b"[history]\nkeep_days = " + b"9" * 30,
+    "more than 64,000 bytes": b"#" * 64_001,
+}
+
+
+@pytest.mark.parametrize("said", HOSTILE)
+def test_a_settings_file_that_cannot_be_read_is_a_clear_error(vault: Path, said: str) -> None:
+    file = vault / ".simplemem" / "config.toml"
+    file.parent.mkdir()
+    file.write_bytes(HOSTILE[said])
+    with pytest.raises(Invalid, match=said) as refused:
+        load_settings(vault=vault, env={"XDG_CONFIG_HOME": str(vault / "none")})
+    assert len(refused.value.message) < 700
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such files there")
+def test_a_pipe_in_place_of_a_settings_file_keeps_nobody_waiting(vault: Path) -> None:
+    file = vault / ".simplemem" / "config.toml"
+    file.parent.mkdir()
+    os.mkfifo(file)
+    with pytest.raises(Invalid, match="no regular file"):
+        load_settings(vault=vault, env={"XDG_CONFIG_HOME": str(vault / "none")})
+    with pytest.raises(Invalid, match="no regular file"):
+        read_questions(file)
+    with pytest.raises(Invalid, match="no regular file"):
+        original_settings(vault, {}, Path(".simplemem/config.toml"))

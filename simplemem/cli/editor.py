@@ -72,6 +72,10 @@ class DraftFile:
         self._name = name
         self._text = text.encode()
         folder = store.root / ".simplemem" / "drafts"
+        if os.path.realpath(folder) != os.path.join(os.path.realpath(store.root), ".simplemem", "drafts"):
+            raise Unavailable(
+                f"{folder} is a link or leads through one", hint="Remove the link: texts stay in the vault."
+            )
         # The name of a new note is not checked yet: only its harmless characters are used.
         stem = "".join(c if c.isalnum() or c in " -_" else "-" for c in name.rsplit("/", 1)[-1])[:60].strip() or "draft"
         names = (f"{stem}{f' {number}' if number > 1 else ''}.md" for number in count(1))
@@ -82,6 +86,7 @@ class DraftFile:
                 with contextlib.suppress(FileExistsError), self.path.open("xb") as file:
                     file.write(self._text)
                     break
+                warn(f"the text of an earlier edit is kept in {self.path}")
         except OSError as error:
             raise Unavailable(f"a draft cannot be written in {folder}: {error.strerror}") from error
 

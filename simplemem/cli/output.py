@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ Part: TypeAlias = str | tuple[str, str]
 # A note may hold anything; an escape sequence in it must reach no terminal. Tab and newline may.
 _CONTROLS: dict[int, str | int] = {code: 0x2400 + code for code in range(32) if code not in (9, 10)}
 _CONTROLS |= {0x7F: "\u2421", **dict.fromkeys(range(0x80, 0xA0), "\ufffd")}
+_CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd")  # they turn the order of letters
+_UNSAFE = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # which JSON need not escape
 
 
 def plain(text: str) -> str:
@@ -192,8 +195,8 @@ class Screen:
 
 def print_json(value: Any, *, compact: bool = False) -> None:
     """Print a value for programs; `compact` puts it on one line, for streams of values."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=None if compact else 2)
-    sys.stdout.write("\n")
+    text = json.dumps(value, ensure_ascii=False, indent=None if compact else 2)
+    sys.stdout.write(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     if compact:
         sys.stdout.flush()
 

@@ -57,7 +57,9 @@ def serve_main(argv: Sequence[str]) -> int:
     try:
         return _print_config(asked) if asked.print_config else _serve(asked)
     except SimplememError as error:
-        print(f"simplemem: {error.message}" + (f"\n{error.hint}" if error.hint else ""), file=sys.stderr)
+        from simplemem.cli.output import plain
+
+        print(plain(f"simplemem: {error.message}" + (f"\n{error.hint}" if error.hint else "")), file=sys.stderr)
         return 1
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from simplemem.config import read_toml
 from simplemem.errors import Invalid, TooLong
 from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_most, resolved, to_change
 from simplemem.faces.face import Caller, Reply, tool
@@ -228,8 +229,6 @@ TOOLS = (
 def original_settings(folder: Path, env: Mapping[str, str], named: Path | None = None) -> dict[str, Any]:
     """What the original's `config.toml` says (SM-17), the first of the places it looked in or the one that is named, as
     dotted names, but for what the environment sets."""
-    import tomllib
-
     own = env.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     bases = [folder / ".config", own, *env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")]
     places = [folder / "config.toml", *(Path(base) / "simplemem" / "config.toml" for base in bases if base)]
@@ -237,8 +236,8 @@ def original_settings(folder: Path, env: Mapping[str, str], named: Path | None =
     if path is None:
         return {}
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
+        table = read_toml(path)
+    except OSError as error:
         raise Invalid(f"the settings {path} cannot be read: {error}") from error
     voyage = table["voyage_ai"] if isinstance(table.get("voyage_ai"), dict) else {}
     said = {f"voyage_ai.{key}": voyage.get(key) for key in ("api_key", "model", "rerank_model")}

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -160,11 +161,7 @@ class Log:
 
     def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
         """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""
-        if reason:  # the log is never thinned, and a commit of ours says the reason to whoever reads
-            from simplemem.note.hidden import find_secrets  # its patterns take a moment
-
-            for secret in reversed(find_secrets(reason)):
-                reason = reason[: secret.start] + secret.shown + reason[secret.end :]
+        who, reason = _without_secrets(who), _without_secrets(reason)  # the log is never thinned, and git has it too
         common: dict[str, Any] = {"group": spell(first), "when": _spelled(datetime.now(UTC)), "kind": self.kind}
         common |= {"tool": tool[:100], "who": who[:200], "reason": reason[:1000]}
         common |= {"new_path": None, "before": None, "after": None}
@@ -176,6 +173,16 @@ class Log:
         here.make(parent(LOG))
         with here.opened(LOG, OVERWRITE | os.O_APPEND) as fd:
             disk.append_lines(fd, lines)
+
+
+@lru_cache(64)
+def _without_secrets(text: str) -> str:
+    if text:
+        from simplemem.note.hidden import find_secrets  # its patterns take a moment
+
+        for secret in reversed(find_secrets(text)):
+            text = text[: secret.start] + secret.shown + text[secret.end :]
+    return text
 
 
 def _spelled(moment: datetime) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -147,3 +149,43 @@ def test_in_a_terminal_the_person_sees_both_together_and_is_asked(vault: Path, e
     assert "refused" in note.read_text() and ("autumn" in note.read_text()) is saved
     assert (code == 0, drafts(vault) == []) == (saved, saved)
     assert saved or "autumn" in drafts(vault)[0].read_text()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+@pytest.mark.parametrize("link", ["drafts", ""])
+def test_a_draft_goes_through_no_link_out_of_the_vault(
+    run: Run, vault: Path, editor: Editor, tmp_path: Path, link: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    place = vault / ".simplemem" / link
+    if link:
+        place.parent.mkdir(exist_ok=True)
+    elif place.exists():
+        place.rename(tmp_path / "before")
+    place.symlink_to(outside)
+    editor("path.write_text('Mine.')")
+    before = (vault / "people/Ada.md").read_bytes()
+    ran = run("edit", "Ada")
+    assert ran.code == 1 and "link" in ran.err
+    assert (vault / "people/Ada.md").read_bytes() == before and not list(outside.rglob("*.md"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are a matter of POSIX")
+@pytest.mark.parametrize("moment", ["before", "half", "after"])
+def test_an_edit_that_is_killed_loses_no_text(run: Run, vault: Path, editor: Editor, moment: str) -> None:
+    text, half = "Mine, all of it.\n", "Mine, a"
+    kill = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"
+    saved = {"before": "", "half": f"path.write_text({half!r})\n", "after": f"path.write_text({text!r})\n"}[moment]
+    editor(saved + kill)
+    note = vault / "people/Ada.md"
+    before = note.read_bytes()
+    command = [sys.executable, "-m", "simplemem", "edit", "Ada", "--vault", str(vault)]
+    killed = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL and note.read_bytes() == before
+    (kept,) = drafts(vault)
+    assert kept.read_bytes() == {"before": before, "half": half.encode(), "after": text.encode()}[moment]
+    editor("path.write_text(path.read_text() + 'More.')")
+    ran = run("edit", "Ada")
+    assert ran.code == 0 and f"earlier edit is kept in {kept}" in ran.err and drafts(vault) == [kept]
+    assert note.read_bytes() == before + b"More."

@@ -17,9 +17,15 @@ def bold(snippet: str, query: str) -> list[str]:
     return [shown.plain[span.start : span.end] for span in shown.spans]
 
 
-def test_control_characters_of_a_note_never_reach_the_terminal() -> None:
-    shown = output.styled("red \x1b[31mtext\x1b[0m \x07\x00 \x9b2J title\x7f").plain
-    assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 for c in shown)
+def test_control_characters_of_a_note_never_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "red \x1b[31mtext\x1b[0m \x07\x00 \x9b2J title\x7f \u202egnp.exe\u2066"
+    shown = output.styled(text).plain
+    assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066" for c in shown)
+    for compact in (True, False):
+        output.print_json({text: [text, "é \u05d0"]}, compact=compact)
+        printed = capsys.readouterr().out
+        assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066" for c in printed.replace("\n", ""))
+        assert json.loads(printed) == {text: [text, "é \u05d0"]} and "é \u05d0" in printed
     assert "\u241b[31m" in shown
     assert output.plain("a\tb\r\nc\nd") == "a\tb\nc\nd"
 

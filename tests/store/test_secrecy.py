@@ -89,11 +89,15 @@ def test_a_name_is_judged_as_well(vault: Path, write: Callable[..., Path], how: 
 
 
 @pytest.mark.parametrize("mode", ["warn", "refuse", "off"])
-def test_a_reason_is_kept_without_the_secret_in_it(vault: Path, write: Callable[..., Path], mode: str) -> None:
+def test_a_reason_and_the_name_of_a_client_are_kept_without_the_secret_in_it(
+    vault: Path, write: Callable[..., Path], mode: str
+) -> None:
     write("there.md", "Nothing here.\n")
     with opened(vault, mode) as store:
-        store.update("there", append="More.", reason=f"he said the password: {PASSWORD} and {TOKEN} work")
+        reason = f"he said the password: {PASSWORD} and {TOKEN} work"
+        store.update("there", append="More.", reason=reason, who=f"client {TOKEN} 1.0")
         (entry,) = store.history("there")
+    assert entry.who == "client ghp_… (40 characters) 1.0"
     assert entry.reason == "he said the password: … (11 characters) and ghp_… (40 characters) work"
     kept = b"".join(file.read_bytes() for file in vault.rglob("*") if file.is_file())
     assert TOKEN.encode() not in kept and PASSWORD.encode() not in kept
