@@ -147,16 +147,14 @@ def undo(
 
 
 @command(commands, _PANEL)
-def redo(
-    name: Annotated[str | None, argument("NAME", "Only of this note.", complete_name)] = None, vault: VaultOption = None
-) -> Answer:
+def redo(vault: VaultOption = None) -> Answer:
     """Do again what `undo` took back last, while nothing else was changed since.
 
     $ simplemem redo
     """
     with opened(vault) as store:
         finish()
-        return _undone(store.undo(store.last_step(name, undone=True), who=WHO, tool="redo"))
+        return _undone(store.undo(store.last_step(undone=True), who=WHO, tool="redo"))
 
 
 def _undone(undone: Undone) -> Answer:

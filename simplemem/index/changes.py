@@ -93,11 +93,8 @@ class ChangeTable:
 
         return self._ask(lambda db: list(islice(self._seen(db, back(db)), limit)))
 
-    def recent(
-        self, limit: int | None = None, *, after: int = 0, upto: int = _ALL, by: str = "", steps: bool = False
-    ) -> list[Version]:
-        """The changes of the whole vault, newest first: after a number and up to another, of somebody. With `steps`
-        the limit counts operations, each of which is told whole."""
+    def recent(self, limit: int | None = None, *, after: int = 0, upto: int = _ALL, by: str = "") -> list[Version]:
+        """The changes of the last operations of the vault, newest first: after a number and up to another, of somebody."""
 
         def rows(db: apsw.Connection) -> Iterator[Row]:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
@@ -106,8 +103,8 @@ class ChangeTable:
             return _where(db, narrowed, after, upto, not by, names)
 
         def newest(db: apsw.Connection) -> list[Version]:
-            groups = groupby(self._seen(db, rows(db)), attrgetter("group" if steps else "id"))
-            return [version for _, some in islice(groups, limit) for version in some]
+            steps = groupby(self._seen(db, rows(db)), attrgetter("group"))
+            return [version for _, step in islice(steps, limit) for version in step]
 
         return self._ask(newest)
 

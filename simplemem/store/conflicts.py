@@ -34,10 +34,7 @@ def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | Non
     """The text that a change which names another text than the one that is there comes to. None when it was made
     already, by this very call whose answer was lost (durability.md F66); Conflict when it lost a race."""
     base_sha256, accepting, current = if_sha256.partition("+")
-    kept, given_out = (
-        core.vault.history.content,
-        core.remembered,
-    )  # texts by the beginning of their hash, and by all of it
+    kept, given_out = core.vault.history.content, core.remembered  # by the beginning of a hash, and by all of it
     base = kept(base_sha256) or given_out(base_sha256)
     if accepting and base is None:
         message = f"the version your change of {name_of(file.path)} was made of is no longer in the history"

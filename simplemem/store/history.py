@@ -71,15 +71,18 @@ def history(
     steps: bool = False,
 ) -> tuple[HistoryEntry, ...]:
     """Changes of one memory, of all, or of the step that a version names, newest first; of somebody, since and until a
-    date or version; of all by `steps`, each one entry. Of one memory that is not narrowed down, what git knows of it as
-    well; a commit of ours whose changes our history has is told as those."""
+    date or version; of all by `steps`, each one entry unless a `diff` is asked for. Of one memory that is not narrowed
+    down, what git knows of it as well; a commit of ours whose changes our history has is told as those."""
     limit, by, narrowed = max(limit, 0), well_formed(by), bool(by or since or until)
     after = moment_of(core, since, start=True).number if since else 0
     upto = moment_of(core, until).number if until else core.changes.newest()
     if name is None:
-        found = core.changes.recent(limit, after=after, upto=upto, by=by, steps=steps)
-        groups = groupby(found, attrgetter("group" if steps else "id"))
-        return tuple(_entry_of_step(core, list(some), diff=diff) for _, some in groups)
+        found = core.changes.recent(limit, after=after, upto=upto, by=by)
+        if not steps or diff:
+            return tuple(_entry_of(core, version, None, diff=diff) for version in found[:limit])
+        whole = [list(step)[::-1] for _, step in groupby(found, attrgetter("group"))]
+        heads = [(_entry_of(core, main_of(step), None, diff=False), step) for step in whole]
+        return tuple(replace(main, version=step[0].id, notes=len(step)) for main, step in heads)
     if (step := _step_named(core, name)) is not None:
         return tuple(_entry_of(core, version, None, diff=diff) for version in reversed(step))
     path = path_with_a_past(core, name)
@@ -100,16 +103,6 @@ def _entry_of(core: Core, version: Version, commit: str | None, *, diff: bool) -
     new_name = name_of(version.new_path) if version.new_path else None
     shown = _shown(*_sides(core, version)) if diff else None
     return HistoryEntry(version.id, name_of(version.path), new_name, *version[4:11], shown, commit=commit)
-
-
-def _entry_of_step(core: Core, step: Sequence[Version], *, diff: bool) -> HistoryEntry:
-    """One operation, given newest first, as its main change."""
-    if len(step) == 1:
-        return _entry_of(core, step[0], None, diff=diff)
-    every = [_entry_of(core, version, None, diff=diff) for version in reversed(step)]
-    shown = [f"{each.new_name or each.name}\n{each.diff}" for each in every if each.diff]
-    main = _entry_of(core, main_of(step[::-1]), None, diff=False)
-    return replace(main, version=every[0].version, notes=len(step), diff="\n".join(shown) if diff else None)
 
 
 def main_of(step: Sequence[Version]) -> Version:

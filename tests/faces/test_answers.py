@@ -286,7 +286,6 @@ def test_a_step_is_one_row_of_the_history_and_can_be_expanded(ask) -> None:
     whole = ask("memory_history", name=row["version"], diff=True).data["versions"]
     assert {each["name"] for each in whole} == {"Options", "note 0", "note 1", "note 2"}
     assert sum("+See [[Options]]." in each["diff"] for each in whole) == 3
-    assert ask("memory_history", limit=1, diff=True).data["versions"][0]["diff"].count("+See [[Options]].") == 3
     undone = ask("undo_change", version=row["version"])
     assert ask("memory_history", limit=1).data["versions"][0]["what"].startswith("undo Options to Settings, 4 memories")
     assert ask("undo_change", version=undone.data["version"]).data["what"] == "redid the move of Settings to Options"

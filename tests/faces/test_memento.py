@@ -189,6 +189,9 @@ def test_dates_and_versions_of_entities_and_relations_agree_with_their_history(m
         assert relation["metadata"] == uses["metadata"]
     assert memento.json("get_relation", **USES)["metadata"] == uses["metadata"]
     assert uses["metadata"] == {"createdAt": uses["createdAt"], "updatedAt": uses["validFrom"]}
+    memento.store.undo("graph/Postgres")
+    memento.store.undo(memento.store.last_step(undone=True))  # and all is as it was when it was read
+    assert len(memento.json("get_entity_history", entityName="Postgres")) == 4
 
 
 @pytest.mark.parametrize("wrong", [{"strength": 1.2}, {"confidence": -0.1}, {"strength": 90}])

@@ -30,6 +30,7 @@ R = TypeVar("R")
 V = TypeVar("V", Entity, Relation)
 Past = list[tuple[V, datetime, datetime | None, str]]
 """What something was, from when (UTC) to when (None for now), and who made it so, oldest first."""
+States = list[tuple[GraphPage | None, datetime, str]]
 _MOST_CHANGES = 10_000
 _BATCH = 250  # names whose entities and relations an import writes at once
 
@@ -57,7 +58,8 @@ class KnowledgeGraph(Shelf[GraphPage]):
         self._into = defaultdict[object, set[str]](set)  # ... by the path or the name that a relation leads to
         self.ties: dict[str, list[Tie]] = {}
         self.last_order = 0
-        self._states: dict[str, list[tuple[GraphPage | None, datetime, str]]] = {}
+        self._states: dict[str, States] = {}  # by path, of changes up to a number
+        self._upto = 0
 
     def read(self) -> Graph:
         """All of it, in the order in which it came."""
@@ -237,35 +239,39 @@ class KnowledgeGraph(Shelf[GraphPage]):
                 past.append((value, when, None, who))
         return past
 
-    def _states_of(self, store: EnhancedStore, name: str) -> list[tuple[GraphPage | None, datetime, str]]:
+    def _states_of(self, store: EnhancedStore, name: str) -> States:
         """The page of a name after each change of it, and when and by whom it was made. Read once until it changes."""
-        path = self._path_of(name)
+        path, newest = self._path_of(name), store.bench.last_version()
+        for version in store.bench.changes(after=self._upto) if newest != self._upto else ():
+            self._states.pop(version.path, None)
+            self._states.pop(version.new_path or "", None)
+        self._upto = newest
         if (known := self._states.get(path)) is not None:
             return known
-        states: list[tuple[str, str | None, str, str]] = []  # a note's name, its version, since when, by whom
+        states: States = []
+
+        def add(called: str, version: str | None, since: str, who: str) -> None:
+            page = None
+            with suppress(SimplememError):
+                page = read_page(f"{called}.md", store.read(called, version=version).text) if version != "" else None
+            # git's times, and those without an offset, are local
+            states.append((page, datetime.fromisoformat(since).astimezone(UTC), who))
+
         last: str | None = None
         with suppress(SimplememError):  # no history, and perhaps no note
             for entry in reversed(store.history(name_of(path), limit=_MOST_CHANGES)):
                 if entry.op != "recovered":
                     if entry.source != "git" and last and entry.before and entry.before != last:
-                        states.append((entry.name, entry.before, entry.when, ""))
+                        add(entry.name, entry.before, entry.when, "")
                     last = entry.sha256 or ""
-                    states.append((entry.new_name or entry.name, entry.version if last else "", entry.when, entry.who))
+                    add(entry.new_name or entry.name, entry.version if last else "", entry.when, entry.who)
         with suppress(SimplememError):
             memory = store.read(name_of(path))
             if memory.sha256 != last and memory.name == name_of(path):
-                states.append((memory.name, None, memory.modified, ""))
-        every: list[tuple[GraphPage | None, datetime, str]] = []
-        for called, version, since, who in states:
-            page = None
-            if version != "":
-                with suppress(SimplememError):
-                    page = read_page(f"{called}.md", store.read(called, version=version).text)
-            # git's times, and those without an offset, are local
-            every.append((page, datetime.fromisoformat(since).astimezone(UTC), who))
+                add(memory.name, None, memory.modified, "")
         if path in self.items:
-            self._states[path] = every
-        return every
+            self._states[path] = states
+        return states
 
     def _path_of(self, name: str) -> str:
         """The page of a name: the one there is, else the one it would have had."""

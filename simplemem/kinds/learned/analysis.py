@@ -44,8 +44,7 @@ _QUALIFIER: Final = re.compile(
     r"[,;:(].*|\s(?:in|on|at|by|of|for|from|with|under|during|before|after|until|via|per|within|while|when|where|which|if"
     r"|unless|and|or|but)\s.*"
 )
-# Numbers that name a thing, as versions, steps, tickets and dates do, tell two facts apart. One that counts or measures
-# follows a verb of that kind.
+# Numbers that name, as versions, steps, tickets and dates do, tell two facts apart. One that measures follows such a verb.
 _NAMES: Final = frozenset(
     """version release build step ticket issue pr bug task sprint phase stage week day quarter chapter section page part
     line row rule item room floor model revision commit id error code adr rfc migration episode level round run""".split()
@@ -56,7 +55,7 @@ _MEASURES: Final = re.compile(
     r"(?: (?:about|around|exactly|only|at|on|to|of|up|most|least|a|than|more|less))*\W*$",
     re.IGNORECASE,
 )
-_PLAIN_NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d\b)\d[\d ,_]*(?![\d.:/-]*\d)|\d+[.,]\d+(?=\s?[^\W\d])|(?=[^\W\d])")
+_PLAIN_NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d\b)\d[\d ,_]*(?![\d.:/-]*\d)|\d+[.,]\d+(?=\s?[^\W\d])")
 _NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:default|maximum|minimum|current|preferred|main|only) ")
 
 
@@ -366,11 +365,8 @@ def export_text(store: EnhancedStore, form: str) -> str:
         ]
         nodes += [entity for entity in whole.entities if entity.path not in name]
         ties = [Relation(name[path], kind, name[to.path]) for path, found in related.items() for kind, to in found]
-        graph, told = (
-            Graph((*nodes,), (*ties, *whole.relations)),
-            {entry.path: {"text": entry.text} for entry in entries},
-        )
-        drawing = drawing_of(store.root.name, graph, told=told)
+        told = {entry.path: {"text": entry.text} for entry in entries}
+        drawing = drawing_of(store.root.name, Graph((*nodes,), (*ties, *whole.relations)), told=told)
         return {**PICTURES, "d3": node_link, "cytoscape": cytoscape}[form](drawing)
     lines = ["# Knowledge\n"]
     for kind in dict.fromkeys((*TYPES, *(entry.type for entry in entries))):
