@@ -34,8 +34,9 @@ client is told of the server: [connect.md](connect.md).
 output schema. Neither refers to the other; a client may show its model whichever it likes.
 
 **Arguments are forgiven their form, not their meaning.** JSON sent as a string is read, `null` is the same as absent,
-numbers may be strings, tags may be a map, a list or `"a, b"`, a name may wear `[[ ]]`, `.md` or `memory://`. An unknown
-argument is ignored by a tool that reads, and named in the answer; a tool that writes then does nothing.
+numbers may be strings, tags may be a map, a list or `"a, b"`, a name may wear `[[ ]]`, `.md` or `memory://`. The
+words that models use are understood (`q`, `folder`, `top_k`, `find` and `replace`, `add` and `remove` for tags); another
+argument is refused, with what may be meant, and so is one that is given twice.
 
 **A name** is a path in the vault without `.md` (`people/Ida Marsh`), or a bare file name, a title or an alias where that
 is unique. An ambiguous name is an error that lists the memories it could mean.

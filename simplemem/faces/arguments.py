@@ -4,6 +4,7 @@ schemas that tell it of arguments and answers, which show the plainest form and 
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import json
 import types
 from collections.abc import Mapping, Sequence
@@ -11,13 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar, Union, get_origin, get_type_hints
 from urllib.parse import unquote
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import ValidationInfo
 
-from simplemem.errors import NotFound
+from simplemem.errors import Invalid, NotFound
 from simplemem.memory import Filter, HistoryEntry
 from simplemem.note.names import clean_reference, compare_key
+from simplemem.note.tags import parse_tag_request
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -36,7 +38,7 @@ _HASHES = r"^[0-9a-f]{12,64}(\+[0-9a-f]{12,64})?$"
 class Arguments(BaseModel):
     """The base of the arguments of a tool, and of what stands in lists among them."""
 
-    model_config = {"extra": "ignore", "frozen": True, "coerce_numbers_to_str": True}
+    model_config = {"frozen": True, "coerce_numbers_to_str": True}
 
 
 def from_json(value: Any) -> Any:
@@ -92,7 +94,7 @@ def one_of(*words: str, **synonyms: str) -> BeforeValidator:
     def read(value: Any) -> Any:
         word = str(value).strip().lower()
         if (meant := synonyms.get(word, word)) not in words:
-            raise ValueError("it is one of " + ", ".join(words))
+            raise ValueError("must be one of " + ", ".join(words))
         return meant
 
     return BeforeValidator(read)
@@ -123,13 +125,15 @@ Mode = Literal["hybrid", "text", "semantic"]
 Sort = Literal["modified", "created", "name", "title"]
 
 
+_OLD = ("old", "old_str", "old_text", "oldText", "old_string", "find", "find_text")
+_NEW = ("new", "new_str", "new_text", "newText", "new_string", "replace", "replacement", "replace_with")
+
+
 class EditIn(Arguments):
     """Exact text to find once in a note, and what to put in its place."""
 
-    model_config = {"extra": "forbid", "frozen": True}
-
-    old: Annotated[str, also("old", "old_str", "old_text", "oldText", "old_string")]
-    new: Annotated[str, also("new", "new_str", "new_text", "newText", "new_string")]
+    old: Annotated[str, also(*_OLD)]
+    new: Annotated[str, also(*_NEW)]
 
 
 @dataclass(frozen=True)
@@ -196,6 +200,108 @@ def whole_hash(store: EnhancedStore, name: str, sha256: str | None) -> str | Non
 def _is_called(name: str, wanted: str) -> bool:
     """By its whole name, or by the last part of it."""
     return compare_key(clean_reference(wanted)) in (compare_key(name), compare_key(name.rsplit("/", 1)[-1]))
+
+
+# --- what models call the arguments of a tool
+
+_HABITS = {
+    "query": ("q", "text", "question", "search", "searchquery", "keywords"),
+    "tags": ("tag", "labels"),
+    "prefix": ("folder", "path", "directory"),
+    "limit": ("topk", "k", "n", "maxresults", "count"),
+    "name": ("title", "identifier", "note", "memory", "notename", "memoryname", "filename", "file"),
+    "new_name": ("destination", "newpath", "newtitle", "target"),
+    "content": ("text", "body", "markdown"),
+    "append": ("text", "body", "markdown"),
+    "metadata": ("frontmatter", "properties"),
+    "if_sha256": ("sha256", "hash"),
+    "since": ("after", "from"),
+    "until": ("before", "to"),
+}
+"""Argument -> what models write in its place, in lower case and without `_` and `-`."""
+_PROPERTIES = ("title", "description", "type", "tags", "tag", "aliases")
+
+
+def meant(tool: str, known: Mapping[str, tuple[Any, Any]], sent: Mapping[str, Any]) -> dict[str, Any]:
+    """What was sent, under the names that the arguments of the tool are shown by. Invalid says what else may be meant. A
+    tool without arguments takes anything: some clients cannot send nothing."""
+    names = {_bare(each): names_of(name, hint)[0] for name, (hint, _) in known.items() for each in names_of(name, hint)}
+    shown = list(dict.fromkeys(names.values()))
+    given: dict[str, Any] = {}
+    parts = {key: value for key, value in sent.items() if value is not None} if known else {}
+    for key, value in _gathered(tool, shown, parts).items():
+        habits = [name for name in shown if _bare(key) in _HABITS.get(name, ())]
+        options = [names[_bare(key)]] if _bare(key) in names else habits
+        if len(options) != 1:
+            near = options or [names[each] for each in difflib.get_close_matches(_bare(key), names)]
+            near = [f'metadata={{"{key}": …}}'] if key in _PROPERTIES and "metadata" in shown else near
+            hint = f"Did you mean {' or '.join(dict.fromkeys(near))}? " if near else ""
+            raise Invalid(f"There is no argument {key[:40]!r}.", hint=f"{hint}It takes {', '.join(shown)}.")
+        if given.setdefault(options[0], value) != value:
+            raise Invalid(f"{options[0]!r} is given twice, once as {key[:40]!r}.", hint="Give one of them.")
+    return given
+
+
+def _bare(key: str) -> str:
+    return key.replace("_", "").replace("-", "").casefold()
+
+
+def _gathered(tool: str, shown: Sequence[str], sent: dict[str, Any]) -> dict[str, Any]:
+    """What was sent, with the parts of one argument that came by themselves put together."""
+    if tool == "create_memory" and isinstance(metadata := from_json(sent.get("metadata") or {}), Mapping):
+        named = any(_bare(key) in ("name", "path", *_HABITS["name"]) for key in sent if key != "title")
+        lone = {key: sent.pop(key) for key in _PROPERTIES if key in sent and (named or key != "title")}
+        lone |= {"tags": lone.pop("tag")} if "tag" in lone and "tags" not in lone else {}
+        if twice := [key for key in lone if metadata.get(key, lone[key]) != lone[key]]:
+            raise Invalid(f"{twice[0]!r} is given twice, once in metadata.", hint="Give one of them.")
+        return sent | ({"metadata": {**metadata, **lone}} if lone else {})
+    if "edits" in shown:
+        ends = dict.fromkeys(_OLD, "old") | dict.fromkeys(_NEW, "new")
+        if edit := {ends[key]: sent.pop(key) for key in list(sent) if key in ends}:
+            if "edits" in sent:
+                raise Invalid(f"{next(iter(edit))!r} is given beside edits.", hint="Put it into edits.")
+            return sent | {"edits": [edit]}
+    if tool == "change_tag":
+        tags = _tags(sent.get("tags"))
+        both = tags if isinstance(tags, Mapping) and tags.keys() <= {"add", "remove"} else sent
+        if changes := {key: parse_tag_request(_tags(both[key])) for key in ("add", "remove") if both.get(key)}:
+            gone = (key if value is True else f"{key}/{value}" for key, value in changes.get("remove", {}).items())
+            rest = parse_tag_request(tags) if both is sent else {}
+            whole = {**rest, **changes.get("add", {}), **dict.fromkeys(gone)}
+            return {key: value for key, value in sent.items() if key not in changes} | {"tags": whole}
+    return sent
+
+
+_SAID = {
+    "missing": "is missing",
+    "extra": "is not known here",
+    "greater": "must be at least {ge}",
+    "less": "must be at most {le}",
+    "too_short": "must not be empty",
+    "string_too_short": "must not be empty",
+    "too_long": "may hold at most {max_length}",
+    "string_too_long": "may have at most {max_length} characters",
+    "string_pattern": "must be a hash, or its first 12 digits or more",
+    "literal": "must be {expected}",
+    "value": "{error}",
+    "string": "must be a text",
+    "bool": "must be true or false",
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "list": "must be a list",
+    "dict": "must be an object",
+    "model": "must be an object",
+}
+
+
+def wrong(error: ValidationError) -> dict[tuple[str, str], None]:
+    """Where each fault of some arguments is and what it is, in our words. Never a value: it may be a note."""
+    found = []
+    for each in error.errors(include_url=False, include_input=False):
+        kinds = [kind for kind in _SAID if each["type"].startswith(kind)]
+        said = _SAID[max(kinds, key=len)].format(**each.get("ctx", {})) if kinds else "cannot be read"
+        found.append((".".join(map(str, each["loc"])), said))
+    return dict.fromkeys(found)
 
 
 # --- schemas: made of type hints, as short as they can be said, since each client pays for every byte of a list of tools

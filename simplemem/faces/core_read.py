@@ -68,13 +68,17 @@ class SearchAnswer(Result):
 def search_memories(
     store: EnhancedStore,
     where: LinkNarrowing,
-    query: Annotated[str, about("a question or words; author:human|agent|any; empty: the newest")] = "",
+    query: Annotated[str, about("a question or words; author:human|agent|any; empty, with a filter: the newest")],
     limit: _Most = None,
     mode: Mode = "hybrid",
     explain: Annotated[bool, about("the numbers behind each rank")] = False,
 ) -> Reply[SearchAnswer]:
     """Search the memories by words and by meaning. Do this before answering from memory and before writing a new
     memory. Hits carry what is needed to answer and to cite; read_memory has the rest."""
+    if not query.strip() and not any(vars(where).values()):
+        raise Invalid(
+            "There is nothing to search for.", hint="Give a query, or a filter. list_memories has the newest."
+        )
     found = store.search(query, filter=where.filter(), limit=limit, mode=mode, explain=explain)
     sizes = _SIZES | {"heading": _TITLE, "snippet": store.settings.search.snippet_characters // 4 + 10}
     hits = [_short(ShortHit, hit, **sizes) for hit in found.hits]

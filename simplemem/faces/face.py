@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError, create_model
 
 from simplemem.errors import Invalid
 from simplemem.faces import render
-from simplemem.faces.arguments import Arguments, Narrowing, Schema, names_of, record, record_of
+from simplemem.faces.arguments import Arguments, Narrowing, Schema, meant, record, record_of, wrong
 from simplemem.memory import Value
 
 if TYPE_CHECKING:
@@ -118,23 +118,13 @@ class Manner:
             shown["outputSchema"] = {"type": "object", "properties": properties, "anyOf": either}
         return shown
 
-    def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> tuple[BaseModel, list[str]]:
-        """The arguments, and a line about those ignored. Invalid names all that is wrong, never a value, perhaps a note."""
-        given = {key: value for key, value in (sent or {}).items() if value is not None}
-        known = {each for name, (hint, _) in tool.arguments.items() for each in (name, *names_of(name, hint))}
-        strange = ", ".join([repr(key[:40]) for key in given if key not in known][:5])
-        takes = "It takes " + ", ".join(tool.arguments) + "."
-        if strange and tool.writes:
-            raise Invalid(f"There is no argument {strange}; nothing was changed.", hint=takes)
+    def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> BaseModel:
+        """The arguments. Invalid names all that is wrong."""
         try:
-            read = tool.model.model_validate(given)
+            return tool.model.model_validate(meant(tool.name, tool.arguments, sent or {}), extra="forbid")
         except ValidationError as error:
-            wrong = dict.fromkeys(
-                f"{'.'.join(map(str, each['loc']))!r}: {each['msg'].removeprefix('Value error, ')}"
-                for each in error.errors(include_url=False, include_context=False, include_input=False)
-            )
-            raise Invalid("; ".join(wrong) + ".", hint=takes) from None
-        return read, [f"The argument {strange} is not known here and was passed over."] if strange else []
+            faults = "; ".join(f"{place!r} {said}" for place, said in wrong(error))
+            raise Invalid(f"{faults}.", hint="It takes " + ", ".join(tool.input["properties"]) + ".") from None
 
     def perform(self, tool: Tool, store: EnhancedStore, caller: Caller, arguments: BaseModel) -> Reply[Any]:
         return tool(store, caller, arguments)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces import render
-from simplemem.faces.arguments import EXACT, Arguments, Several, about, also, at_most, closed, one_of
+from simplemem.faces.arguments import EXACT, Arguments, Several, about, also, at_most, closed, one_of, wrong
 from simplemem.faces.face import OURS, Caller, Data, Manner, Reply, Tool, tool
 from simplemem.kinds.graph.values import Direction, Entity, NoSuchEntity, Observation, Relation, walk
 from simplemem.note.words import count_tokens
@@ -308,14 +308,14 @@ class JsonText(Manner):
         shown["execution"] = {"taskSupport": "forbidden"}
         return shown | ({"outputSchema": {"$schema": _DRAFT, **closed(tool.output)}} if tool.output else {})
 
-    def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> tuple[BaseModel, list[str]]:
+    def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> BaseModel:
         listed = tool.input["properties"]  # not the other names that an argument has elsewhere
         given = {key: value for key, value in (sent or {}).items() if key in listed and value is not None}
         try:
-            return tool.model.model_validate(given, context=EXACT), []
+            return tool.model.model_validate(given, context=EXACT)
         except ValidationError as error:
-            wrong = [f"{each['msg']} at {'.'.join(map(str, each['loc']))}" for each in error.errors(include_url=False)]
-            why = f"Input validation error: Invalid arguments for tool {tool.name}: " + "\n".join(wrong)
+            faults = "\n".join(f"{place} {said}" for place, said in wrong(error))
+            why = f"Input validation error: Invalid arguments for tool {tool.name}: {faults}"
             raise Invalid(f"MCP error -32602: {why}") from None
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:

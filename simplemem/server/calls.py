@@ -109,9 +109,9 @@ async def _around(ctx: Context, call_next: CallNext) -> HandlerResult:
 def perform(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str) -> types.CallToolResult:
     """Run a tool in this thread. Failures are answers; none of them is silent and none tells a secret."""
     try:
-        arguments, notes = tool.manner.read(tool, sent)
+        arguments = tool.manner.read(tool, sent)
         reply = tool.manner.perform(tool, door.store(), {"who": who, "tool": tool.name}, arguments)
-        return _result("\n\n".join([reply.text, *notes]), reply.data(), is_error=False)
+        return _result(reply.text, reply.data(), is_error=False)
     except SimplememError as error:
         failure = error
     except Exception as error:
@@ -184,7 +184,7 @@ async def _get_prompt(door: Door, _ctx: Context, params: types.GetPromptRequestP
     if (prompt := PROMPTS.get(params.name)) is None:
         raise MCPError(types.INVALID_PARAMS, f"There is no prompt {line(params.name, 60)!r}.")
     sent = {name: text for name, text in (params.arguments or {}).items() if text.strip()}
-    arguments, _ = prompt.manner.read(prompt, sent)
+    arguments = prompt.manner.read(prompt, sent)
     reply = await door.run(lambda: prompt(door.store(), {"who": "", "tool": prompt.name}, arguments))
     message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=reply.text))
     return types.GetPromptResult(description=prompt.description, messages=[message])

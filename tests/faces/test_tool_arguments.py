@@ -15,7 +15,7 @@ BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 def read(tool: str, **sent: Any) -> Any:
-    return OURS.read(BY_NAME[tool], sent)[0]
+    return OURS.read(BY_NAME[tool], sent)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_tags_may_come_in_any_notation() -> None:
         "todo, status=done",
         ["todo", "status=done"],
     ):
-        asked = read("search_memories", tags=sent)
+        asked = read("search_memories", query="", tags=sent)
         assert Narrowing(tags=asked.tags).filter() == Filter(tags={"todo": "", "status": "done"}), sent
 
 
@@ -71,8 +71,8 @@ def test_a_tag_that_is_the_text_true_is_only_there() -> None:
 
 
 def test_numbers_may_be_strings_and_too_much_is_as_much_as_there_is() -> None:
-    assert read("search_memories", limit="7").limit == 7
-    assert read("search_memories", limit=10**9).limit == 50
+    assert read("search_memories", query="x", limit="7").limit == 7
+    assert read("search_memories", query="x", limit=10**9).limit == 50
     assert read("list_memories", limit=1000.0).limit == 200
     assert read("build_context", query="x", budget=10**9).budget_tokens == 20_000
 
@@ -89,8 +89,8 @@ def test_the_first_digits_of_a_hash_are_enough_and_dress_is_ignored() -> None:
 @pytest.mark.parametrize(
     ("tool", "sent", "named"),
     [
-        ("read_memory", {}, "'name': Field required"),
-        ("create_memory", {"name": "a"}, "'content': Field required"),
+        ("read_memory", {}, "'name' is missing"),
+        ("create_memory", {"name": "a"}, "'content' is missing"),
         ("create_memory", {"name": "a", "content": "b", "metadata": "not json"}, "'metadata'"),
         ("create_memory", {"name": "a", "content": "b", "metadata": ["title"]}, "'metadata'"),
         ("search_memories", {"query": "x", "limit": 0}, "'limit'"),
@@ -117,13 +117,93 @@ def test_a_refusal_never_quotes_what_was_sent() -> None:
     assert "diary" not in str(refused.value.as_dict())
 
 
-def test_a_writing_tool_stops_at_a_strange_argument_and_a_reading_one_passes_it_over() -> None:
-    with pytest.raises(Invalid, match="if_sha") as refused:
-        read("update_memory", name="a", append="x", if_sha="0" * 64)
-    assert "if_sha256" in refused.value.hint
-    asked, notes = OURS.read(BY_NAME["search_memories"], {"query": "x", "colour": "red"})
-    assert asked.query == "x"
-    assert "colour" in notes[0]
+@pytest.mark.parametrize(
+    ("tool", "sent", "meant"),
+    [
+        *(("search_memories", {word: "sync"}, {"query": "sync"}) for word in ("q", "text", "question")),
+        ("search_memories", {"query": "x", "folder": "a", "top_k": 3}, {"prefix": "a", "limit": 3}),
+        ("list_memories", {"tag": "todo", "path": "a", "n": 3}, {"tags": "todo", "prefix": "a", "limit": 3}),
+        ("search_memories", {"Query": "x", "linkTo": "a", "k": "7"}, {"query": "x", "link_to": "a", "limit": 7}),
+        *(("read_memory", {word: "a"}, {"name": "a"}) for word in ("title", "identifier", "note", "memory")),
+        ("move_memory", {"title": "a", "destination": "b"}, {"name": "a", "new_name": "b"}),
+        ("move_memory", {"path": "a", "new_path": "b"}, {"name": "a", "new_name": "b"}),
+        ("update_memory", {"name": "a", "edits": [{"find": "x", "replace": "y"}]}, {"edits": [{"old": "x", "new": "y"}]}),
+        ("update_memory", {"name": "a", "old": "x", "new": "y"}, {"edits": [{"old": "x", "new": "y"}]}),
+        ("update_memory", {"name": "a", "find": "x", "replace": "y"}, {"edits": [{"old": "x", "new": "y"}]}),
+        ("change_tag", {"name": "a", "add": ["x", "y=z"], "remove": "u, v"},
+         {"tags": {"x": True, "y": "z", "u": None, "v": None}}),
+        ("change_tag", {"name": "a", "tags": {"add": ["x"], "remove": ["y"]}}, {"tags": {"x": True, "y": None}}),
+        ("create_memory", {"title": "a", "text": "b"}, {"name": "a", "content": "b", "metadata": None}),
+        ("create_memory", {"title": "A", "name": "a", "body": "b", "tag": "x", "type": "t", "metadata": '{"z": 1}'},
+         {"name": "a", "metadata": {"z": 1, "title": "A", "type": "t", "tags": "x"}}),
+        ("create_memory", {"title": "A", "path": "a", "content": "b"}, {"name": "a", "metadata": {"title": "A"}}),
+    ],
+)  # fmt: skip
+def test_every_tool_takes_the_words_that_models_use(tool: str, sent: dict[str, Any], meant: dict[str, Any]) -> None:
+    assert read(tool, **sent).model_dump(include=set(meant)) == meant
+
+
+@pytest.mark.parametrize(
+    ("tool", "sent", "said"),
+    [
+        ("update_memory", {"name": "a", "append": "x", "if_sha": "0" * 64}, "Did you mean if_sha256?"),
+        ("search_memories", {"query": "x", "colour": "red"}, "It takes query, limit, mode"),
+        ("list_memories", {"until_": "2026", "sorted": "name"}, "Did you mean sort?"),
+        ("update_memory", {"name": "a", "text": "x"}, "Did you mean content or append?"),
+        ("update_memory", {"name": "a", "tags": ["x"]}, 'Did you mean metadata={"tags": …}?'),
+        ("read_memory", {"name": "a", "title": "b"}, "Give one of them."),
+        ("create_memory", {"name": "a", "content": "b", "title": "A", "metadata": {"title": "B"}}, "Give one of them."),
+        ("update_memory", {"name": "a", "edits": [], "old": "x", "new": "y"}, "Put it into edits."),
+    ],
+)
+def test_what_is_not_known_is_refused_with_what_was_meant(tool: str, sent: dict[str, Any], said: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        read(tool, **sent)
+    assert said in refused.value.hint
+
+
+def test_what_is_not_known_within_a_list_is_refused_too() -> None:
+    with pytest.raises(Invalid, match=r"'edits\.0\.count' is not known here"):
+        read("update_memory", name="a", edits=[{"old": "x", "new": "y", "count": 1}])
+
+
+@pytest.mark.parametrize("profile", ["simplemem", "self-improving"])
+def test_the_other_profiles_of_ours_read_arguments_so_too(asking_with: Any, profile: str) -> None:
+    ask = asking_with(profile)
+    tool = "search_memories" if profile == "simplemem" else "search_knowledge"
+    assert not ask(tool, q="x").failed
+    assert ask(tool, query="x", colour="red").code == "invalid"
+    assert (
+        "create_memory" not in ask.tools()
+        or not ask("create_memory", title="A", name="a", description="d", tags=["x"], text="b").failed
+    )
+
+
+def test_a_query_may_be_empty_with_a_filter_and_is_refused_when_absent(ask: Any) -> None:
+    ask("create_memory", name="a", content="b", tags=["todo"])
+    assert [hit["name"] for hit in ask("search_memories", query="", tags="todo").data["hits"]] == ["a"]
+    assert "'query' is missing" in ask("search_memories", tags="todo").text
+    assert "nothing to search for" in ask("search_memories", query=" ").text
+
+
+def test_a_tool_without_arguments_takes_any(asking_with: Any) -> None:
+    assert not asking_with("self-improving")("get_cache_stats", random_string="x").failed
+
+
+@pytest.mark.parametrize(
+    ("tool", "sent", "said"),
+    [
+        ("get_backlinks", {"name": "a", "limit": 0}, "'limit' must be at least 1."),
+        ("search_memories", {"query": "x", "explain": "perhaps"}, "'explain' must be true or false."),
+        ("create_memory", {"name": "a", "content": 5, "metadata": []}, "'metadata' must be an object."),
+        ("list_memories", {"sort": "colour"}, "'sort' must be 'modified', 'created', 'name' or 'title'."),
+        ("delete_memory", {"name": {}, "if_sha256": "x"}, "'name' must be a text; 'if_sha256' must be a hash"),
+    ],
+)
+def test_errors_of_arguments_are_in_our_words(tool: str, sent: dict[str, Any], said: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        read(tool, **sent)
+    assert refused.value.message.startswith(said)
 
 
 @pytest.mark.parametrize("deep", ["[" * 100_000, '{"a":' * 100_000])

@@ -78,7 +78,7 @@ def test_a_line_of_a_hundred_megabytes_is_refused_and_not_held(tmp_path: Path) -
 
 def test_a_message_just_below_the_bound_is_read(server: Bare) -> None:
     filler = "x" * (8 * 1024 * 1024 - 200)
-    answer = server.request("tools/call", {"name": "list_memories", "arguments": {"strange": filler}})
+    answer = server.request("tools/call", {"name": "list_memories", "arguments": {"prefix": filler}})
     assert answer["result"]["isError"] is False
 
 
