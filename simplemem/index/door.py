@@ -3,7 +3,7 @@ engine's syntax crosses it. Ids of notes and places mean nothing to who asks, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -160,6 +160,7 @@ class Question:
     pairs: tuple[Term, ...] = ()
     vector: bytes | None = None
     like: str = ""  # in place of a vector: the path of a note, whose passages' mean it is
+    title: str = ""  # what a note is called that comes first
     narrow: Narrow = Narrow()
     notes: int = 300  # so many of each at most
     blocks: int = 1500
@@ -196,6 +197,7 @@ class Matches(NamedTuple):
     paths: Mapping[NoteId, str]
     passed: int | None = None  # how many notes the filter leaves; None: it leaves all
     vector: bytes | None = None  # that was compared
+    titled: Collection[NoteId] = ()  # those of them that are called as the question is
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,6 +194,12 @@ def called(db: apsw.Connection, key: str) -> tuple[list[str], ...]:
     return tuple([row[0] for row in db.execute(sql, (key,))] for sql in every)
 
 
+def titled(db: apsw.Connection, title: str) -> set[int]:
+    """The notes of a title or file name; the mark behind a question is no part of it, unless a title has it too."""
+    sql, keys = "SELECT id FROM notes WHERE title_key = ?1 OR name_key = ?1", (title, title.rstrip("?？!. "))
+    return {row[0] for key in dict.fromkeys(map(compare_key, keys)) for row in db.execute(sql, (key,))}
+
+
 def near_names(db: apsw.Connection, prefix: str, limit: int) -> list[str]:
     """Paths of visible notes whose name or path starts with `prefix` (compared), for completion."""
     sql = """SELECT path FROM notes

@@ -139,7 +139,8 @@ class Sidecar:
             whose = self.database.generation, kept.standing.space, len(vector)
             near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words, partial(kept.paths, db))
         paths = kept.paths(db, by_words.union(near or ()))
-        return Matches(found, blocks, pairs, near, paths, None if ids is None else len(ids), vector)
+        titled = notes.titled(db, question.title) if question.title else ()
+        return Matches(found, blocks, pairs, near, paths, None if ids is None else len(ids), vector, titled)
 
     def _vector(self, db: apsw.Connection, question: Question) -> bytes | None:
         """The vector of a question, if it can be compared with those there are: another embedder's never are."""

@@ -86,9 +86,10 @@ def ordered(answer: Matches, signals: Sequence[Signal]) -> list[Ranked]:
         for weight, values in weighed:
             score += weight * values.get(note, 0.0)
         if score > 0:
-            scored.append((-round(score, 6), answer.paths[note], note, score))
+            others = note not in answer.titled  # what is called as the question is comes before them
+            scored.append((others, -round(score, 6), answer.paths[note], note, score if others else 1.0))
     places = {note: match.place for note, match in blocks.items()}
-    return [Ranked(note, path, score, places.get(note, 0), note in worded) for _, path, note, score in sorted(scored)]
+    return [Ranked(note, path, score, places.get(note, 0), note in worded) for *_, path, note, score in sorted(scored)]
 
 
 def _best_blocks(answer: Matches) -> dict[NoteId, Match]:
@@ -225,19 +226,16 @@ def where_words_stand(
     return around, replace(there, start=max(around.start, at - limit // 4))
 
 
-_SPACE = re.compile(r"\s+")
-
-
 def snippet(text: str, passage: Position, place: Position | None, limit: int) -> str:
     """The passage in one line of at most `limit` characters, beginning near the place that was found."""
     if passage.stop - passage.start <= limit:
-        return squeezed(text[passage.start : passage.stop])
+        return as_read(text[passage.start : passage.stop])
     before = "… "
     start = passage.start if place is None else max(passage.start, min(place.start, passage.stop - limit + len(before)))
     if start > passage.start and not text[start - 1].isspace() and (space := text.find(" ", start, start + 30)) > 0:
         start = space + 1
     before = before if start > passage.start else ""
-    shown = squeezed(text[start : min(passage.stop, start + 2 * limit)])
+    shown = as_read(text[start : min(passage.stop, start + 2 * limit)])
     if len(shown) + len(before) > limit:
         cut = shown.rfind(" ", limit // 2, limit - len(before) - 1)
         shown = shown[: cut if cut > 0 else limit - len(before) - 1] + "…"
@@ -255,6 +253,36 @@ def _letter(character: str) -> str:
     return (apart[0] if len(apart) > 1 and unicodedata.combining(apart[1]) else character).lower()[0]
 
 
-def squeezed(text: str) -> str:
-    """Runs of space and line ends as one space."""
-    return _SPACE.sub(" ", text).strip()
+# -- a text as it is read: what Markdown and Obsidian write around words is left out, code stays as it is
+
+_READ = 4_000  # characters: to look for what closes a mark takes the longer the more there are
+_SPACE = re.compile(r"\s+")
+_CELL_END = re.compile(r"(?<!\\)\|")
+_MARKED = re.compile(
+    r"""^(?:[ \t>]*+(?P<fence>`{3,}|~{3,})[^\n]*\n?(?P<fenced>(?s:.*?))(?:^[ \t>]*+(?P=fence)[^\n]*$|\Z)
+      | [ \t>]*+\|?[ \t]*+:?-{3,}+[-:| \t]*+$ | [ \t]*+={3,}+[ \t]*+$
+      | [ \t>]*+\|(?P<row>[^\n]*)$
+      | [ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\#{1,6}[ \t]+|\[![^\]\n]+\][+-]?) | (?:[ \t]*+>)++)
+      | (?=[`\\![<*~=_%^\#-])(?:
+        (?<!`)(?P<tick>`+)(?!`)(?P<code>.{1,500}?)(?<!`)(?P=tick)(?!`)
+      | \\(?P<escaped>[!-/:-@\[-`{-~])
+      | !?\[\[(?P<target>[^\[\]|\n]+?)(?:\\?\|(?P<display>[^\[\]\n]+))?\]\]
+      | !?\[(?P<words>[^\[\]\n]*)\]\((?:<[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:[ ]"[^"\n]*")?\)
+      | \[\^[^\[\]\s]+\]:? | <(?P<address>[a-z]+:[^<>\s]+)> | <!--|--> | %% | </?[A-Za-z][^<>\n]*>
+      | (?<=[ \t])(?:\^[A-Za-z0-9-]+|\#+)[ \t]*+$
+      | (?P<mark>\*{2,3}+(?!\*)|~~(?!~)|==(?!=)|(?<![^\W_])(?:\*(?!\*)|_{1,3}+(?!_)))(?=\S)
+        (?P<marked>[^\n]{1,500}?)(?<=\S)(?P=mark)(?!\*)(?<!\w_(?=\w)))""",
+    re.VERBOSE | re.MULTILINE,
+)
+
+
+def as_read(text: str, deep: int = 3) -> str:
+    """Some Markdown as its reader sees it, on one line. What stands between marks may be marked too, so `deep`."""
+
+    def unmarked(found: re.Match[str]) -> str:
+        kind = found.lastgroup or ""
+        if kind == "row":
+            return " · ".join(filter(None, map(as_read, _CELL_END.split(found["row"]))))
+        return as_read(found[kind], deep - 1) if kind in ("marked", "words") and deep else found[kind] if kind else ""
+
+    return _SPACE.sub(" ", _MARKED.sub(unmarked, text[:_READ])).strip()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MAX_LIMIT = 200
 ANYONE = "any"  # an author that everybody is: asked for to have them named
+_QUOTES = " \"'“”„«»"  # that may stand around a title
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
 
@@ -120,7 +121,7 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     if vector is None and mode == "semantic" and not degraded:
         degraded = "Searched by words only: there are no vectors (embed.provider)."
     mode = "text" if vector is None else mode
-    question = Question(vector=vector, narrow=narrow)
+    question = Question(vector=vector, narrow=narrow, title=query.text.strip(_QUOTES))
     if mode != "semantic":
         question = replace(question, terms=query.terms(), pairs=query.side_by_side())
     answer = core.index.ask(question)
@@ -174,7 +175,7 @@ def _hit(core: Core, note: Shown, found: Ranked, words: Sequence[str]) -> Hit | 
     around, place = rank.where_words_stand(text, note.passages, note.best, words, limit)
     stands = place or around
     heading, line = (" > ".join(stands.headings), stands.line) if stands is not None else ("", 1)
-    shown = (around and rank.snippet(text, around, place, limit)) or rank.squeezed(row.description)
+    shown = (around and rank.snippet(text, around, place, limit)) or rank.as_read(row.description)
     return Hit(
         name_of(row.path), row.title, row.description, row.type or "memory", round(found.score, 4), shown, heading, line,
         note.tags, row.created or None, row.modified, row.sha256,
@@ -261,7 +262,7 @@ def backlinks(
     lines = {source: (text_of(core, source) or "").split("\n") for source in {link.source for link in links}}
     for link in links:
         there, source = lines[link.source], shown.get(link.source_id)
-        said = rank.squeezed(there[link.line - 1])[:300] if 0 < link.line <= len(there) else ""
+        said = rank.as_read(there[link.line - 1])[:300] if 0 < link.line <= len(there) else ""
         title = source.row.title if source is not None else name_of(link.source)
         items.append(Backlink(name_of(link.source), title, "link", link.form, said, link.line, 1.0))
     for note, score in near.items():

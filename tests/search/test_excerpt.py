@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.door import Position
-from simplemem.search.rank import passage_around, snippet, squeezed, where_words_stand
+from simplemem.search.rank import as_read, passage_around, snippet, where_words_stand
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -22,7 +23,7 @@ def place(start: int, stop: int) -> Position:
 
 def test_a_short_passage_is_shown_whole_on_one_line() -> None:
     text = "# Crane\n\n  It was\r\nrepaired\u2028today.  \n"
-    assert snippet(text, place(0, len(text)), None, LIMIT) == "# Crane It was repaired today."
+    assert snippet(text, place(0, len(text)), None, LIMIT) == "Crane It was repaired today."
 
 
 def test_a_long_passage_is_shown_from_where_the_block_begins() -> None:
@@ -44,9 +45,10 @@ def test_a_snippet_is_never_longer_than_asked_and_shows_only_what_stands_there(t
     shown = snippet(text, place(start, stop), inner, limit)
     assert len(shown) <= limit
     assert "\n" not in shown
-    assert shown == squeezed(shown)
-    kept = shown.removeprefix("… ").removesuffix("…")
-    assert kept in squeezed(text[start:stop]) or not kept.strip()
+    assert shown == " ".join(shown.split())
+    rest = iter(text[start:stop])
+    kept = shown.removeprefix("… ").removesuffix("…").replace(" · ", " ")
+    assert all(letter in rest for letter in kept.split(" ") for letter in letter)
 
 
 def test_a_block_is_shown_within_the_passage_it_stands_in() -> None:
@@ -96,3 +98,35 @@ def test_in_a_long_block_the_place_is_where_most_words_stand_together() -> None:
     assert there is not None
     assert there.line == 41
     assert "cranes of the harbour" in snippet(text, passages[1], there, LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("## A **bold** _heading_ ##", "A bold heading"),
+        ("- **Ada:** see [[Plan#Costs|the plan]] and [[Hull]]. ^id1", "Ada: see the plan and Hull."),
+        ('[the *site*](https://a.example/b_(c) "title"), <https://b.example>', "the site, https://b.example"),
+        ("> [!warning]- Mind\n> the ~~old~~ ==new== crane[^1]", "Mind the old new crane"),
+        ("- [x] done\n2. then\n   * last", "done then last"),
+        ("| a | b |\n|---|:-:|\n| [[c\\|d]] | e |", "a · b d · e"),
+        ("Title\n=====\n\n---\nx %%y%% <b>z</b> \\*w\\*", "Title x y z *w*"),
+        ("Run `a_*b*` or:\n```py\nx = __y__ * 2  # [[z]]\n```\n*now*", "Run a_*b* or: x = __y__ * 2 # [[z]] now"),
+        ("snake_case_name, 2*3*4, a * b, C#, [x], #tag, 5 < 6", "snake_case_name, 2*3*4, a * b, C#, [x], #tag, 5 < 6"),
+        ("***both***, **_so_** and **all *of* them**", "both, so and all of them"),
+    ],
+)
+def test_a_snippet_is_the_text_as_read_and_not_as_typed(typed: str, read: str) -> None:
+    assert snippet(typed, place(0, len(typed)), None, 200) == read
+
+
+def test_marks_without_end_cost_no_more_than_the_text_is_long() -> None:
+    for marks in ("*a " * 300, "[" * 900, "***a" * 250, "[a](" * 250, "`a``" * 250, ">" * 900):
+        assert len(as_read(marks)) <= len(marks)
+
+
+def test_hits_and_backlinks_show_a_text_as_it_is_read(plain_store: EnhancedStore, write: Write) -> None:
+    write("a.md", "# Yard\n\n- **Ada:** the [[Crane|gantry]] was *repaired*\n")
+    write("Crane.md", "Steel.\n")
+    plain_store.sync()
+    assert plain_store.search("repaired").hits[0].snippet == "Yard Ada: the gantry was repaired"
+    assert plain_store.backlinks("Crane")[0].snippet == "Ada: the gantry was repaired"

@@ -121,3 +121,25 @@ def test_a_question_finds_the_note_that_answers_it_before_one_that_is_only_about
     assert found.hits[0].why["covered"] == 1.0
     statement = store.search("Ada, boat, paint", explain=True)
     assert all(hit.why is not None and "covered" not in hit.why for hit in statement.hits)
+
+
+@pytest.mark.parametrize("question", ["Sync", "sync?", '"Sync"'])
+def test_a_title_equal_to_the_question_comes_first(store: EnhancedStore, write: Write, question: str) -> None:
+    write("Sync.md", "It keeps notes alike on several computers. " + "Nothing else is said of that here. " * 200)
+    write("b.md", "---\ntitle: sync\ntags: [x]\n---\nOther words.")
+    for k in range(60):
+        write(f"Sync {k} Sync.md", "Sync, sync. Sync syncs: sync.")
+    store.sync()
+    for mode in ("text", "hybrid"):
+        assert set(ranked(store, question, mode)[:2]) == {"Sync", "b"}
+    assert store.search(question).hits[0].score == 1.0
+    assert [hit.name for hit in store.search(question, filter=Filter.of(tags=["x"])).hits] == ["b"]
+    assert ranked(store, "sync computers")[0] == "Sync"
+
+
+def test_a_title_may_end_with_the_mark_of_a_question(store: EnhancedStore, write: Write) -> None:
+    write("a.md", "---\ntitle: Why sync?\n---\nBecause.")
+    write("b.md", "---\ntitle: Why sync\n---\nBecause. Why sync, why sync, why sync?")
+    write("c.md", "---\ntitle: Why sync, why sync, why?\n---\nWhy sync?")
+    store.sync()
+    assert set(ranked(store, "why sync?", "hybrid")[:2]) == {"a", "b"}
