@@ -194,7 +194,7 @@ def legs(
     closer = [match.note for match in notes[:last]]
     blocks = leg(db, "block", others, question.blocks, closer, counts)
     common = {word for term in asked if term not in terms for word in term.words}
-    pairs = [pair for pair in question.pairs if not common.issuperset(pair.words)]
+    pairs = [pair for pair in question.pairs if common.isdisjoint(pair.words)]
     side_by_side = leg(db, "note", pairs, question.notes, closer, counts) if pairs else []
     return notes, blocks, side_by_side
 

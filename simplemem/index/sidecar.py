@@ -126,8 +126,17 @@ class Sidecar:
         return self._read(lambda db: (legs.vocabulary(db, asked) if asked else [], self._kept(db).standing))
 
     def ask(self, question: Question) -> Matches:
-        """The notes that the words or the vector of a question lead to."""
-        return self._read(lambda db: self._answer(db, question))
+        """The notes that the words or the vector of a question lead to. What is like a note is found once, and kept."""
+
+        def read(db: apsw.Connection) -> Matches:
+            near, key = self._kept(db).like, (question.like, question.nearest)
+            if not question.like:
+                return self._answer(db, question)
+            if key not in near:
+                near |= {key: self._answer(db, question)}
+            return near[key]
+
+        return self._read(read)
 
     def _answer(self, db: apsw.Connection, question: Question) -> Matches:
         kept = self._kept(db)
@@ -249,6 +258,7 @@ class Kept:
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()
         self._paths: dict[NoteId, str] = {}
+        self.like: dict[tuple[str, int], Matches] = {}  # what is like a note
 
     def paths(self, db: apsw.Connection, some: Collection[NoteId]) -> dict[NoteId, str]:
         self._paths |= notes.paths_of(db, unknown) if (unknown := set(some) - self._paths.keys()) else {}

@@ -277,8 +277,16 @@ def backlinks(
 
 
 def related(core: Core, name: str, limit: int = 3) -> tuple[Backlink, ...]:
-    """Memories near in meaning."""
-    return backlinks(core, name, limit=limit, kinds=("semantic",))
+    """Memories near in meaning, with what the index knows of them."""
+    path = core.path_meant(name)
+
+    def once() -> tuple[dict[NoteId, float], Mapping[NoteId, Shown]]:
+        near = _near(core, path, core.index.links(path), limit)
+        return near, core.index.shown(dict.fromkeys(near, 0), Question()) if near else {}
+
+    near, shown = core.fresh(once, lambda found: [each.row for each in found[1].values()])
+    rows = [(shown[note].row, round(score, 4)) for note, score in near.items() if note in shown]
+    return tuple(Backlink(name_of(row.path), row.title, "semantic", "", row.description, 1, at) for row, at in rows)
 
 
 def _near(core: Core, path: str, links: Sequence[StoredLink], limit: int) -> dict[NoteId, float]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from simplemem.index.sidecar import Sidecar
+from simplemem.index.vectors import VectorsInMemory
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -66,6 +67,23 @@ def test_what_a_question_needs_of_long_notes_is_read_once(
     read.clear()
     assert harbour.search("When was the crane greased?", limit=3).hits
     assert len(set(read)) <= 5  # and the one that changed
+
+
+def test_what_is_near_in_meaning_is_found_once_and_kept(
+    harbour: EnhancedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[object] = []
+    nearest = VectorsInMemory.nearest
+    monkeypatch.setattr(VectorsInMemory, "nearest", lambda *given: compared.append(given) or nearest(*given))
+    near = harbour.related("n3")
+    assert len(near) == 3 and harbour.related("n3") == near and len(compared) == 1
+    harbour.delete(near[0].name)
+    assert near[0].name not in {each.name for each in harbour.related("n3")} and len(compared) == 2
+
+
+def test_what_is_near_in_meaning_needs_no_note_read(harbour: EnhancedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harbour._core.vault, "read", lambda path: pytest.fail(f"{path} is read"))
+    assert len(harbour.related("n3")) == 3
 
 
 def test_a_context_pack_crosses_it_four_times(harbour: EnhancedStore, crossings: list[str]) -> None:
