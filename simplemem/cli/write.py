@@ -32,6 +32,7 @@ def new(
     tag: Annotated[list[str] | None, option("--tag", "TAG", "`todo`, `status=open`.", complete_tag)] = None,
     kind: Annotated[str | None, option("--type", "TYPE", "Its `type:`.")] = None,
     properties: Annotated[list[str] | None, option("--property", "KEY=VALUE", "Any other. Again for more.")] = None,
+    overwrite: Annotated[bool, flag("--overwrite", "Even if a note is replaced or links are rewritten.")] = False,
     vault: VaultOption = None,
 ) -> Saved:
     """Make a note.
@@ -63,7 +64,7 @@ def new(
             if not text.strip():
                 raise Invalid("the text is empty: no note was made", hint="Without --edit an empty note is made.")
         finish()
-        return store.create(name, text, metadata, who=WHO, tool="new")
+        return store.create(name, text, metadata, overwrite=overwrite, who=WHO, tool="new")
 
 
 def _property(typed: str) -> tuple[str, Any]:

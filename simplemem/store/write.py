@@ -76,7 +76,7 @@ def create(
         rewrites, stuck = rewrites_for(core, None, path)
         if (rewrites or stuck) and not overwrite:
             linking = ", ".join(name_of(each.path) for each in rewrites[:_MOST_NAMED]) or stuck[0]
-            hint = "Choose another name; overwrite=true writes those links out first, so that they keep their meaning."
+            hint = "Choose another name; with overwrite those links are written out first, and keep their meaning."
             raise AlreadyExists(f"links to another note would lead to {clean}, in {linking}", hint=hint, name=clean)
         written = core.vault.create(path, data, change, rewrites=rewrites)
         saved = _saved(core, written, data, [*warnings, *stuck], rewrites)

@@ -77,3 +77,12 @@ def test_what_is_deleted_can_be_brought_back_as_it_says(run: Run, vault: Path) -
     assert run(*ran.out.split("undo with: simplemem ")[1].split()).code == 0
     assert notes_of(vault) == before
     assert [each["name"] for each in run("rm", "Ada", "--json").json["deleted"]] == ["people/Ada"]
+
+
+def test_new_asks_before_it_replaces_a_note_or_rewrites_a_link(run: Run, vault: Path) -> None:
+    run("new", "diary", "--content", "I met [[Ada]].")
+    for name in ("Ada", "people/Ada"):
+        ran = run("new", name, "--content", "another")
+        assert ran.code == 1 and "overwrite" in ran.err
+    assert run("new", "Ada", "--content", "another", "--overwrite").code == 0
+    assert "[[people/Ada|Ada]]" in (vault / "diary.md").read_text()
