@@ -8,9 +8,11 @@ import typer
 
 from simplemem import __version__
 from simplemem.cli import evaluate, find, graph, knowledge, past, vault, write
+from simplemem.cli.options import Command, Group
 
 app = typer.Typer(
     name="simplemem",
+    cls=Group,
     help="The memory agents and people share: Markdown notes in a folder, found by words, meaning and links.",
     epilog="Every command has examples in its own --help. Exit codes: 0 done, 1 failed, 2 wrong usage.",
     no_args_is_help=True,
@@ -23,7 +25,13 @@ for group in (find, write, past, graph, vault, knowledge, evaluate):
     app.add_typer(group.commands)
 
 
-@app.command("serve", rich_help_panel="Serve", add_help_option=False, context_settings={"ignore_unknown_options": True})
+@app.command(
+    "serve",
+    cls=Command,
+    rich_help_panel="Serve",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True},
+)
 def serve(arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS]")] = None) -> None:
     """Serve the vault to an agent: MCP over standard input and output."""
     # The program sends `serve` on before any of this is loaded; here it stands in `--help` and in completion.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType, SimpleNamespace
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from simplemem.cli.options import FILTERS, filter_of, flag
+from simplemem.cli.options import FILTERS, Command, filter_of, flag
 from simplemem.cli.output import Part, Screen, print_error, print_json
 from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
 
@@ -46,6 +46,8 @@ class Answer:
     gives_way: int | None = None
     warnings: Sequence[str] = ()
     text: str = ""  # which goes into a pipe to the byte
+    markdown: str | None = None  # shown as it reads, in a terminal
+    labelled: Mapping[str, str] = field(default_factory=dict)  # for people, each with its label
     failed: bool = False
 
     def as_dict(self) -> dict[str, Any]:
@@ -68,6 +70,10 @@ def _answer(answer: Answer, screen: Screen) -> None:
         screen.text(answer.text)
     for line in answer.lines:
         screen.say(*line)
+    if answer.markdown is not None:
+        screen.note(answer.labelled, answer.markdown)
+    else:
+        screen.facts(answer.labelled)
     for warning in answer.warnings:
         screen.warn(warning)
 
@@ -157,6 +163,8 @@ def opened(
     root = find_vault(vault)
     if not make and not root.is_dir():
         raise NotFound(f"there is no vault at {root}", hint="`simplemem init PATH` makes one; `--vault` names another.")
+    if not root.exists():
+        warn(f"a new vault: {root}")
     with open_store(root, settings=load_settings(vault=root).for_a_person(), person=True) as store:
         if sync:
             with progress_bar() as progress:
@@ -261,6 +269,7 @@ def command(
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         declared = group.command(
             name or function.__name__,
+            cls=Command,
             rich_help_panel=panel,
             help="\n\n".join(" ".join(each.split()) for each in paragraphs),
             epilog="\n".join(["[bold]Examples[/bold]", *examples]),

@@ -11,7 +11,7 @@ import typer
 
 from simplemem.cli.command import Answer, command, opened, renderer
 from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
-from simplemem.cli.output import Part, Screen, day, in_words, one_line, short_title, tags_shown
+from simplemem.cli.output import Part, Screen, day, in_words, labelled, one_line, short_title, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
@@ -127,9 +127,7 @@ def _explained(explain: Mapping[str, Any], screen: Screen) -> None:
     removed = (f"{each['filter']} {each['value']}: {each['removed']}" for each in explain["filters"])
     facts = {"formula": explain["formula"], "notes with": words, "searched": searched, "removed": ", ".join(removed)}
     screen.say()
-    for key, value in facts.items():
-        if value:
-            screen.say((f"{key:<12}", "dim"), one_line(value))
+    screen.facts({key: one_line(value) for key, value in facts.items() if value})
     for reason, left in explain["not_searched"].items():
         if left:
             screen.warn(f"not searched, {reason.replace('_', ' ')}: {in_words(left)}")
@@ -190,9 +188,10 @@ def show(
         str | None, option("--at", "WHEN", "As it was: `2026-01-24`, `v12`, `before v12`. A day is its end.")
     ] = None,
     links: Annotated[bool, flag("--links", "Only what it links to, and what links to it.")] = False,
+    raw: Annotated[bool, flag("--raw", "As it is written, in a terminal too.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
-    """Print a note. Into a pipe it goes as it is, to the byte.
+    """Print a note: in a terminal as it reads, a screen at a time; into a pipe as it is, to the byte.
 
     $ simplemem show Dipper
     $ simplemem show 'Launch day runbook' --section Filling
@@ -213,6 +212,9 @@ def show(
         lines += [[("linked from  ", "dim"), (name, "cyan")] for name in memory.backlinks]
         return Answer(memory.as_dict(), lines=lines or [["No links."]])
     warnings = [memory.problem] if memory.problem else []
+    if Screen().is_terminal and not raw:
+        about = {} if section else labelled(memory.frontmatter)
+        return Answer(memory.as_dict(), labelled=about, markdown=memory.content, warnings=warnings)
     return Answer(memory.as_dict(), text=memory.content if section else memory.text, warnings=warnings)
 
 
@@ -220,7 +222,9 @@ def show(
 def backlinks(
     name: Name,
     query: Annotated[str | None, option("--query", "WORDS", "Nearest to these words first.")] = None,
-    kind: Annotated[list[LinkKind] | None, typer.Option("--kind", help="Only links, or only notes alike.")] = None,
+    kind: Annotated[
+        list[LinkKind] | None, typer.Option("--kind", metavar="link|semantic", help="Only links, or only notes alike.")
+    ] = None,
     limit: Annotated[int, limit_option("How many at most; links come first.")] = 10,
     vault: VaultOption = None,
 ) -> Answer:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import WHO, Answer, command, for_a_program, opened, progress_bar, renderer
-from simplemem.cli.options import VaultOption, argument, flag, option
+from simplemem.cli.options import Group, VaultOption, argument, flag, option
 from simplemem.cli.output import Screen
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _PANEL = "Knowledge graph"
-_exports = typer.Typer()
-_imports = typer.Typer()
+_exports = typer.Typer(cls=Group)
+_imports = typer.Typer(cls=Group)
 commands.add_typer(_exports, name="export", help="Write what the vault knows in another form.", rich_help_panel=_PANEL)
 commands.add_typer(_imports, name="import", help="Bring in what another program kept.", rich_help_panel=_PANEL)
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import Answer, command, opened
-from simplemem.cli.options import Query, VaultOption, argument, limit_option, option
-from simplemem.cli.output import Part, facts_table, one_line, tags_shown
+from simplemem.cli.options import Group, Query, VaultOption, argument, limit_option, option
+from simplemem.cli.output import Part, labelled, one_line, tags_shown
 from simplemem.kinds.learned import TYPES
 from simplemem.note.words import counted
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simplemem.kinds.learned.knowledge import Knowledge
     from simplemem.store import EnhancedStore
 
-_knowledge, commands = typer.Typer(no_args_is_help=True, rich_markup_mode="rich"), typer.Typer()
+_knowledge, commands = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich"), typer.Typer()
 _HELP = "What was learned: errors, solutions, decisions, patterns and insights, each a note in `knowledge/`."
 commands.add_typer(_knowledge, name="knowledge", help=_HELP, rich_help_panel="Keep")
 _MOST = 10  # entries of one finding that a person is shown
@@ -72,7 +72,7 @@ def stats(vault: VaultOption = None) -> Answer:
 
     with _opened(vault) as (store, _):
         facts = analysis_of(store).stats()
-    return Answer(facts, table=facts_table(facts))
+    return Answer(facts, labelled=labelled(facts))
 
 
 @command(_knowledge, name="list")
@@ -135,8 +135,8 @@ def show(
     lines += [[(f"  {words} ", "dim"), (other.id[:8], "cyan"), f" {other.headline}"] for words, other in ties]
     relations = [{"relationship": words, "id": other.id, "name": other.name} for words, other in ties]
     told = ("id", "type", "confidence", "verified", "timestamp", "accessCount", "tags", "supersededBy")
-    table = facts_table({key: shown[key] for key in told if key in shown})
-    return Answer(shown | {"relations": relations}, lines, table)
+    about = labelled({key: shown[key] for key in told if key in shown})
+    return Answer(shown | {"relations": relations}, lines, labelled=about)
 
 
 @command(_knowledge)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from simplemem.errors import SimplememError
 
@@ -18,6 +19,29 @@ if TYPE_CHECKING:
 
 _SPECIAL = re.compile(r"[^\w@%+=:,./-]")
 Completion = Callable[[typer.Context, str], list[str]]
+_HABITS = {"ls": "list", "cat": "show", "add": "new", "mv": "move", "rename": "move", "delete": "rm", "remove": "rm"}
+
+
+class _WordedHelp:
+    """Help without the names of Python's types: `--json`, not `--json <bool>`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for each in params:
+            if getattr(each, "is_flag", True):  # an argument has its name in capitals, and no flag to be
+                vars(each)["display_type_rich"] = lambda *_, **__: None
+        return params
+
+
+class Command(_WordedHelp, TyperCommand):
+    """A command."""
+
+
+class Group(_WordedHelp, TyperGroup):
+    """Commands, by their names and by what other programs call them."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return super().get_command(ctx, cmd_name) or super().get_command(ctx, _HABITS.get(cmd_name, ""))
 
 
 def flag(names: str, what: str) -> Any:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _UNBOUNDED = 100_000
 _GAP = 2  # columns between the columns of a table
 
+_WORD = re.compile(r"\S+\s*")
+
 Part: TypeAlias = str | tuple[str, str]
 """A text, or a text and its style."""
 
@@ -91,9 +93,19 @@ def diff_lines(diff: str | None) -> list[list[Part]]:
     return [[(line.removesuffix("\r"), styles.get(line[:1], ""))] for line in lines]
 
 
-def facts_table(facts: Mapping[str, Any]) -> list[list[Part]]:
-    """Facts as two columns, the keys in words."""
-    return [[(key.replace("_", " "), "dim"), in_words(value)] for key, value in facts.items()]
+def labelled(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Facts for a person: the keys and the values in words."""
+    return {key.replace("_", " "): in_words(value) for key, value in facts.items()}
+
+
+def amount(number: float) -> str:
+    """A number as a person says it: 4,389, or 3.2 million."""
+    return f"{number / 1e6:.1f} million" if number >= 1e6 else f"{number:,}"
+
+
+def megabytes(number: int) -> str:
+    """The size of a file: 45 kB, 0.8 MB, 271 MB."""
+    return f"{number / 1e6:,.{0 if number >= 1e7 else 1}f} MB" if number >= 1e5 else f"{number / 1e3:,.0f} kB"
 
 
 def styled(*parts: Part) -> Text:
@@ -126,9 +138,34 @@ class Screen:
     def is_terminal(self) -> bool:
         return self._console.is_terminal
 
-    def say(self, *parts: Part) -> None:
-        """Print one line of parts, left to the terminal to wrap."""
-        self._console.print(styled(*parts), soft_wrap=True)
+    def say(self, *parts: Part, hang: int | None = None) -> None:
+        """Print one line of parts. In a terminal it is wrapped between words, and goes on where it began or at `hang`."""
+        self._wrapped(styled(*parts), hang)
+
+    def _wrapped(self, line: Text, hang: int | None = None) -> None:
+        begins = len(line.plain) - len(line.plain.lstrip(" "))
+        hang = begins if hang is None else hang
+        width = self._console.width
+        if line.cell_len <= width or width - hang < 20:
+            self._console.print(line, soft_wrap=True)
+            return
+        head, rest = line.divide([hang]) if hang else (styled(), line)
+        ends, column = [], 0
+        for word in _WORD.finditer(rest.plain):  # Rich would cut what is wider than the terminal, a path for instance
+            taken = styled(word[0].rstrip()).cell_len
+            if column and column + taken > width - hang:
+                ends.append(word.start())
+                column = 0
+            column += taken + len(word[0]) - len(word[0].rstrip())
+        for number, piece in enumerate(rest.divide(ends)):
+            piece.rstrip()
+            self._console.print((styled(" " * hang) if number else head) + piece, soft_wrap=True)
+
+    def facts(self, facts: Mapping[str, str]) -> None:
+        """Print labels and what they say, all of it, beside each other."""
+        hang = max(map(len, facts), default=0) + _GAP
+        for label, said in facts.items():
+            self.say((f"{label:<{hang}}", "dim"), said, hang=hang)
 
     def warn(self, message: str) -> None:
         """Say on stderr what a person should know beside the answer."""
@@ -141,23 +178,28 @@ class Screen:
             sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
             sys.stdout.buffer.flush()
             return
-        header = text.startswith("---")
-        for number, line in enumerate(text.removesuffix("\n").split("\n")):
-            style = "dim" if header else "bold" if line.startswith("#") else ""
-            header = header and not (number and line.rstrip() == "---")
-            self.say((line.removesuffix("\r"), style))
+        for line in text.removesuffix("\n").split("\n"):
+            self.say((line.removesuffix("\r"), "bold" if line.startswith("#") else ""))
+
+    def note(self, facts: Mapping[str, str], content: str) -> None:
+        """Print a note in a terminal as it reads, through a pager when it is longer than the screen."""
+        from rich.markdown import Markdown
+
+        with self._console.capture() as caught:
+            self.facts(facts)
+            self._console.print(*[""] if facts else [], Markdown(plain(content), hyperlinks=False), sep="\n")
+        shown = caught.get()
+        if not sys.stdin.isatty() or shown.count("\n") < self._console.height:
+            sys.stdout.write(shown)
+            return
+        import pydoc
+
+        os.environ.setdefault("LESS", "-FRX")  # as git sets it: colours, and no clearing of the screen
+        pydoc.pager(shown)
 
     def paragraph(self, text: str, indent: int, query: str = "") -> None:
         """Print a paragraph set in by some columns, wrapped to the terminal, with the words of a query in bold."""
-        from rich.padding import Padding
-
-        shown = with_words_bold(text, query)
-        if self._console.width == _UNBOUNDED:
-            self._console.print(styled(" " * indent) + shown, soft_wrap=True)
-            return
-        for line in shown.wrap(self._console, max(20, self._console.width - indent)):
-            line.rstrip()
-            self._console.print(Padding(line, (0, 0, 0, indent), expand=False))
+        self._wrapped(styled(" " * indent) + with_words_bold(text, query))
 
     def table(self, rows: Iterable[Sequence[Part]], *, gives_way: int | None = None) -> None:
         """Print rows as aligned columns, without empty ones. In a terminal the column that `gives_way` is cut first."""

@@ -73,11 +73,20 @@ def _serve(asked: argparse.Namespace) -> int:
     flags: dict[str, Any] = {key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")}
     settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
+    if sys.stdin is not None and sys.stdin.isatty():
+        waits = f"simplemem serves {root} and waits for an MCP client on standard input. Ctrl-C ends it."
+        print(
+            f"{waits}\nA client starts it by itself; `simplemem serve --print-config CLIENT` prints the lines for that.",
+            file=sys.stderr,
+            flush=True,
+        )
     wire = take_standard_streams()
 
     def opening() -> Any:
         from simplemem.store import open_store
 
+        if not root.exists() and not settings.read_only:
+            print(f"simplemem: a new vault: {root}", file=sys.stderr, flush=True)
         store = open_store(root, settings=settings, read_only=settings.read_only)
         if profile.file_env:
             take_over(profile, store, os.environ)

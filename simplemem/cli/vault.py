@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -15,7 +16,7 @@ import typer
 
 from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview, progress_bar, warn, warn_doubted
 from simplemem.cli.options import VaultOption, YesOption, argument, complete_name, flag, option
-from simplemem.cli.output import Part, diff_lines, facts_table, in_words, one_line, tags_shown
+from simplemem.cli.output import Part, amount, diff_lines, in_words, megabytes, one_line, tags_shown
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _PANEL = "Keep"
-_STYLES = {"note": "dim", "warning": "yellow", "error": "bold red"}
+_STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
+_MOST = 3  # findings of one kind that are shown
 _Keep = Literal["note", "copy", "marked", "merge"]
 _KEEPS: dict[str, _Keep] = {"note": "note", "copy": "copy", "both": "marked", "": "merge"}
 
@@ -45,6 +47,8 @@ def init(
     """
     if folder is not None and vault is not None:
         raise typer.BadParameter("either FOLDER or --vault, not both")
+    from simplemem.config import find_vault
+
     root = (folder or vault or Path()).expanduser()
     if root.exists() and not root.is_dir():
         raise Invalid(f"{root} is a file", hint="A vault is a folder.")
@@ -52,11 +56,28 @@ def init(
     is_new = not (root / ".simplemem").exists()
     with opened(root) as store:
         (store.root / ".simplemem").mkdir(exist_ok=True)
-        root, notes = store.root, store.state().notes
+        root, notes, facts = store.root, store.state().notes, store.stats()
     done = "Vault ready" if is_new else "A vault already"
-    begin: list[list[Part]] = [["Begin with: ", ("simplemem new 'First note' --edit", "bold")]] if not notes else []
     ready: list[Part] = [(done, "green"), f": {root}, {counted(notes, 'note')}"]
-    return Answer({"vault": str(root), "new": is_new, "notes": notes}, [ready, *begin])
+    found = [_links(facts), counted(facts["tags"], "tag")] if notes else ["No note yet"]
+    found += ["Obsidian's settings"] if (root / ".obsidian").is_dir() else []
+    found += [f"not searched, {each}" for each in _left_out(facts)]
+    where = "" if find_vault() == root else f" --vault {shlex.quote(str(root))}"
+    first = ("search 'what do you want to know'", "finds notes") if notes else ("new 'First note' --edit", "writes one")
+    client = ("serve --print-config claude-code", "prints what connects an agent")
+    steps = {f"simplemem {step}{where}": what for step, what in (first, client, ("doctor", "says what is broken"))}
+    lines: list[list[Part]] = [ready, [f"  {', '.join(found)}"], ["Next:"]]
+    lines += [[("  " + step, "bold"), f"  {what}"] for step, what in steps.items()]
+    return Answer({"vault": str(root), "new": is_new, "notes": notes}, lines)
+
+
+def _links(facts: Mapping[str, Any]) -> str:
+    broken = facts["unresolved_links"]
+    return counted(facts["links"], "link") + (f" ({amount(broken)} broken)" if broken else "")
+
+
+def _left_out(facts: Mapping[str, Any]) -> list[str]:
+    return [f"{why}: {amount(count)}" for why, count in facts["hidden"].items()]
 
 
 @command(commands, _PANEL)
@@ -112,8 +133,25 @@ def stats(vault: VaultOption = None) -> Answer:
     """
     with opened(vault) as store:
         facts = store.stats()
-    rest = {key: value for key, value in facts.items() if key != "warnings"}
-    return Answer(facts, table=facts_table(rest), warnings=list(map(str, facts.get("warnings", ()))))
+    made, problems = facts["embedding"], [f"{each['path']}: {each['problem']}" for each in facts["problems"]]
+    problems += [f"{each['path']}: {each['why']}" for each in facts["skipped"]]
+    kept, state = (facts["passages"], "passage"), facts["state"]
+    shown = {
+        "vault": facts["vault"] + (", open for reading only" if facts["read_only"] else ""),
+        "links": f"{_links(facts)}, {counted(facts['tags'], 'tag')}, {amount(facts['files'])} files in all",
+        "left out": "; ".join(_left_out(facts)),
+        "unread": "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more: doctor" if problems[3:] else ""),
+        "index": f"{megabytes(facts['index_bytes'])}, {amount(kept[0])} {kept[1]}s, SQLite {facts['sqlite']}",
+        "index path": facts["index_path"],
+        "meaning": f"{amount(made['notes_with_vectors'])} notes by {made['wanted']}"
+        + (f", {amount(facts['pending_vectors'])} to come" if facts["pending_vectors"] else ""),
+        "reranker": "" if facts["reranker"] == "none" else facts["reranker"],
+        "git": "" if facts["git"]["commit"] == "off" else in_words(facts["git"]),
+        "state": one_line(f"{state['state']}. {state['reason']}"),
+    }
+    summary: list[Part] = [(f"{amount(facts['notes'])} notes, {amount(facts['words'])} words", "bold")]
+    about = {label: said for label, said in shown.items() if said}
+    return Answer(facts, [summary], labelled=about, warnings=list(map(str, facts.get("warnings", ()))))
 
 
 @command(commands, _PANEL)
@@ -219,7 +257,7 @@ def doctor(
             mended = store.mend(mending, who=WHO)
     failed = any(finding.level != "note" for finding in findings)
     facts: dict[str, Any] = {"ok": not failed, "findings": [each.as_dict() for each in findings]}
-    lines, warnings = _findings(findings), tuple[str, ...]()
+    lines, warnings = _findings(findings, only or ()), tuple[str, ...]()
     if mending is not None:
         changes = [{"path": each.path, "what": [*each.what], "diff": each.diff} for each in mending.changes]
         facts["fix"] = {"done": mended is not None, "changes": changes, "unmended": [*mending.unmended]}
@@ -242,22 +280,36 @@ def _changes(mending: Mending) -> list[list[Part]]:
     return lines
 
 
-def _findings(findings: Sequence[Finding]) -> list[list[Part]]:
-    """All findings, the worst last, where a person looks first; and their sum."""
+def _findings(findings: Sequence[Finding], only: Sequence[str]) -> list[list[Part]]:
+    """Their sum, then what was found, the worst first. Of one kind a few are shown, unless that check was asked for."""
     if not findings:
         return [[("All is well.", "green")]]
-    lines: list[list[Part]] = []
     levels = Counter[str](finding.level for finding in findings)
-    for finding in sorted(findings, key=lambda finding: list(_STYLES).index(finding.level)):
-        place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
-        level, check = (f"{finding.level}: ", _STYLES[finding.level]), (f"  [{finding.check}]", "dim")
-        lines.append([level, (place, "cyan"), one_line(finding.message), check])
-        lines += [["  ", (one_line(finding.hint), "dim")]] if finding.hint else []
-        lines += [["  --fix would ", (one_line(finding.fix), "green")]] if finding.fix else []
-    verdict = ", ".join(counted(levels[level], level) for level in ("error", "warning", "note"))
+    verdict = ", ".join(counted(levels[level], level) for level in _STYLES)
     if sure := sum(bool(finding.fix) for finding in findings):
         verdict += f"; `simplemem doctor --fix` can mend {sure if sure < len(findings) else 'all of it'}"
-    return [*lines, [(f"{verdict}.", next(style for level, style in reversed(_STYLES.items()) if levels[level]))]]
+    lines: list[list[Part]] = [[(f"{verdict}.", next(style for level, style in _STYLES.items() if levels[level]))]]
+    alike: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in sorted(findings, key=lambda finding: list(_STYLES).index(finding.level)):
+        # Of one kind is what differs in names and numbers alone.
+        kind = re.sub(r"\[\[.*?\]\]|\d+", "", finding.message) if finding.check == "links" else finding.check
+        alike.setdefault((finding.level, finding.check, kind.partition(":")[0].partition(" could mean")[0]), []).append(
+            finding
+        )
+    for (level, check, _), every in alike.items():
+        shown = every if only or len(every) <= _MOST + 1 else every[:_MOST]
+        for finding in shown:
+            place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
+            said: list[Part] = [(f"{level}: ", _STYLES[level]), (place, "cyan"), one_line(finding.message)]
+            lines.append([*said, (f"  [{check}]", "dim")])
+            is_last = finding is shown[-1] or finding.hint != every[0].hint
+            lines += [[(f"  {one_line(finding.hint)}", "dim")]] if finding.hint and is_last else []
+            lines += [[(f"  --fix would {one_line(finding.fix)}", "green")]] if finding.fix else []
+        if more := len(every) - len(shown):
+            places = len({finding.path for finding in every})
+            rest = f"  and {more} more like {'this' if len(shown) == 1 else 'these'}, in {counted(places, 'note')} in all: "
+            lines.append([(rest, "dim"), (f"simplemem doctor --only {check}", "bold")])
+    return lines
 
 
 @command(commands, _PANEL)

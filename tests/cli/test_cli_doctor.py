@@ -39,10 +39,21 @@ def test_a_warning_ends_with_1_and_says_what_can_be_mended(run: Run, mendable: P
     ran = run("doctor")
     assert ran.code == 1 and "warning: a.md:3: [[team/Ada]]" in ran.out
     assert "--fix would lead [[team/Ada]] to people/Ada" in ran.out
-    assert ran.out.endswith("0 errors, 3 warnings, 0 notes; `simplemem doctor --fix` can mend 2.\n")
+    assert ran.out.startswith("0 errors, 3 warnings, 0 notes; `simplemem doctor --fix` can mend 2.\n")
     both = run("doctor", "--json", "--only", "links", "--only", "headers, secrets").json["findings"]
     assert {finding["check"] for finding in both} == {"links", "headers"}
     assert run("doctor", "--only", "link").code == 1
+
+
+def test_the_sum_comes_first_warnings_before_hints_and_many_alike_are_folded(run: Run, mendable: Path) -> None:
+    (mendable / "many.md").write_text("\n".join(f"[[gone {number}]]" for number in range(27)) + "\n")
+    first, *rest = run("doctor").out.splitlines()
+    assert first.startswith("0 errors, 3 warnings, 27 notes")
+    levels = [line.split(":")[0] for line in rest if line[0] != " "]
+    assert levels == ["warning"] * 3 + ["note"] * 3
+    assert rest[-1] == "  and 24 more like these, in 1 note in all: simplemem doctor --only links"
+    assert run("doctor", "--only", "links").out.count("leads nowhere") == 29
+    assert len(run("doctor", "--json").json["findings"]) == 30
 
 
 def test_a_dry_run_shows_the_diff_and_nothing_is_mended_unasked(run: Run, mendable: Path) -> None:
@@ -64,7 +75,7 @@ def test_what_was_mended_is_one_change_that_one_undo_takes_back(run: Run, mendab
     assert ran.code == 1 and "warning: c.md:3:" in ran.out and "a.md:3" not in ran.out  # what is left
     versions = run("history", "--json").json["versions"]
     assert {(version["tool"], version["who"]) for version in versions} == {("doctor", "command line")}
-    assert run("doctor", "--fix").out.startswith("Nothing can be mended without a person.\nwarning: c.md:3:")
+    assert run("doctor", "--fix").out.startswith("Nothing can be mended without a person.\n0 errors, 1 warning")
     run("undo", "v000001")
     assert notes_of(mendable) == before
 

@@ -62,6 +62,31 @@ def test_in_a_narrow_terminal_one_column_gives_way_to_the_others(
     assert capsys.readouterr().out == f"{'n' * 20}  {'t' * 11}…  2026\n"
 
 
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_word_is_broken_and_no_label_cut_in_a_terminal(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    words = [f"balloon{number}" for number in range(60)]
+    path = "/a/very" * 20
+    screen = output.Screen()
+    screen.say("    ", " ".join(words))
+    screen.facts({"notes with": " ".join(words), "a label of many letters": path})
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= width or path in line for line in lines)
+    assert [word for line in lines for word in line.split() if word in words] == [*words, *words]
+    assert {line[:4] for line in lines[:3]} == {"    "} and "a label of many letters" in "".join(lines)
+    assert any(path in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(826_040, "0.8 MB"), (271_000_000, "271 MB"), (4_100, "4 kB"), (12_345_678, "12 MB")]
+)
+def test_sizes_are_said_as_people_say_them(number: int, said: str) -> None:
+    assert output.megabytes(number) == said
+    assert (output.amount(4389), output.amount(3_200_000)) == ("4,389", "3.2 million")
+
+
 def test_an_error_is_a_line_a_hint_and_the_near_names(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_error(NotFound("No such note: apolo.", hint="See `list`.", candidates=["apollo"]), as_json=False)
     shown = capsys.readouterr()

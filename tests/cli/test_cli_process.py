@@ -156,3 +156,20 @@ def test_ctrl_c_while_indexing_leaves_an_index_that_can_be_finished(vault: Path)
         assert indexing.stderr is not None and b"Traceback" not in indexing.stderr.read()
     assert simplemem("doctor", vault=vault).returncode == 0
     assert json.loads(simplemem("list", "--json", vault=vault).stdout)["total"] == 603
+
+
+def test_a_note_is_shown_in_a_terminal_as_it_reads_and_by_a_pager_when_it_is_long(vault: Path) -> None:
+    env = {"PAGER": "cat", "NO_COLOR": "1", "COLUMNS": "80"}
+    shown = in_a_terminal("show", "apollo", "--vault", str(vault), env=env)[1].decode()
+    assert "---" not in shown and "## Budget" not in shown and "Budget" in shown and "description  " in shown
+    assert "## Budget" in in_a_terminal("show", "apollo", "--raw", "--vault", str(vault), env=env)[1].decode()
+    (vault / "long.md").write_text("\n\n".join(f"Line {number}." for number in range(100)))
+    env["PAGER"] = f"{sys.executable} -c \"import sys; print('paged', len(sys.stdin.readlines()))\""
+    assert b"paged 199" in in_a_terminal("show", "long", "--vault", str(vault), env=env)[1]
+    assert b"paged" not in in_a_terminal("show", "apollo", "--vault", str(vault), env=env)[1]
+
+
+def test_serve_says_in_a_terminal_what_it_waits_for(vault: Path) -> None:
+    code, shown = in_a_terminal("serve", "--vault", str(vault), answer=b"\x04")
+    assert code == 0 and f"serves {vault} and waits for an MCP client" in shown.decode()
+    assert b"waits" not in simplemem("serve", vault=vault, stdin=subprocess.DEVNULL).stderr

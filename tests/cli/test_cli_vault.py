@@ -39,6 +39,48 @@ def test_init_makes_a_folder_a_vault_and_changes_no_note(run: Run, vault: Path, 
     assert run("init", "x").code == 2
 
 
+def test_init_ends_with_what_it_found_and_three_commands(
+    run: Run, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready, found, following, *steps = run("init", str(vault), vault=None).out.splitlines()
+    assert ready.endswith("3 notes") and "3 links (1 broken)" in found and following == "Next:"
+    assert [step.split()[1] for step in steps] == ["search", "serve", "doctor"] and str(vault) in steps[0]
+    monkeypatch.chdir(vault)
+    assert "--vault" not in run("init", vault=None).out
+    steps = run("init", str(tmp_path / "new"), vault=None).out.splitlines()[3:]
+    assert [step.split()[1] for step in steps] == ["new", "serve", "doctor"]
+
+
+def test_only_init_new_and_serve_make_a_folder_and_say_so(run: Run, tmp_path: Path) -> None:
+    gone, graph = tmp_path / "gone", tmp_path / "graph.jsonl"
+    graph.write_text('{"type": "entity", "name": "Ada", "entityType": "person", "observations": []}\n')
+    for where in (gone, None):  # None is the folder that is used where nothing is named
+        for asked in (["import", "graph", str(graph)], ["export", "graph"], ["stats"], ["doctor"], ["search", "x"]):
+            ran = run(*asked, vault=where)
+            assert ran.code == 1 and "there is no vault at" in ran.err and "simplemem init PATH" in ran.err
+    assert not gone.exists() and not (Path.home() / "simplemem").exists()
+    assert f"a new vault: {gone}" in run("new", "first", vault=gone).err and (gone / "first.md").is_file()
+    assert "a new vault: " in run("new", "first", vault=None).err and (Path.home() / "simplemem/first.md").is_file()
+    assert not run("new", "second", vault=gone).err
+
+
+def test_what_other_programs_call_a_command_is_understood(run: Run, vault: Path) -> None:
+    assert run("ls").out == run("list").out and run("ls").code == 0
+    assert run("add", "inbox/x").code == 0 and run("mv", "inbox/x", "inbox/y").code == 0
+    assert (vault / "inbox/y.md").is_file() and run("delete", "inbox/y").code == 0
+    assert not (vault / "inbox/y.md").exists() and run("nonsense").code == 2
+
+
+def test_stats_are_for_people_with_a_summary_first(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    first, *rest = run("stats").out.splitlines()
+    assert first == "3 notes, 29 words"
+    labels = ["vault", "links", "index", "index path", "meaning", "state"]
+    assert [line[:12].strip() for line in rest if not line.startswith(" ")] == labels
+    assert re.search(r"^index +[0-9.]+ (kB|MB), ", "\n".join(rest), re.MULTILINE)
+    assert not re.search("…|{|embedding", "\n".join(rest))
+
+
 def test_a_vault_is_found_from_a_folder_inside_it(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("init", str(vault), vault=None)
     monkeypatch.chdir(vault / "people")
@@ -112,5 +154,6 @@ def test_every_command_has_examples_of_itself_and_takes_a_vault_and_json(name: s
     assert shown.exit_code == 0
     examples = re.split("examples", shown.stdout, maxsplit=1, flags=re.IGNORECASE)[1]
     assert f"simplemem {name}" in examples
+    assert not re.search(r"<(bool|str|list|file|path|directory)", shown.stdout.lower())
     options = {option for param in COMMANDS[name].params for option in param.opts}
     assert name == "serve" or {"--vault", "--json"} <= options
