@@ -116,13 +116,12 @@ def dump(db: apsw.Connection, *, vectors: bool = True) -> Iterator[Row]:
             db.execute(f"CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, {leg}, instance)").fetchall()
             db.execute("CREATE TEMP TABLE numbers (id INTEGER PRIMARY KEY, number INTEGER)").fetchall()
             db.execute("INSERT INTO numbers SELECT id, row_number() OVER (ORDER BY path) FROM notes").fetchall()
-            sql = f"""SELECT '', term, count(*), sum(m % 1000000007), sum("offset"),
-                             sum(m * ("offset" + 1) % 1000003 * (col + 1)),
-                             sum(m % 65537 * (("offset" * "offset" + 7) % 65521) + col * 31)
-                      FROM (SELECT p.term AS term, p.col AS col, p."offset" AS "offset",
-                                   coalesce(n.number, -1) << {shift:d} | (p.doc & {(1 << shift) - 1:d}) AS m
-                            FROM temp.places p LEFT JOIN temp.numbers n ON n.id = p.doc >> {shift:d})
-                      GROUP BY term"""
+            is_counted = db.execute("SELECT 1 FROM numbers WHERE id <> number LIMIT 1").fetchone() is None
+            m = "doc" if is_counted else f"(coalesce(number, -1) << {shift:d} | (doc & {(1 << shift) - 1:d}))"
+            of_note = "" if is_counted else f"LEFT JOIN temp.numbers ON id = doc >> {shift:d}"
+            sql = f"""SELECT '', term, count(*), sum({m} % 1000000007), sum({m} % 65521 * ((2 * "offset" + col) % 65521)),
+                             sum({m} % 65537 * ("offset" * "offset" % 65521))
+                      FROM temp.places {of_note} GROUP BY term"""
             yield from ((leg, *row) for row in db.execute(sql))
         finally:
             db.execute("DROP TABLE IF EXISTS temp.places").fetchall()
@@ -136,6 +135,8 @@ def differences(ours: apsw.Connection, theirs: apsw.Connection, *, vectors: bool
         table, note, number, *_ = (*of[1], "")
         return _ORDER[table], str(note), f"{number:09d}" if isinstance(number, int) else str(number)
 
+    if all(row == other for row, other in zip_longest(dump(ours, vectors=vectors), dump(theirs, vectors=vectors))):
+        return  # as nearly always, and told in half the time
     first = ((True, row) for row in dump(ours, vectors=vectors))
     second = ((False, row) for row in dump(theirs, vectors=vectors))
     for _, found in groupby(merge(first, second, key=place), key=place):

@@ -126,6 +126,7 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
     core.changes.newest()  # the table of changes has all that is in the log
     rebuilt = core.index.build_beside()
     fresh = core.sync_of(rebuilt)
+    fresh.waiting = None  # no vectors are made of it
 
     def compared() -> list[Difference]:
         fresh.scan(tell)

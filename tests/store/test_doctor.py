@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
+from simplemem.index import audit
 from simplemem.memory import Finding
 from simplemem.store import EnhancedStore
 
@@ -41,6 +42,16 @@ def test_a_vault_in_order_has_no_findings_and_is_left_as_it_was(
 
 
 # -- the index
+
+
+def test_equal_indexes_are_told_without_putting_their_rows_side_by_side(
+    store: EnhancedStore, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("c", "a", "b"):  # in another order than a rebuilt one has them
+        write(f"{name}.md", f"# {name}\n\nplum [[a]] and {name} #fruit\n")
+        store.sync()
+    monkeypatch.setattr(audit, "merge", lambda *_, **__: pytest.fail("they are equal"))
+    assert of(store, "index") == []
 
 
 @pytest.mark.parametrize(
