@@ -135,6 +135,7 @@ class Database:
         self.generation = 0  # grows when another file took the place of ours
         self._identity: tuple[int, int] | None = None
         self._prepare()
+        self._identity = self._identity_on_disk()
 
     def _prepare(self, bad: tuple[int, int] | None = None) -> None:
         """Make the file if there is none of ours, or a `bad` or damaged one. Cold starts of many servers meet here."""
@@ -150,7 +151,18 @@ class Database:
         except OSError as error:
             hint = "Is its folder writable, and the disk not full?"
             raise Unavailable(f"the index {self.path} cannot be made: {error.strerror or error}", hint=hint) from error
-        self._identity = self._identity_on_disk()
+        except (Damaged, apsw.Error) as error:  # its folder, and the lock in it, went away under those who made it
+            hint = "Does another program delete it? Try again in a moment."
+            raise Unavailable(f"the index was taken away while it was made ({error})", hint=hint) from error
+
+    def _take_up(self, bad: tuple[int, int] | None = None) -> None:
+        """Go on with the file that lies there now. The guard is not held while one is made, which needs the vault's lock:
+        whoever has that may be waiting for the guard."""
+        self._prepare(bad)
+        with self._guard:
+            if bad is not None or self._identity_on_disk() != self._identity:
+                self._identity = self._identity_on_disk()
+                self.generation += 1
 
     def _is_made(self, bad: tuple[int, int] | None) -> bool:
         """Whether a sound index of ours lies there. Another program's file is refused."""
@@ -172,10 +184,7 @@ class Database:
         if held is not None and held[1].in_transaction:
             return held[1]
         if self._identity_on_disk() != self._identity:
-            with self._guard:
-                if self._identity_on_disk() != self._identity:
-                    self._prepare()
-                    self.generation += 1
+            self._take_up()
         if held is not None and held[0] == self.generation:
             return held[1]
         with errors_as_ours():
@@ -276,10 +285,7 @@ class Database:
 
     def discard(self) -> None:
         """Put a fresh, empty index in the place of this one, unless somebody else just did."""
-        bad = self._identity
-        with self._guard:
-            self._prepare(bad)
-            self.generation += 1
+        self._take_up(self._identity)
         self.connection()
 
     def replace_with(self, fresh: Path) -> None:

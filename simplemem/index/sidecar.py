@@ -93,6 +93,9 @@ class Sidecar:
                         raise
                     self._make_anew(error)
             raise Unavailable("the index is replaced again and again", hint="Does another program delete it?")
+        except Damaged as error:
+            hint = "Does another program delete it? Try again in a moment."
+            raise Unavailable(f"the index is damaged again and again ({error})", hint=hint) from error
         finally:
             self._local.asked = False
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAX_LIMIT = 200
 ANYONE = "any"  # an author that everybody is: asked for to have them named
 _QUOTES = " \"'“”„«»"  # that may stand around a title
+_MOST_NARROWING = 100  # tags and properties of a filter: SQLite takes no more than some hundreds
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
 
@@ -196,6 +197,8 @@ def narrow(core: Core, given: Filter, query: Query | None = None) -> Narrow:
     """A filter with its names and dates resolved, and what a question narrows by."""
     now, query = datetime.now(), query or Query("", ())  # noqa: DTZ005  (local, as notes are)
     author = query.author or well_formed(given.author).strip()
+    if len(given.tags) + len(given.properties) + len(query.tags) > _MOST_NARROWING:
+        raise Invalid(f"a filter takes at most {_MOST_NARROWING} tags and properties", hint="Ask for fewer at once.")
     if author:
         core.changes.newest()  # the filter stands on what the log has
     return Narrow(

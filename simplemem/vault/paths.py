@@ -325,6 +325,8 @@ def explain(error: OSError, doing: str, path: str, *, writing: bool) -> Simpleme
     # A file that the disk cannot give is one bad file, and hurts no other; a write that failed may have failed anywhere.
     failing = Unavailable if writing else Unreadable, error.strerror or str(error), "The disk may be failing: check it."
     kind, what, hint = _MEANINGS.get(code, failing)
+    if writing and code == errno.ENOENT:  # a note that is not there is said elsewhere
+        kind, what, hint = Unavailable, "a folder was taken away meanwhile", "See what is there, then try again."
     if getattr(error, "winerror", None) in _OPEN_ELSEWHERE:
         kind, what, hint = Unavailable, "another program has it open", "Try again in a moment."
     return kind(f"Could not {doing} {path!r}: {what}.", hint=hint)

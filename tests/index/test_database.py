@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -317,3 +318,39 @@ def test_an_index_that_cannot_be_made_is_said_with_a_way_out(vault: Path, tmp_pa
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(SimplememError):
         EnhancedStore(vault, Settings.model_validate({"db": tmp_path / "file" / "index.db"}))
+
+
+def test_whoever_makes_the_index_anew_does_not_hold_up_who_has_the_vault(vault: Path) -> None:
+    """A write has the vault's lock and asks the index; a question has the index to make and waits for the vault's lock."""
+    lock, waiting = threading.RLock(), threading.Event()
+    asked = threading.local()
+
+    @contextmanager
+    def vault_lock() -> Iterator[None]:
+        if getattr(asked, "is_question", False):
+            waiting.set()
+        if not lock.acquire(timeout=5):
+            raise Unavailable("the vault is locked")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    failures: list[BaseException] = []
+    database = Database(vault / ".simplemem" / "index.db", vault_lock)
+
+    def question() -> None:
+        asked.is_question = True
+        try:
+            database.connection()
+        except BaseException as error:
+            failures.append(error)
+
+    with vault_lock():
+        shutil.rmtree(vault / ".simplemem")
+        thread = threading.Thread(target=question)
+        thread.start()
+        assert waiting.wait(30)
+        database.connection()
+    thread.join(30)
+    assert not failures and database.rows("SELECT count(*) FROM meta")
