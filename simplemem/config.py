@@ -276,7 +276,7 @@ def _from_vault(vault_file: Path, user_file: Path, mine: Mapping[str, Any]) -> d
     for key, value in settings.items():
         policy = _policy(key)
         if policy == "no" or (isinstance(policy, tuple) and value not in policy):
-            shown = "" if policy == "no" else f" = {_brief(value)}"
+            shown = "" if policy == "no" else f" = {value!r}"
             hint = f"Set it in {user_file}, in the environment or as a flag."
             raise Invalid(
                 f"{vault_file} sets {key}{shown}, which a vault may not say of itself",
@@ -287,9 +287,7 @@ def _from_vault(vault_file: Path, user_file: Path, mine: Mapping[str, Any]) -> d
             for each in (said := (value, mine.get(key, _FIELDS[key].default))):
                 if type(each) is not type(order[0]) or each not in order:
                     allowed = " or ".join(str(one).lower() for one in order)
-                    raise Invalid(
-                        f"the setting {key} = {_brief(each)} ({vault_file}) is not valid: it must be {allowed}"
-                    )
+                    raise Invalid(f"the setting {key} = {each!r} ({vault_file}) is not valid: it must be {allowed}")
             settings[key] = max(said, key=order.index)
     return settings
 
@@ -312,7 +310,9 @@ def _from_file(path: Path) -> dict[str, Any]:
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file says."""
     try:
-        return tomllib.loads(read_bounded(path, 64_000).decode("utf-8-sig"))
+        table = tomllib.loads(read_bounded(path, 64_000).decode("utf-8-sig"))
+        repr(table)  # so can errors say it
+        return table
     except RecursionError:
         raise Invalid(f"{path} is not valid TOML: it is nested too deeply") from None
     except ValueError as error:  # also numbers of more digits than Python reads
@@ -328,14 +328,6 @@ def read_bounded(path: Path, most: int) -> bytes:
         if len(data := file.read(most + 1)) > most:
             raise Invalid(f"{path} has more than {most:,} bytes", hint="Put a smaller file there, or remove it.")
         return data
-
-
-def _brief(value: Any) -> str:
-    """A value in an error."""
-    try:
-        return repr(value)[:200]
-    except (ValueError, RecursionError):  # a number of thousands of digits
-        return "a value of that length"
 
 
 def _flat(table: Mapping[str, Any], path: Path, above: str = "") -> Iterator[tuple[str, Any]]:
@@ -369,7 +361,7 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
             kinds = "a text, { env = NAME } or { path = FILE }"
             raise Invalid(f"the setting {key} ({sources.get(key, '')}) must be {kinds}") from None
         where = sources.get(key, "")
-        raise Invalid(f"the setting {key} = {_brief(first['input'])} ({where}) is not valid: {first['msg']}") from error
+        raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error
 
 
 def find_vault(

@@ -88,8 +88,7 @@ def _check_inside(folder: Path, top: Path, allowed: Sequence[str], how: str) -> 
 
 def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int = 0) -> None:
     """Unavailable when objects are borrowed, by links or from elsewhere (objects/info/alternates), where none may be."""
-    for path in _odd(objects):
-        raise Unavailable(f"{path} is a link, or no plain file; simplemem reads no repository through one.")
+    _check_plain(objects)
     said = _pointer(objects / "info" / "alternates")
     for line in filter(None, re.split(r"[\r\n]+", said)):  # read as libgit2 does, comments as well
         folder = Path(os.path.realpath(objects / line if line.startswith(".") else line))
@@ -111,8 +110,8 @@ def _pointer(file: Path) -> str:
 def _opened(root: Path, allowed: Sequence[str]) -> Iterator[tuple[pygit2.Repository, Checkout]]:
     """The repository of a vault. What libgit2 reports in the block is Unavailable."""
     place = _find(root, allowed)
-    for path in chain(*(_odd(folder, _PARTS) for folder in {place.git_dir, place.common})):
-        raise Unavailable(f"{path} is a link, or no plain file; simplemem reads no repository through one.")
+    for folder in {place.git_dir, place.common}:
+        _check_plain(folder, _PARTS)
     for file in (place.common / "config", place.git_dir / "config.worktree"):
         if file.exists() and _INCLUDES.search(file.read_bytes()):
             raise Unavailable(f"The settings of {place.top} include other files ({file.name}), which may lie anywhere.")
@@ -128,16 +127,18 @@ def _opened(root: Path, allowed: Sequence[str]) -> Iterator[tuple[pygit2.Reposit
         raise Unavailable(f"libgit2 cannot use the repository at {place.top}: {error}.") from error
 
 
-def _odd(folder: Path, only: Collection[str] = ()) -> Iterator[Path]:
-    """What lies in a folder of git's, or in `only` these parts of it, and is neither a folder nor a plain file."""
+def _check_plain(folder: Path, only: Collection[str] = ()) -> None:
+    """Unavailable when something in a folder of git's, or in `only` these parts of it, is neither folder nor plain file."""
     with suppress(FileNotFoundError), os.scandir(folder) as listed:
         for each in listed:
             if only and each.name.casefold() not in only:
                 continue
             if each.is_dir(follow_symlinks=False):
-                yield from _odd(Path(each.path))
+                _check_plain(Path(each.path))
             elif not each.is_file(follow_symlinks=False):
-                yield Path(each.path)
+                raise Unavailable(
+                    f"{each.path} is a link, or no plain file; simplemem reads no repository through one."
+                )
 
 
 def history(root: Path, path: str, limit: int = 20, allowed: Sequence[str] = ()) -> list[Commit]:

@@ -160,8 +160,9 @@ def test_the_vault_is_found_as_designed(tmp_path: Path) -> None:
 HOSTILE = {
     "nested too deeply": b"a = " + b"[" * 20_000,
     "not valid TOML": b"[search]\nlimit = " + b"9" * 10_000,
-    "a value of that length": b"[search]\nlimit = 0x" + b"f" * 10_000,
-    "which is no setting": b".".join([b"search"] * 5000) + b" = 1",
+    "Exceeds the limit": b"[search]\nlimit = 0x" + b"f" * 10_000,
+    "too deeply": b".".join([b"search"] * 5000) + b" = 1",
+    "which is no setting": b"[nothing]\nof = 1",
     "less than or equal to": b"[index]\nscan_minutes = inf",
     "keep_days": b"[history]\nkeep_days = " + b"9" * 30,
     "more than 64,000 bytes": b"#" * 64_001,
