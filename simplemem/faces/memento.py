@@ -174,17 +174,12 @@ def semantic_search(
 
 
 def _graph(
-    store: EnhancedStore,
-    graph: KnowledgeGraph,
-    part: Graph,
-    began: datetime,
-    until: datetime | None = None,
-    **more: Any,
+    store: EnhancedStore, graph: KnowledgeGraph, part: Graph, began: datetime, at: datetime | None = None, **more: Any
 ) -> Reply[None]:
     """A part of the graph with its size and the time it took, each entity and relation as its history has it by then."""
 
     def known(past: Past[Any]) -> Past[Any]:
-        return [each for each in past if until is None or each[1] <= until]
+        return [each for each in past if at is None or each[1] <= at] or past[:1]
 
     entities = [_entity(each, known(graph.entity_history(store, each.name))) for each in part.entities]
     relations = [_relation(each, known(graph.relation_history(store, each))) for each in part.relations]
@@ -212,11 +207,9 @@ def _relation(relation: Relation, past: Past[Relation]) -> Data:
     told = dict(relation.attributes)
     weights = {key: told.pop(key) for key in _WEIGHTS if key in told}
     said, first, rest = (told.pop(key, None) for key in (_AT, "created", "metadata"))
-    times = [
-        _time(first) or _time(said) or (past[0][1] if past else None),
-        _time(said) or (past[-1][1] if past else None),
-    ]
-    metadata = {key: ms for key, ms in _ms(createdAt=times[0], updatedAt=times[1]).items() if ms is not None} | told
+    updated = _time(said) or (past[-1][1] if past else None)
+    created = _time(first) or _time(said) or (past[0][1] if past else None)
+    metadata = {key: ms for key, ms in _ms(createdAt=created, updatedAt=updated).items() if ms is not None} | told
     return relation.as_dict() | weights | {"metadata": metadata | (rest if isinstance(rest, dict) else {})}
 
 
