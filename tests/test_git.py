@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from simplemem.config import Settings
 from simplemem.errors import NotFound, Unavailable
 from simplemem.git import history as commits
 from simplemem.git import text_at
+from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
 MONDAY, TUESDAY, FRIDAY = "2026-03-02T10:00:00+0000", "2026-03-03T10:00:00+0000", "2026-03-06T10:00:00+0100"
@@ -244,6 +246,25 @@ def test_the_persons_own_git_variables_lead_nowhere_else(
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", str(tmp_path / "no-such-program"))
     assert [each.subject for each in commits(vault, "a.md")] == ["Begin"]
     assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script is no program there")
+def test_a_git_in_the_vault_is_not_run_though_the_path_leads_to_it(
+    git: Any, vault: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("a.md", "one\n")
+    git.commit("Begin")
+    for place in (vault / "git", vault / "bin" / "git"):
+        git.script(place, f"touch '{tmp_path}/canary'")
+    monkeypatch.chdir(vault)
+    monkeypatch.setenv("PATH", f".:bin:{vault}:{os.environ['PATH']}")
+    with EnhancedStore(
+        vault, Settings.model_validate({"embed": {"provider": "none"}, "git": {"commit": "each"}})
+    ) as store:
+        store.update("a", append="two")
+    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        assert {entry.source for entry in store.history("a")} == {"simplemem", "git"} and store.doctor() is not None
+    assert len(commits(vault, "a.md")) == 2 and not (tmp_path / "canary").exists()
 
 
 def _made(folder: Path) -> Path:

@@ -125,6 +125,48 @@ def test_lines_of_other_programs_are_read_and_broken_ones_are_told() -> None:
     assert {each.why for each in broken[5:]} == {"it is not JSON"}
 
 
+def entity_line(name: str, *observations: str) -> str:
+    return json.dumps({"type": "entity", "name": name, "entityType": name, "observations": observations})
+
+
+def test_a_hostile_file_changes_no_other_note_and_what_is_too_long_is_left_out(
+    store: EnhancedStore, file: Path
+) -> None:
+    vault = store.root
+    store.create("people/Ann", "Ann.\n")
+    store.create("keep", "[[Ann]] [[x]]\n")
+    names = [
+        "../../pwned", "/etc/passwd", "..", ".", " ", "..\\x", "C:\\x", "a/../../b", ".simplemem/config", "keep",
+        "people/Ann", "\u202e", "CON.md", "x.md", "#", "|", "[[a]]", "%%", "---", "`", "Dup", "dup", "DUP", "dup ", "dup.",
+        "n" * 100_000,
+    ]  # fmt: skip
+    texts = [
+        "---\nprivate: false\n---",
+        "## Relations\n- a [[b]]",
+        "%% x=1 %%",
+        "```\nunclosed",
+        "<!--",
+        "%%",
+        "\0\ud800",
+    ]
+    lines = [entity_line(name, name, *texts) for name in names]
+    lines += [entity_line("deep").replace("[]", "[" * 100_000), entity_line("big", "x" * 6_000_000)]
+    lines += [
+        entity_line("number").replace("[]", "9" * 10_000),
+        '{"type":"relation","from":"`","to":"`","relationType":"`"}',
+    ]
+    file.write_text("\n".join(lines))
+    before = {path: path.read_bytes() for path in vault.parent.rglob("*") if path.suffix in (".md", ".jsonl")}
+    done = import_file(store, file)
+    assert done is not None and (done.entities, done.relations) == (len(names), 1)
+    assert [each.why for each in done.broken] == ["it is not JSON", "it is longer than a note may be", "it is not JSON"]
+    assert {each.name: each.texts for each in graph_of(store).read().entities} == {n: [n, *texts] for n in names}
+    after = {path: path.read_bytes() for path in vault.parent.rglob("*") if path.suffix in (".md", ".jsonl")}
+    assert {path for path in after if after[path] != before.get(path)} == {
+        path for path in after if path.is_relative_to(vault / "graph") or path.is_relative_to(vault / ".simplemem")
+    }
+
+
 def test_one_name_twice_is_one_entity_that_says_all_of_it_and_a_relation_twice_is_one() -> None:
     twice = (
         '{"type":"entity","name":"A","entityType":"t","observations":["1","1"]}\n'

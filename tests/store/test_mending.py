@@ -42,6 +42,21 @@ def mended(store: EnhancedStore, path: str) -> str:
     return text
 
 
+def test_what_the_doctor_mended_is_undone_to_the_byte(plain_store: EnhancedStore, write: Write) -> None:
+    write("people/Ada.md", "---\naliases: [Countess]\n---\nAda")
+    heads = [b"", b"\xef\xbb\xbf", b"---\r\nup: '[[team/Ada]]'   # whose\r\na:   x\r\n---\r\n", b"---\nb: [1,2\n---\n"]
+    ends = [b"", b"\n", b"\r\n\r\n", b"\n\t \n", b" %% [[team/Ada]] %%\x00", b"\n```\n[[team/Ada]]\n"]
+    for number, (head, end) in enumerate((head, end) for head in heads for end in ends):
+        write(f"n{number}.md", head + b"[[team/Ada]]\r\n[it](team/Ada.md) [[Countess]]\n| [[Countess]] |\xc3\xa9" + end)
+    plain_store.sync()
+    before, mending = files(plain_store.root), plain_store.plan_mending()
+    done = plain_store.mend(mending)
+    assert len(done.changed) == 3 * 5, "none with a broken header or a NUL"
+    assert files(plain_store.root) != before
+    plain_store.undo(done.version)
+    assert files(plain_store.root) == before
+
+
 # -- by the history
 
 

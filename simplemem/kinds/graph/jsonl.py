@@ -56,7 +56,7 @@ def written(graph: Graph) -> str:
     return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-def read(data: bytes) -> tuple[Graph, tuple[Broken, ...]]:
+def read(data: bytes, most: int = 64_000_000) -> tuple[Graph, tuple[Broken, ...]]:
     """The graph in such a file. One name that stands there twice is one entity that says all of it."""
     entities: dict[str, Entity] = {}
     relations: dict[tuple[str, str, str], Relation] = {}
@@ -68,7 +68,7 @@ def read(data: bytes) -> tuple[Graph, tuple[Broken, ...]]:
             broken.append(Broken(number, "it is not JSON"))
             continue
         texts = said.get("observations") or [] if isinstance(said, dict) else None  # null is written too, or nothing
-        are_texts = isinstance(texts, list) and all(isinstance(each, str) for each in texts)
+        are_texts = len(line) <= most and isinstance(texts, list) and all(isinstance(each, str) for each in texts)
         match said:
             case None:
                 pass
@@ -80,7 +80,10 @@ def read(data: bytes) -> tuple[Graph, tuple[Broken, ...]]:
                 more = (Observation(text) for text in texts or () if text not in known)
                 entities[name] = Entity(name, first.type, (*first.observations, *more))
             case _:
-                broken.append(Broken(number, "it is neither an entity nor a relation"))
+                why = (
+                    "it is neither an entity nor a relation" if len(line) <= most else "it is longer than a note may be"
+                )
+                broken.append(Broken(number, why))
     return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
 
 
@@ -97,7 +100,7 @@ def import_file(
             data = file.read_bytes()
         except OSError as error:
             raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
-        graph, broken = read(data)
+        graph, broken = read(data, store.bench.max_note_bytes)
         last = store.bench.last_version()
         new = graph_of(store).take_in(graph, progress, who=who, tool="import", reason=f"import of {file.name}")
         counts = dict(zip(("entities", "relations", "observations"), new, strict=True))
