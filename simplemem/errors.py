@@ -60,9 +60,6 @@ class Ambiguous(SimplememError):
 
     code = "ambiguous"
 
-    def __init__(self, message: str, *, candidates: Sequence[str], hint: str = "", **details: Any) -> None:
-        super().__init__(message, hint=hint, candidates=list(candidates), **details)
-
 
 class Conflict(SimplememError):
     """The note is not what the caller had read. Carries the hash of what is there now, and the difference."""

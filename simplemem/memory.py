@@ -300,8 +300,7 @@ class UndoneMany(Value):
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry(Value):
-    """One change of one memory, or one step with how many `notes` it changed: from our own history, with the commit that
-    has it if there is one, or from git."""
+    """One change of one memory, or one step that changed some `notes`: ours, with its commit if there is one, or git's."""
 
     version: str
     name: str

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from math import hypot
 from typing import Any, NamedTuple, Unpack
 
 from simplemem.errors import Conflict, SimplememError
@@ -152,14 +150,15 @@ class Bench:
 
     def vector_of(self, path: str) -> tuple[list[float], str] | None:
         """A note's vector, the mean of its passages' at length one, and the name of the embedder that made them."""
+        import numpy as np
+
         known = self._core.index.known([path]).get(path)
-        rows = [array("b", vector) for vector in (self._core.index.vectors_of(known.id) if known else ())]
-        if not rows or not self.embedder:
+        stored = self._core.index.vectors_of(known.id) if known else []
+        if not stored or not self.embedder:
             return None
-        units = [[value / length for value in row] for row in rows for length in (hypot(*row) or 1.0,)]
-        sums = [sum(column) for column in zip(*units, strict=True)]
-        length = hypot(*sums) or 1.0
-        return [round(value / length, 6) for value in sums], self.embedder
+        rows = np.array([np.frombuffer(each, np.int8) for each in stored], np.float64)
+        middle = (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)).sum(axis=0)
+        return np.round(middle / (np.linalg.norm(middle) or 1), 6).tolist(), self.embedder
 
     def take_vectors(self, other: Bench) -> None:
         """Take the vectors of another store's index that a service was paid for, wherever the text is the same."""
