@@ -50,6 +50,8 @@ displaces can be brought back.
 """
 
 NOTES = {
+    "create_memory": """A block of YAML at the start of `content` is taken as metadata, here and in `update_memory`. A tag
+that cannot be one (`Ann Lee`) is written as Obsidian allows (`Ann-Lee`); a warning says so, and either finds it.""",
     "search_memories": """In `query`, `"a phrase"`, `-word`, `tag:todo`, `path:people/` and `type:decision` narrow the
 search. Filters narrow before anything is ranked. `index.state` is `ready`, `indexing` (the answer is what is there so
 far) or `partial`, with a reason; `degraded` says so when a search had to do without meaning.""",

@@ -72,6 +72,9 @@ def _serve(asked: argparse.Namespace) -> int:
     root = _vault(asked, profile)
     flags: dict[str, Any] = {key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")}
     settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
+    if settings.voyage_ai.api_key and "voyage" not in (settings.embed.provider, settings.rerank.provider):
+        why = "no note is sent to a service unless embed.provider or rerank.provider is voyage"
+        print(f"simplemem: voyage_ai.api_key is not used: {why} (SIMPLEMEM_EMBED_PROVIDER)", file=sys.stderr)
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
     if sys.stdin is not None and sys.stdin.isatty():
         waits = f"simplemem serves {root} and waits for an MCP client on standard input. Ctrl-C ends it."

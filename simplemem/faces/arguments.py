@@ -110,8 +110,7 @@ def also(*names: str) -> Any:
     return Field(validation_alias=AliasChoices(*names))
 
 
-BareName = Annotated[str, BeforeValidator(_name)]
-Name = Annotated[BareName, also("name", "path", "id", "memory_id")]
+Name = Annotated[str, BeforeValidator(_name)]
 _stripped = BeforeValidator(lambda value: value.strip(" `").lower() or None if isinstance(value, str) else value)
 Sha = Annotated[Annotated[str, Field(pattern=_HASHES)] | None, _stripped]
 Object = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value == "" else from_json(value))]
@@ -155,8 +154,8 @@ class Narrowing:
 class LinkNarrowing(Narrowing):
     """And by its links."""
 
-    link_to: Annotated[BareName | None, about("only what links to this memory")] = None
-    linked_by: Annotated[BareName | None, about("only what this memory links to")] = None
+    link_to: Annotated[Name | None, about("only what links to this memory")] = None
+    linked_by: Annotated[Name | None, about("only what this memory links to")] = None
 
 
 def resolved(store: EnhancedStore, name: str) -> str:
@@ -209,8 +208,8 @@ _HABITS = {
     "tags": ("tag", "labels"),
     "prefix": ("folder", "path", "directory"),
     "limit": ("topk", "k", "n", "maxresults", "count"),
-    "name": ("title", "identifier", "note", "memory", "notename", "memoryname", "filename", "file"),
-    "new_name": ("destination", "newpath", "newtitle", "target"),
+    "name": ("path", "id", "memoryid", "title", "identifier", "note", "memory", "memoryname", "filename", "file"),
+    "new_name": ("destination", "newpath", "newtitle", "target", "to"),
     "content": ("text", "body", "markdown"),
     "append": ("text", "body", "markdown"),
     "metadata": ("frontmatter", "properties"),
@@ -249,7 +248,7 @@ def _bare(key: str) -> str:
 def _gathered(tool: str, shown: Sequence[str], sent: dict[str, Any]) -> dict[str, Any]:
     """What was sent, with the parts of one argument that came by themselves put together."""
     if tool == "create_memory" and isinstance(metadata := from_json(sent.get("metadata") or {}), Mapping):
-        named = any(_bare(key) in ("name", "path", *_HABITS["name"]) for key in sent if key != "title")
+        named = any(_bare(key) in ("name", *_HABITS["name"]) for key in sent if key != "title")
         lone = {key: sent.pop(key) for key in _PROPERTIES if key in sent and (named or key != "title")}
         lone |= {"tags": lone.pop("tag")} if "tag" in lone and "tags" not in lone else {}
         if twice := [key for key in lone if metadata.get(key, lone[key]) != lone[key]]:
@@ -258,12 +257,10 @@ def _gathered(tool: str, shown: Sequence[str], sent: dict[str, Any]) -> dict[str
     if "edits" in shown:
         ends = dict.fromkeys(_OLD, "old") | dict.fromkeys(_NEW, "new")
         if edit := {ends[key]: sent.pop(key) for key in list(sent) if key in ends}:
-            if "edits" in sent:
-                raise Invalid(f"{next(iter(edit))!r} is given beside edits.", hint="Put it into edits.")
-            return sent | {"edits": [edit]}
+            return sent | {"edits": [*from_json(sent.get("edits", [])), edit]}
     if tool == "change_tag":
         tags = _tags(sent.get("tags"))
-        both = tags if isinstance(tags, Mapping) and tags.keys() <= {"add", "remove"} else sent
+        both = tags if tags and isinstance(tags, Mapping) and tags.keys() <= {"add", "remove"} else sent
         if changes := {key: parse_tag_request(_tags(both[key])) for key in ("add", "remove") if both.get(key)}:
             gone = (key if value is True else f"{key}/{value}" for key, value in changes.get("remove", {}).items())
             rest = parse_tag_request(tags) if both is sent else {}
@@ -278,10 +275,8 @@ _SAID = {
     "greater": "must be at least {ge}",
     "less": "must be at most {le}",
     "too_short": "must not be empty",
-    "string_too_short": "must not be empty",
-    "too_long": "may hold at most {max_length}",
-    "string_too_long": "may have at most {max_length} characters",
-    "string_pattern": "must be a hash, or its first 12 digits or more",
+    "too_long": "has more than {max_length}",
+    "pattern": "must be a hash, or its first 12 digits or more",
     "literal": "must be {expected}",
     "value": "{error}",
     "string": "must be a text",
@@ -298,8 +293,8 @@ def wrong(error: ValidationError) -> dict[tuple[str, str], None]:
     """Where each fault of some arguments is and what it is, in our words. Never a value: it may be a note."""
     found = []
     for each in error.errors(include_url=False, include_input=False):
-        kinds = [kind for kind in _SAID if each["type"].startswith(kind)]
-        said = _SAID[max(kinds, key=len)].format(**each.get("ctx", {})) if kinds else "cannot be read"
+        kind = next((kind for kind in _SAID if kind in each["type"]), "")
+        said = _SAID.get(kind, "cannot be read").format(**each.get("ctx", {}))
         found.append((".".join(map(str, each["loc"])), said))
     return dict.fromkeys(found)
 

@@ -3,16 +3,18 @@ operation of the store, attributed to whoever asked, and can be undone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces import arguments, render
 from simplemem.faces import core_read as read
-from simplemem.faces.arguments import BareName, EditIn, Name, Object, Several, Sha, Tags, about, also
+from simplemem.faces.arguments import EditIn, Name, Object, Several, Sha, Tags, about
 from simplemem.faces.face import Caller, Data, Reply, tool
-from simplemem.memory import LeftAsIs, Value
+from simplemem.memory import LeftAsIs, Saved, Value
+from simplemem.note.header import find_value
 from simplemem.note.names import compare_key
+from simplemem.note.tags import respelled, without_header
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -35,6 +37,11 @@ def _reply(kind: Any, value: Value, first: str, *more: str, **other: Any) -> Rep
     return Reply("\n".join(filter(None, [first, sha256, *more, *data.get("warnings", ())])), data)
 
 
+def _said(saved: Saved, metadata: Mapping[str, Any] | None, more: Texts = ()) -> Texts:
+    """The warnings of a change, and what became of the tags that were asked for."""
+    return (*more, *saved.warnings, *respelled(find_value(metadata or {}, "tags"), saved.tag_map))
+
+
 Created = TypedDict("Created", {"name": str, "path": str, "sha256": str, "warnings": Texts})
 
 
@@ -52,8 +59,9 @@ def create_memory(
 ) -> Reply[Created]:
     """Write down one thing worth remembering, as a new Markdown note: small, with [[links]] to other memories. Search
     first, and update what is there rather than make a second one."""
+    content, metadata, said = without_header(content, metadata)
     saved = store.create(name, content, metadata, overwrite=overwrite, reason=reason, **caller)
-    return _reply(Created, saved, f"Saved {render.name_of(saved.name)}.")
+    return _reply(Created, saved, f"Saved {render.name_of(saved.name)}.", warnings=_said(saved, metadata, said))
 
 
 Updated = TypedDict(
@@ -76,6 +84,7 @@ def update_memory(
     """Change a memory: append to it, edit exact text in it, or replace all of it; and merge its properties. Give one of
     content, append and edits."""
     plain = [edit.model_dump() for edit in edits] if edits is not None else None
+    content, metadata, said = without_header(content, metadata)
     given: Data = {"content": content, "append": append, "edits": plain}
     ways = [way for way, value in given.items() if value is not None]
     if len(ways) > 1:
@@ -86,7 +95,8 @@ def update_memory(
     sha256 = arguments.whole_hash(store, found, if_sha256)
     saved = store.update(found, **given, metadata=metadata, if_sha256=sha256, reason=reason, **caller)
     shown = render.name_of(saved.name)
-    return _reply(Updated, saved, f"Changed {shown}." if saved.changed else f"{shown} already says so.")
+    first = f"Changed {shown}." if saved.changed else f"{shown} already says so."
+    return _reply(Updated, saved, first, warnings=_said(saved, metadata, said))
 
 
 Tagged = TypedDict(
@@ -113,20 +123,15 @@ def change_tag(
     )
     shown = render.name_of(saved.name)
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
-    return _reply(Tagged, saved, first, f"Tags now: {render.tags_line(saved.tags) or 'none'}")
+    now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
+    return _reply(Tagged, saved, first, now, warnings=_said(saved, {"tags": tags}))
 
 
 Renamed = TypedDict("Renamed", {"name": str, "path": str, "rewritten": Texts, "sha256": str, "warnings": Texts})
 
 
 @tool("Move a memory", writes=True, destructive=True, idempotent=False)
-def move_memory(
-    store: EnhancedStore,
-    caller: Caller,
-    name: Name,
-    new_name: Annotated[BareName, also("new_name", "new_path", "to")],
-    reason: str = "",
-) -> Reply[Renamed]:
+def move_memory(store: EnhancedStore, caller: Caller, name: Name, new_name: Name, reason: str = "") -> Reply[Renamed]:
     """Rename or move a memory; links to it are rewritten."""
     try:
         found = arguments.to_change(store, name)
@@ -182,7 +187,7 @@ def undo_change(
     store: EnhancedStore,
     caller: Caller,
     version: Annotated[str | None, about("from memory_history")] = None,
-    name: Annotated[BareName | None, also("name", "path", "id"), about("or a memory: its last change")] = None,
+    name: Annotated[Name | None, about("or a memory: its last change")] = None,
     by: Annotated[str | None, about("or a client: all it changed since")] = None,
     since: Annotated[str | None, about("with by: a date or version")] = None,
     preview: Annotated[bool, about("with by: change nothing, say what would be done")] = True,

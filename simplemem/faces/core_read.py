@@ -13,7 +13,7 @@ from pydantic import Field, WithJsonSchema
 
 from simplemem.errors import Invalid
 from simplemem.faces import arguments, render
-from simplemem.faces.arguments import BareName, LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
+from simplemem.faces.arguments import LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
 from simplemem.faces.face import Data, Reply, Result, tool
 from simplemem.memory import Backlink, Hit, IndexState, LinkOut, Listed
 from simplemem.note.words import count_tokens
@@ -335,9 +335,7 @@ class Versions(TypedDict):
 @tool("History of memories")
 def memory_history(
     store: EnhancedStore,
-    name: Annotated[
-        BareName | None, also("name", "path", "id", "memory_id"), about("without it, the changes of all memories")
-    ] = None,
+    name: Annotated[Name | None, about("without it, the changes of all memories")] = None,
     limit: Annotated[int, at_most(200), Field(ge=1)] = 20,
     diff: Annotated[bool, about("show what each changed")] = False,
 ) -> Reply[Versions]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -216,6 +217,17 @@ def words_for_models(name: str) -> str:
     """A text of `instructions/`, a paragraph a line: the lines of the file are for people."""
     text = (Path(__file__).parent / "instructions" / f"{name}.md").read_text(encoding="utf-8")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")) + "\n"
+
+
+def of_what_is_there(text: str, tools: Collection[Tool]) -> str:
+    """A text for models without the sentences about default tools, and arguments of theirs, that are not among these."""
+    from simplemem.faces.core import TOOLS
+
+    ours, there = (
+        {t.name for t in some}.union(*({f"{a}=" for a in t.arguments} for t in some)) for some in (TOOLS, tools)
+    )
+    kept = (part for part in re.split(r"(?<=[.;])(?=\s)", text) if not any(word in part for word in ours - there))
+    return re.sub(r";\Z", ".", "".join(kept))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from simplemem.errors import Invalid, TooLong
 from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_most, resolved, to_change
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.faces.render import brief, index_line, line, name_of
-from simplemem.note.tags import parse_tag_request
+from simplemem.note.note import map_entries
+from simplemem.note.tags import parse_tag_request, respelled, without_header
 
 if TYPE_CHECKING:
     from simplemem.memory import Backlink, Hit, Memory
@@ -32,20 +33,23 @@ _UNREAD = re.compile(
 
 NewName = Annotated[Name, about("unique, e.g. meeting-notes")]
 Meta = Annotated[Object, about("title, description, tags {key: value or true}; any further keys")]
-Content = Annotated[str, about("Markdown, without frontmatter; link with [[name]]")]
+Content = Annotated[str, about("Markdown with [[name]] links; 2,500 characters unless set otherwise")]
 
 
 @tool("Create a memory", writes=True, idempotent=False)
 def create_memory(store: EnhancedStore, caller: Caller, name: NewName, metadata: Meta, content: Content) -> Reply[None]:
     """Create a memory: a small Markdown note about one thing, with metadata and [[links]]."""
+    content, metadata, said = without_header(content, metadata)
     kept = _checked(store, metadata, content)
     saved = store.create(name, content, kept, tags_as_map=True, **caller)
-    return Reply("\n".join([f"Memory '{name_of(saved.name)}' was created.", *map(line, saved.warnings)]))
+    said += [*saved.warnings, *respelled(metadata.get("tags"), saved.tag_map)]
+    return Reply("\n".join([f"Memory '{name_of(saved.name)}' was created.", *map(line, said)]))
 
 
 @tool("Update a memory", writes=True, destructive=True)
 def update_memory(store: EnhancedStore, caller: Caller, name: NewName, metadata: Meta, content: Content) -> Reply[None]:
     """Replace a memory: its content and all of its metadata. Read it first."""
+    content, metadata, said = without_header(content, metadata)
     kept = _checked(store, metadata, content)
     memory = store.read(to_change(store, name))
     # What is not given again is taken away by the merge: keys and tags.
@@ -54,7 +58,7 @@ def update_memory(store: EnhancedStore, caller: Caller, name: NewName, metadata:
     untagged = {tag: None for tag in memory.tag_map if tag.casefold() not in tags}
     whole = gone | kept | {"tags": untagged | kept["tags"]}
     saved = store.update(memory.name, content=content, metadata=whole, **caller)
-    return Reply("\n".join([f"Memory '{name_of(saved.name)}' was updated.", *map(line, saved.warnings)]))
+    return Reply("\n".join([f"Memory '{name_of(saved.name)}' was updated.", *map(line, [*said, *saved.warnings])]))
 
 
 def _checked(store: EnhancedStore, metadata: dict[str, Any], content: str) -> dict[str, Any]:
@@ -150,7 +154,7 @@ def _facts(memory: Memory, most: int, *more: str) -> list[str]:
         f"**Title:** {line(memory.title)}",
         *more,
         f"**Description:** {line(memory.description, most)}",
-        f"**Tags:** {_tags(memory.tag_map)}",
+        f"**Tags:** {_tags(_own_tags(memory))}",
         f"**Created:** {(memory.created or '')[:19].replace('T', ' ')}",
         f"**Modified:** {memory.modified[:19].replace('T', ' ')}",
     ]
@@ -179,8 +183,7 @@ def search_memories(
     for number, hit in enumerate(found.hits, 1):
         where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"
         facts = f"**Where:** {where}\n**Similarity:** {hit.score:.3f}"
-        pairs = {tag.partition("/")[0]: tag.partition("/")[2] or True for tag in hit.tags}
-        lines += _entry(number, hit, facts, hit.description, _tags(pairs))
+        lines += _entry(number, hit, facts, hit.description, _tags(_own_tags(store.read(hit.name))))
     return Reply("\n".join(lines + ([state, ""] if state else [])))
 
 
@@ -218,6 +221,13 @@ def _value(value: Any) -> str:
 def _tags(tags: Mapping[str, Any]) -> str:
     """`todo, status: done`: a tag that is only there stands alone."""
     return ", ".join(line(key) if value is True else f"{line(key)}: {_value(value)}" for key, value in tags.items())
+
+
+def _own_tags(memory: Memory) -> dict[str, Any]:
+    """The tags as the note has them: the entries of its map, and the names of others."""
+    entries = tags if isinstance(tags := memory.frontmatter.get("tags"), Mapping) else {}
+    named = {name for _, name, _ in map_entries(entries)}
+    return {**entries, **dict.fromkeys((tag for tag in memory.tags if tag not in named), True)}
 
 
 TOOLS = (

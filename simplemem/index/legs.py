@@ -18,6 +18,7 @@ from simplemem.index.changes import written_by
 from simplemem.index.door import AnyOf, Beside, Match, Narrow, NotePage, Position, Question, Row, Term
 from simplemem.index.text import SHIFT
 from simplemem.note.names import base_name, compare_key, date_in
+from simplemem.note.note import joined
 from simplemem.note.words import stretches
 
 MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
@@ -68,8 +69,10 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
     for name, wanted, require_all in (("t", narrow.tags, narrow.require_all), ("q", narrow.all_tags, True)):
         tags = []
         for k, (key, value) in enumerate(wanted.items()):
-            values |= {f"{name}k{k}": compare_key(key), f"{name}v{k}": compare_key(value)}
-            tags.append(f"n.id IN (SELECT note_id FROM tag_pairs WHERE key = :{name}k{k} AND value = :{name}v{k})")
+            values |= {f"{name}k{k}": compare_key(joined(key)), f"{name}v{k}": compare_key(value)}
+            values[f"{name}w{k}"] = compare_key(joined(value))  # as it stands in the name of a tag
+            pair = f"key = :{name}k{k} AND value IN (:{name}v{k}, :{name}w{k})"
+            tags.append(f"n.id IN (SELECT note_id FROM tag_pairs WHERE {pair})")
         if tags:
             parts.append("(" + (" AND " if require_all else " OR ").join(tags) + ")")
     for k, (key, value) in enumerate(narrow.properties.items()):

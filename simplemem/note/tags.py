@@ -1,4 +1,4 @@
-"""Tags as they are asked for and changed: a new note gets Obsidian's list, and a note keeps the notation it has. Pure.
+"""Tags and metadata as they are asked for and changed: a new note gets a list, a note keeps the notation it has. Pure.
 
 An inline `#tag` is never changed, and forms that Obsidian dropped are never written (obsidian.md §2, §3.3).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from simplemem.errors import Invalid
@@ -45,6 +45,53 @@ def _is_key(key: str, name: str) -> bool:
 
 def parse_tag_request(value: object) -> Request:
     """Tags as callers write them, forgivingly: a map, a list, "a, status=b", or any of these as JSON text."""
+    request: Request = {}
+    for key, entry in _entries(value):
+        name = _name_of(key)
+        if isinstance(entry, (list, tuple)):
+            request |= {_name_of(f"{name}/{each}"): True for each in entry}
+        elif entry is None or isinstance(entry, bool):
+            request[name] = entry
+        elif isinstance(entry, (str, int, float)):
+            request[name] = str(entry).strip() or True
+        else:
+            raise _refused({key: entry})
+    return request
+
+
+def respelled(value: object, written: Mapping[str, Any]) -> list[str]:
+    """What became of tags that cannot be one as they were asked for; `written` is the map of those the note has now."""
+    said = []
+    for key, entry in _entries(value):
+        name, asked = _name_of(key), bare_tag(key)
+        if isinstance(entry, str) and written.get(name) == joined(entry):
+            name, asked = f"{name}/{joined(entry)}", f"{asked}/{entry.strip()}"
+        if entry is False and name not in written:
+            said.append(f"{key}: false says that the note has no tag {name}")
+        elif asked != name and entry not in (None, False):
+            said.append(f"the tag {asked!r} was written as {name}: a tag has no spaces")
+    return said
+
+
+def without_header(content: str | None, metadata: Mapping[str, Any] | None) -> tuple[Any, dict[str, Any], list[str]]:
+    """Content and metadata, where a block of YAML at the start of the content is metadata too, and a word about it. What
+    the metadata says otherwise wins; tags of both count."""
+    header = read_header(text := (content or "").lstrip())
+    if header.style == "broken" and re.match(r"---\s*[\w-]+:\s", text):
+        why = header.problem.message if header.problem else ""
+        raise Invalid(f"the YAML block that the content begins with cannot be read: {why}", hint="Give it as metadata.")
+    if not header.properties:
+        return content, dict(metadata or {}), []
+    given = {str(key).casefold(): value for key, value in (metadata or {}).items() if value is not None}
+    block = {key: value for key, value in header.properties.items() if key.casefold() not in given}
+    if (tags := header.get("tags")) and given.get("tags"):
+        block["tags"] = parse_tag_request(tags) | parse_tag_request(given.pop("tags"))
+    said = f"the YAML block at the start of the content was taken as metadata: {', '.join(header.properties)}"
+    return text[header.body_start :], {**(metadata or {}), **block}, [said]
+
+
+def _entries(value: object) -> Iterator[tuple[Any, Any]]:
+    """The tags of a request with their values, as they were given."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             value = json.loads(value)
@@ -54,7 +101,6 @@ def parse_tag_request(value: object) -> Request:
         # Commas stand between tags, and so do spaces where they are not part of a `key=value`.
         parts = ([part] if _ENTRY.fullmatch(part) else part.split() for part in value.split(","))
         value = [part for several in parts for part in several]
-    request: Request = {}
     if not isinstance(value, (Mapping, list, tuple, type(None))):
         raise _refused(value)
     for item in [value] if isinstance(value, Mapping) else value or ():
@@ -62,17 +108,7 @@ def parse_tag_request(value: object) -> Request:
         entries = {found[1]: found[2]} if found else {item: True} if isinstance(item, str) else item
         if not isinstance(entries, Mapping):
             raise _refused(value)
-        for key, entry in entries.items():
-            name = _name_of(key)
-            if isinstance(entry, (list, tuple)):
-                request |= {_name_of(f"{name}/{each}"): True for each in entry}
-            elif entry is None or isinstance(entry, bool):
-                request[name] = entry
-            elif isinstance(entry, (str, int, float)):
-                request[name] = str(entry).strip() or True
-            else:
-                raise _refused({key: entry})
-    return request
+        yield from entries.items()
 
 
 def _refused(value: object) -> Invalid:
@@ -94,7 +130,9 @@ def tags_for_new_note(request: object) -> tuple[list[str], dict[str, Any]]:
     items: list[Any] = []
     properties: dict[str, Any] = {}
     for key, value in parse_tag_request(request).items():
-        if value is not None and value is not False:
+        if value is False and key.lower() not in RESERVED_KEYS:
+            properties[key] = False  # no tag says so; a property does
+        elif value:
             items, kept = _change_list(items, _legal(key), value, {})
             properties |= {key: kept} if kept is not None else {}
     return items, properties

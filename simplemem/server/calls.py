@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from simplemem import __version__
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.faces.arguments import Narrowing, about
-from simplemem.faces.face import Face, Reply, Tool, tool, words_for_models
+from simplemem.faces.face import Face, Reply, Tool, of_what_is_there, tool, words_for_models
 from simplemem.faces.render import answer, error_data, index_line, line, tags_line
 from simplemem.server.resources import Resources
 
@@ -39,7 +39,7 @@ _MOST_COMPLETIONS = 100
 def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
     """A server of the SDK for a face on a store, for any transport."""
     resources = Resources(door, is_graph=face.known_as is not None)
-    by_name = {tool.name: tool for tool in tools}
+    by_name, door.tools = {tool.name: tool for tool in tools}, tools
 
     async def list_tools(_ctx: Context, _params: Any) -> types.ListToolsResult:
         asyncio.get_running_loop().call_later(_AFTER_THE_LIST, door.tend)
@@ -107,7 +107,7 @@ async def _around(ctx: Context, call_next: CallNext) -> HandlerResult:
 
 
 def perform(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str) -> types.CallToolResult:
-    """Run a tool in this thread. Failures are answers; none of them is silent and none tells a secret."""
+    """Run a tool in this thread. Failures are answers; none is silent, tells a secret or hints at a tool not shown."""
     try:
         arguments = tool.manner.read(tool, sent)
         reply = tool.manner.perform(tool, door.store(), {"who": who, "tool": tool.name}, arguments)
@@ -121,6 +121,7 @@ def perform(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str) ->
             f"{tool.name} failed inside simplemem ({type(error).__name__}).",
             hint="This is a fault of the server, told in its log. Read the memory before you try again.",
         )
+    failure.hint = of_what_is_there(failure.hint, door.tools).strip()
     return _result(*tool.manner.failed(failure))
 
 
@@ -162,7 +163,7 @@ def review(
     for each in page.items:
         said = f"{line(each.description or each.title, 120)} {tags_line(each.tags)}".rstrip()
         lines.append(f"- {each.modified[:10]} **{line(each.name)}** {said}")
-    more = f"({page.total} in all; list_memories shows the rest.)" if page.total > len(lines) else ""
+    more = f"({page.total} in all; these changed last.)" if page.total > len(lines) else ""
     head += "" if lines else "\n\nThere is none."
     return Reply(answer(head, "\n".join(lines), more, index_line(page.index)))
 
@@ -186,7 +187,9 @@ async def _get_prompt(door: Door, _ctx: Context, params: types.GetPromptRequestP
     sent = {name: text for name, text in (params.arguments or {}).items() if text.strip()}
     arguments = prompt.manner.read(prompt, sent)
     reply = await door.run(lambda: prompt(door.store(), {"who": "", "tool": prompt.name}, arguments))
-    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=reply.text))
+    ours, mark, notes = reply.text.partition("<note ")
+    text = of_what_is_there(ours, door.tools) + mark + notes
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
     return types.GetPromptResult(description=prompt.description, messages=[message])
 
 

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -40,6 +40,7 @@ class Door:
     another: one that was cancelled before its turn never happens, one begun is finished."""
 
     def __init__(self, opening: Callable[[], EnhancedStore]) -> None:
+        self.tools: Collection[Tool] = ()  # that a model is shown
         self._opening = opening
         self._opening_now = threading.Lock()
         self._store: EnhancedStore | None = None

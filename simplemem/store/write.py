@@ -69,7 +69,7 @@ def create(
             stamped = read_note(old.data).string("modified")
             if stamped and encoded(new_text(content, metadata or {}, stamped)) == old.data:
                 return _unchanged(core, old)  # this very call, whose answer was lost
-            hint = "Use update_memory to change it, or pass overwrite=true; the old text stays in the history."
+            hint = "Use update_memory to change it; overwrite=true replaces it, and the old text stays in the history."
             message = f"there is already a memory called {clean}"
             raise AlreadyExists(message, hint=hint, name=clean, current_sha256=old.sha256)
         warnings = judge(core.settings, "", "", clean) + judge(core.settings, clean, "", text)

@@ -37,6 +37,7 @@ class Asking:
         self.vault = vault
         self._tools = {tool.name: tool for tool in choose(PROFILES[profile], ",".join(toolsets))}
         self._door = Door(lambda: EnhancedStore(vault, Settings.model_validate(settings)))
+        self._door.tools = self._tools.values()
 
     @property
     def store(self) -> EnhancedStore:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.faces.original import original_settings, plain_length
+from simplemem.faces.original import TOOLS, original_settings, plain_length
 
 META = {"title": "Plan", "description": "The plan", "tags": {"todo": True, "prio": 1}, "extra": "kept"}
 
@@ -190,6 +190,25 @@ def test_length_is_of_plain_text() -> None:
         "[shown](https://example.org/long)": 5, "```\ncode\n```": 0, "<div class='x'>html</div>": 4,
     }  # fmt: skip
     assert {text: plain_length(text) for text in texts} == texts
+
+
+def test_it_hints_at_no_tool_and_no_argument_that_it_lacks(ask_original, ask) -> None:
+    for name in ("a", "b"):
+        ask_original("create_memory", name=name, metadata=META, content="[[a]]")
+    again = {"name": "a", "metadata": META, "content": "other"}
+    refused = ask_original("create_memory", **again).data["error"]
+    assert refused["hint"] == "Use update_memory to change it."
+    assert "overwrite=true" in ask("create_memory", **again).data["error"]["hint"]
+    ask_original("delete_memory", name="a")
+    assert "undo_change" in ask("read_memory", name="a").text
+    gone = ask_original("read_memory", name="a")
+    assert gone.code == "not_found" and "undo_change" not in gone.text
+
+
+def test_its_limits_are_told_up_front() -> None:
+    for tool in TOOLS:
+        if "content" in tool.arguments:
+            assert "2,500 characters" in tool.input["properties"]["content"]["description"]
 
 
 # --- its settings

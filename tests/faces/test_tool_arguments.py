@@ -153,7 +153,6 @@ def test_every_tool_takes_the_words_that_models_use(tool: str, sent: dict[str, A
         ("update_memory", {"name": "a", "tags": ["x"]}, 'Did you mean metadata={"tags": …}?'),
         ("read_memory", {"name": "a", "title": "b"}, "Give one of them."),
         ("create_memory", {"name": "a", "content": "b", "title": "A", "metadata": {"title": "B"}}, "Give one of them."),
-        ("update_memory", {"name": "a", "edits": [], "old": "x", "new": "y"}, "Put it into edits."),
     ],
 )
 def test_what_is_not_known_is_refused_with_what_was_meant(tool: str, sent: dict[str, Any], said: str) -> None:

@@ -138,7 +138,7 @@ def test_what_is_no_tag_is_refused_with_an_example(request_: object) -> None:
 
 def test_a_new_note_gets_a_list_and_keeps_other_values_as_properties() -> None:
     request = {"todo": True, "status": "in progress", "no": False, "gone": None, "priority": 5}
-    assert tags_for_new_note(request) == (["todo", "status/in-progress", "priority/5"], {})
+    assert tags_for_new_note(request) == (["todo", "status/in-progress", "priority/5"], {"no": False})
     assert tags_for_new_note({"owner": "Ann, B"}) == (["owner"], {"owner": "Ann, B"})
     assert tags_for_new_note(["a", "A", "b/c"]) == (["a", "b/c"], {})
 

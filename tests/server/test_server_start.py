@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from argparse import Namespace
@@ -14,9 +15,10 @@ import pytest
 from bare_client import Bare
 
 from simplemem.cli.serve import _vault
-from simplemem.faces.face import PROFILES
+from simplemem.faces.face import PROFILES, choose
 
 META = {"title": "t", "description": "", "tags": {}}
+EVERY_TOOL = {tool.name for face in PROFILES.values() for tool in choose(face)}
 ORIGINAL = ["create_memory", "read_memory", "update_memory", "delete_memory", "list_memories", "search_memories"]
 
 
@@ -39,6 +41,7 @@ def test_the_profile_of_the_original_works_as_that_did(here: Path) -> None:
     long = "this is longer than twenty"
     with Bare(here, command=serving("--profile", "simplemem"), cwd=here) as bare:
         assert "create memories as you learn" in bare.initialize()["instructions"]
+        assert "voyage_ai.api_key is not used" in bare.said.decode()
         assert [tool["name"] for tool in bare.request("tools/list")["result"]["tools"]][:6] == ORIGINAL
         made = bare.call("create_memory", name="a", metadata=META, content="short enough")
         assert made["content"][0]["text"] == "Memory 'a' was created." and "structuredContent" not in made
@@ -64,6 +67,19 @@ def test_the_profile_of_what_is_learned_keeps_it_where_the_original_was_told_to(
         assert refused["isError"] and refused["content"][0]["text"].startswith("Error: Knowledge entry not found: a")
         assert refused["structuredContent"]["error"]["code"] == "not_found"
     assert (here / "learned" / "here" / "knowledge" / "error" / "it-broke.md").exists()
+
+
+@pytest.mark.parametrize("profile", ["default", "simplemem", "self-improving"])
+def test_prompts_name_only_tools_that_the_profile_has(here: Path, profile: str) -> None:
+    with Bare(here, command=serving("--profile", profile), cwd=here) as bare:
+        bare.initialize()
+        shown = {tool["name"] for tool in bare.request("tools/list")["result"]["tools"]}
+        for prompt in ("recall", "remember", "review"):
+            arguments = {"topic": "balloons"} if prompt == "recall" else {}
+            got = bare.request("prompts/get", {"name": prompt, "arguments": arguments})
+            said = got["result"]["messages"][0]["content"]["text"]
+            assert {word for word in re.findall(r"[a-z]+_[a-z_]+", said) if word in EVERY_TOOL} <= shown
+            assert "search_memories" in said or profile == "self-improving" or prompt != "recall"
 
 
 @pytest.mark.parametrize(
