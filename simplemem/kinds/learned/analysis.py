@@ -36,12 +36,12 @@ _EMPHASIS: Final = frozenset(
 _CLAIM: Final = re.compile(
     r"(?:we |you |always |please |should |must |decided to )*(?:use|using|chose|prefer|adopt|go with|switch to) "
     r"(?P<v>.{1,60}?) (?P<a>(?:for|as|when|in) .{3,80})"
-    r"|(?:the |our |its )?(?P<b>.{2,80}?) (?:set to|defaults? to|listens on|(?P<plain>is|are|=|must be|should be)) (?P<w>.+)"
+    r"|(?:the |our |its )?(?P<b>.{2,80}?) (?:set to|defaults? to|listens on|(?P<plain>is|=|must be|should be)) (?P<w>.+)"
 )
 _REASON: Final = re.compile(r"[,;]?\s\b(?:because|since|so that|instead|rather)\b.*")
 # What is so in staging, on Safari or when it rains says nothing of elsewhere.
 _QUALIFIER: Final = re.compile(
-    r"[,;:(].*|\s(?:in|on|at|by|of|for|from|with|under|during|before|after|until|via|per|within|while|when|where|which|if"
+    r"[,;:(].*|\b(?:in|on|at|by|of|for|from|with|under|during|before|after|until|via|per|within|while|when|where|which|if"
     r"|unless|and|or|but)\s.*"
 )
 # Numbers that name, as versions, steps, tickets and dates do, tell two facts apart. One that measures follows such a verb.
@@ -56,7 +56,8 @@ _MEASURES: Final = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d\b)\d[\d ,_]*(?![\d.:/-]*\d)|\d+[.,]\d+(?=\s?[^\W\d])")
-_NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:default|maximum|minimum|current|preferred|main|only) ")
+_NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:current|main|only) ")
+_HAS_ONE_VALUE: Final = re.compile(r"(?:default|maximum|minimum|preferred) ")
 
 
 class Contradiction(NamedTuple):
@@ -310,14 +311,19 @@ def _slot(sentence: Sentence) -> tuple[tuple[str, ...], frozenset[str], Sequence
     """What a sentence says the value of, which, and under what condition; nothing where it is no such form."""
     said = _REASON.sub("", " ".join(sentence.text.replace("*", "").replace("`", "").split()).lower())
     found = None if sentence.negated or said.endswith("?") else _CLAIM.fullmatch(said.rstrip(".!… "))
-    if found is None or (found["plain"] and not _NAMES_A_VALUE.search(found["b"])):
+    if found is None:
         return (), frozenset(), ()
-    subject, stated = {*words_in_order(found["a"] or found["b"])}, found["v"] or found["w"]
-    value = _QUALIFIER.sub("", stated)
-    if subject & _NAMES and any(map(str.isdigit, value)):
-        return (), frozenset(), ()
-    qualifier = words_in_order(stated[len(value) :])
-    return tuple(sorted(subject - STOP_WORDS - {"s"})), frozenset(words_in_order(value)) - STOP_WORDS, qualifier
+    about, stated = found["a"] or found["b"], found["v"] or found["w"]
+    said, subject = _QUALIFIER.sub("", stated), {*words_in_order(about)}
+    value, qualifier = {*words_in_order(said)} - STOP_WORDS, words_in_order(stated[len(said) :])
+    if found["plain"] and not _HAS_ONE_VALUE.match(
+        about
+    ):  # names and numbers are values there, what it is like is none
+        is_named = all(word.isdigit() or word not in sentence.text for word in value)
+        value = value if is_named and _NAMES_A_VALUE.search(about) else set()
+    if subject & _NAMES and any(map(str.isdigit, said)):
+        value = set()
+    return tuple(sorted(subject - STOP_WORDS - {"s"})), frozenset(value), qualifier
 
 
 def _are_of_one(one: Sentence, other: Sentence) -> bool:
