@@ -23,7 +23,7 @@ from simplemem.config import Settings, read_bounded
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.note.names import base_name, name_of
 from simplemem.note.note import read_note
-from simplemem.note.passages import sentence_spans
+from simplemem.note.passages import as_read, sentence_spans
 from simplemem.note.properties import remove_property, set_property
 from simplemem.note.words import content_words, words_in_order, words_of
 from simplemem.store import EnhancedStore, Progress, write_file
@@ -34,8 +34,6 @@ _LEAST_LEFT = 10  # words that a note must keep, so that it can be found at all
 _SHORTEST, _LONGEST = 8, 40  # words of a sentence that is asked for
 _SHARE = 0.6  # of the words that two sentences have in common when one gives the other away
 _NOT_PROSE = re.compile(r"""\[!|[|<${}\\"]|%%|\w:\S|(?:^|\s)-\w""")  # marks, and what a search takes for a filter
-_LINK = re.compile(r"\[\[(?:[^\[\]|]*+\|)?([^\[\]]*+)\]\]|\[([^\[\]]*+)\]\([^)\s]{0,1000}+\)")
-_MARKS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|==|~~|\^[A-Za-z0-9-]+\s*$")
 
 
 @dataclass(frozen=True)
@@ -101,9 +99,9 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
         texts += [("heading", heading.text, 2) for heading in note.body.headings]
         texts += [("sentence", note.content[start:end], _SHORTEST) for start, end in sentence_spans(note.content)]
         candidates[name] = [
-            HeldOut(name, what, _plain(text))
+            HeldOut(name, what, as_read(text))
             for what, text, least in texts
-            if least <= sum(not word.isdecimal() for word in words_of(_plain(text))) <= _LONGEST
+            if least <= sum(not word.isdecimal() for word in words_of(as_read(text))) <= _LONGEST
             and _stems(text) & rare
             and not _NOT_PROSE.search(text)
         ]
@@ -131,7 +129,7 @@ def without(text: str, held: Sequence[str], *, title: bool = False) -> str:
     keys, asked = {_key(each) for each in held}, [_stems(each) for each in held]
 
     def says(sentence: str) -> bool:
-        said = _stems(_plain(sentence))
+        said = _stems(as_read(sentence))
         # A sentence that has both words of a title does not repeat it; a long question is repeated by six in ten words.
         least = [(min if len(each) >= 5 else max)(len(said), len(each)) for each in asked]
         near = (len(said & each) >= max(2, _SHARE * most) for each, most in zip(asked, least, strict=True))
@@ -152,14 +150,9 @@ def without(text: str, held: Sequence[str], *, title: bool = False) -> str:
     return text
 
 
-def _plain(text: str) -> str:
-    """A text as a person would say it: links by what they show, no emphasis, one line."""
-    return " ".join(_MARKS.sub("", _LINK.sub(lambda link: link[1] or link[2] or "", text)).split())
-
-
 def _key(text: str) -> str:
     """What two texts have in common that are the same question."""
-    return " ".join(words_in_order(_plain(text)))
+    return " ".join(words_in_order(as_read(text)))
 
 
 def _stems(text: str) -> frozenset[str]:

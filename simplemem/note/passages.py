@@ -314,3 +314,38 @@ def _names(value: str, about: str) -> bool:
     if not numbers:
         return set(value.split()) <= set(words_in_order(about))
     return numbers <= {int(each) for each in _NUMBER.findall(about)}
+
+
+# -- a text as it is read: what Markdown and Obsidian write around words is left out, code stays as it is
+
+_READ = 4_000  # characters: to look for what closes a mark takes the longer the more there are
+_SPACE = re.compile(r"\s+")
+_CELL_END = re.compile(r"(?<!\\)\|")
+_MARKED = re.compile(
+    r"""^(?:[ \t>]*+(?P<fence>`{3,}|~{3,})[^\n]*\n?(?P<fenced>(?s:.*?))(?:^[ \t>]*+(?P=fence)[^\n]*$|\Z)
+      | [ \t>]*+\|?[ \t]*+:?-{3,}+[-:| \t]*+$ | [ \t]*+={3,}+[ \t]*+$
+      | [ \t>]*+\|(?P<row>[^\n]*)$
+      | [ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\#{1,6}[ \t]+|\[![^\]\n]+\][+-]?) | (?:[ \t]*+>)++)
+      | (?=[`\\![<*~=_%^\#-])(?:
+        (?<!`)(?P<tick>`+)(?!`)(?P<code>.{1,500}?)(?<!`)(?P=tick)(?!`)
+      | \\(?P<escaped>[!-/:-@\[-`{-~])
+      | !?\[\[(?P<target>[^\[\]|\n]+?)(?:\\?\|(?P<display>[^\[\]\n]+))?\]\]
+      | !?\[(?P<words>[^\[\]\n]*)\]\((?:<[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:[ ]"[^"\n]*")?\)
+      | \[\^[^\[\]\s]+\]:? | <(?P<address>[a-z]+:[^<>\s]+)> | <!--|--> | %% | </?[A-Za-z][^<>\n]*>
+      | (?<=[ \t])(?:\^[A-Za-z0-9-]+|\#+)[ \t]*+$
+      | (?P<mark>\*{2,3}+(?!\*)|~~(?!~)|==(?!=)|(?<![^\W_])(?:\*(?!\*)|_{1,3}+(?!_)))(?=\S)
+        (?P<marked>[^\n]{1,500}?)(?<=\S)(?P=mark)(?!\*)(?<!\w_(?=\w)))""",
+    re.VERBOSE | re.MULTILINE,
+)
+
+
+def as_read(text: str, deep: int = 3) -> str:
+    """Some Markdown as its reader sees it, on one line. What stands between marks may be marked too, so `deep`."""
+
+    def unmarked(found: re.Match[str]) -> str:
+        kind = found.lastgroup or ""
+        if kind == "row":
+            return " · ".join(filter(None, map(as_read, _CELL_END.split(found["row"]))))
+        return as_read(found[kind], deep - 1) if kind in ("marked", "words") and deep else found[kind] if kind else ""
+
+    return _SPACE.sub(" ", _MARKED.sub(unmarked, text[:_READ])).strip()

@@ -13,6 +13,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal
 
 from simplemem.index.door import Match, Matches, NoteId, PlaceId, Position
+from simplemem.note.passages import as_read
 from simplemem.note.words import STOP_WORDS, words_in_order
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def _best_blocks(answer: Matches) -> dict[NoteId, Match]:
 COVERED_NOTES = 12  # so many of the best are compared; with 60 the order is the same
 COVERED_WEIGHT = 0.4  # beside 1 of all else; a plateau from 0.25 to 0.5
 COVERED_PASSAGES = 64  # of one note
+_COVERED_LINES = 3  # in a row; a plateau from 2 to 4
 _COVERED_CHARACTERS = 4_000  # of one passage
 _KEPT_WORDS, _KEPT_NOTES = 20_000, 400  # 20 MB, and 6 of the longest notes
 
@@ -138,11 +140,11 @@ class Coverage:
 
         self._number: dict[str, int] = {}
         self._table: NDArray[np.float32] = np.empty((_KEPT_WORDS, self.vectors.dimension or 0), np.float32)
-        self._notes: dict[Hashable, list[NDArray[np.int32]]] = {}  # the words of each passage
+        self._notes: dict[Hashable, list[NDArray[np.int32]]] = {}
 
     def of(self, asked: Sequence[str], notes: Mapping[Hashable, Callable[[], Sequence[str]]]) -> list[float]:
-        """For each note, given by what tells its text apart and how the texts of its passages are read, how well its best
-        passage covers the words."""
+        """For each note, given by what tells its text apart and how the texts of its passages are read, how well one of
+        its passages covers the words, as a whole and by a few lines of it."""
         import numpy as np
 
         with self._lock:
@@ -150,31 +152,38 @@ class Coverage:
                 self._forget()
             read = [self._read(key, texts) for key, texts in notes.items()]
             table = self._table[: len(self._number)]
-        passages = [passage for note in read for passage in note]
-        if not asked or not passages:
+        if not asked or not any(len(words) for words, _, _ in read):
             return [0.0] * len(read)
-        every, lengths = np.concatenate(passages), [len(passage) for passage in passages]
+        every, lengths, lines = map(np.concatenate, zip(*read, strict=True))
         held = np.zeros(len(table), bool)
         held[every] = True
         place = np.cumsum(held) - 1
         near = np.maximum(self.vectors.words([word.lower() for word in asked]) @ table[held].T, 0.0)
-        covered = np.maximum.reduceat(near[:, place[every]], np.cumsum([0, *lengths[:-1]]), axis=1).mean(axis=0)
-        found = iter(covered.tolist())
-        return [max(islice(found, len(note)), default=0.0) for note in read]
+        by_line = np.maximum.reduceat(near[:, place[every]], np.cumsum(lengths) - lengths, axis=1)
+        first = np.cumsum(lines) - lines
+        covered = np.maximum.reduceat(by_line, first, axis=1).mean(axis=0)
+        goes_on = np.delete(np.arange(len(lengths)), first - 1)  # lines that are not the last of a passage
+        for _ in range(_COVERED_LINES - 1):
+            by_line[:, goes_on] = np.maximum(by_line[:, goes_on], by_line[:, goes_on + 1])
+        found = iter((covered + np.maximum.reduceat(by_line.mean(axis=0), first)).tolist())
+        return [max(islice(found, len(passages)), default=0.0) for _, _, passages in read]
 
     def _read(self, key: Hashable, texts: Callable[[], Sequence[str]]) -> list[NDArray[np.int32]]:
+        """The words of a note, how many each of its lines has, and how many lines each of its passages."""
         import numpy as np
 
         if (kept := self._notes.pop(key, None)) is None:
-            passages = [words for text in texts() if (words := _words(text))]
-            fresh = [word for word in dict.fromkeys(chain(*passages)) if word not in self._number]
+            passages = [[words for line in text.split("\n") if (words := _words(line))] for text in texts()]
+            lines = list(chain(*passages))
+            fresh = [word for word in dict.fromkeys(chain(*lines)) if word not in self._number]
             if fresh:
                 vectors, first = self.vectors.words(fresh), len(self._number)
                 self._number |= {word: number for number, word in enumerate(fresh, first)}
                 while len(self._number) > len(self._table):
                     self._table = np.concatenate([self._table, np.empty_like(self._table)])
                 self._table[first : len(self._number)] = vectors
-            kept = [np.fromiter(map(self._number.__getitem__, words), np.int32) for words in passages]
+            numbers = [map(self._number.__getitem__, chain(*lines)), map(len, lines), filter(None, map(len, passages))]
+            kept = [np.fromiter(each, np.int32) for each in numbers]
         self._notes[key] = kept
         if len(self._notes) > _KEPT_NOTES:
             del self._notes[next(iter(self._notes))]
@@ -251,38 +260,3 @@ def _plain(text: str) -> str:
 def _letter(character: str) -> str:
     apart = unicodedata.normalize("NFD", character)
     return (apart[0] if len(apart) > 1 and unicodedata.combining(apart[1]) else character).lower()[0]
-
-
-# -- a text as it is read: what Markdown and Obsidian write around words is left out, code stays as it is
-
-_READ = 4_000  # characters: to look for what closes a mark takes the longer the more there are
-_SPACE = re.compile(r"\s+")
-_CELL_END = re.compile(r"(?<!\\)\|")
-_MARKED = re.compile(
-    r"""^(?:[ \t>]*+(?P<fence>`{3,}|~{3,})[^\n]*\n?(?P<fenced>(?s:.*?))(?:^[ \t>]*+(?P=fence)[^\n]*$|\Z)
-      | [ \t>]*+\|?[ \t]*+:?-{3,}+[-:| \t]*+$ | [ \t]*+={3,}+[ \t]*+$
-      | [ \t>]*+\|(?P<row>[^\n]*)$
-      | [ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\#{1,6}[ \t]+|\[![^\]\n]+\][+-]?) | (?:[ \t]*+>)++)
-      | (?=[`\\![<*~=_%^\#-])(?:
-        (?<!`)(?P<tick>`+)(?!`)(?P<code>.{1,500}?)(?<!`)(?P=tick)(?!`)
-      | \\(?P<escaped>[!-/:-@\[-`{-~])
-      | !?\[\[(?P<target>[^\[\]|\n]+?)(?:\\?\|(?P<display>[^\[\]\n]+))?\]\]
-      | !?\[(?P<words>[^\[\]\n]*)\]\((?:<[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:[ ]"[^"\n]*")?\)
-      | \[\^[^\[\]\s]+\]:? | <(?P<address>[a-z]+:[^<>\s]+)> | <!--|--> | %% | </?[A-Za-z][^<>\n]*>
-      | (?<=[ \t])(?:\^[A-Za-z0-9-]+|\#+)[ \t]*+$
-      | (?P<mark>\*{2,3}+(?!\*)|~~(?!~)|==(?!=)|(?<![^\W_])(?:\*(?!\*)|_{1,3}+(?!_)))(?=\S)
-        (?P<marked>[^\n]{1,500}?)(?<=\S)(?P=mark)(?!\*)(?<!\w_(?=\w)))""",
-    re.VERBOSE | re.MULTILINE,
-)
-
-
-def as_read(text: str, deep: int = 3) -> str:
-    """Some Markdown as its reader sees it, on one line. What stands between marks may be marked too, so `deep`."""
-
-    def unmarked(found: re.Match[str]) -> str:
-        kind = found.lastgroup or ""
-        if kind == "row":
-            return " · ".join(filter(None, map(as_read, _CELL_END.split(found["row"]))))
-        return as_read(found[kind], deep - 1) if kind in ("marked", "words") and deep else found[kind] if kind else ""
-
-    return _SPACE.sub(" ", _MARKED.sub(unmarked, text[:_READ])).strip()

@@ -12,6 +12,7 @@ from simplemem.index.door import SORTS, Narrow, NoteId, Question, Shown, Standin
 from simplemem.index.text import instant
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Page
 from simplemem.note.names import name_of
+from simplemem.note.passages import as_read
 from simplemem.note.words import well_formed
 from simplemem.search import rank
 from simplemem.search.query import DATED_NOTES, DATED_WEIGHT, Query, days_in, is_of, read_query, read_when, with_forms
@@ -176,7 +177,7 @@ def _hit(core: Core, note: Shown, found: Ranked, words: Sequence[str]) -> Hit | 
     around, place = rank.where_words_stand(text, note.passages, note.best, words, limit)
     stands = place or around
     heading, line = (" > ".join(stands.headings), stands.line) if stands is not None else ("", 1)
-    shown = (around and rank.snippet(text, around, place, limit)) or rank.as_read(row.description)
+    shown = (around and rank.snippet(text, around, place, limit)) or as_read(row.description)
     return Hit(
         name_of(row.path), row.title, row.description, row.type or "memory", round(found.score, 4), shown, heading, line,
         note.tags, row.created or None, row.modified, row.sha256,
@@ -265,7 +266,7 @@ def backlinks(
     lines = {source: (text_of(core, source) or "").split("\n") for source in {link.source for link in links}}
     for link in links:
         there, source = lines[link.source], shown.get(link.source_id)
-        said = rank.as_read(there[link.line - 1])[:300] if 0 < link.line <= len(there) else ""
+        said = as_read(there[link.line - 1])[:300] if 0 < link.line <= len(there) else ""
         title = source.row.title if source is not None else name_of(link.source)
         items.append(Backlink(name_of(link.source), title, "link", link.form, said, link.line, 1.0))
     for note, score in near.items():

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.door import Position
-from simplemem.search.rank import as_read, passage_around, snippet, where_words_stand
+from simplemem.note.passages import as_read
+from simplemem.search.rank import passage_around, snippet, where_words_stand
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

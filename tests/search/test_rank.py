@@ -11,7 +11,8 @@ import pytest
 from simplemem.config import Settings
 from simplemem.errors import Invalid
 from simplemem.memory import Filter
-from simplemem.search.rank import is_question
+from simplemem.search.rank import Coverage, is_question
+from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -143,3 +144,16 @@ def test_a_title_may_end_with_the_mark_of_a_question(store: EnhancedStore, write
     write("c.md", "---\ntitle: Why sync, why sync, why?\n---\nWhy sync?")
     store.sync()
     assert set(ranked(store, "why sync?", "hybrid")[:2]) == {"a", "b"}
+
+
+def test_a_question_is_covered_better_by_a_few_lines_together_than_by_a_passage_here_and_there() -> None:
+    others = ["Rain fell.", "Bread was baked.", "A dog barked.", "Trains stood still."]
+    said = ["Ada took a brush.", "It was the hull.", "She painted."]
+    spread = [line for pair in zip(said, others[:3], strict=True) for line in pair] + others[3:]
+    notes = [["\n".join(lines)] for lines in (said + others, spread, said[:1] + others)]
+    passages = {name: notes[name].copy for name in range(3)}
+    together, scattered, apart = Coverage(WordLlama()).of(["brush", "hull", "painted"], passages)
+    assert together > scattered > apart > 0
+    two = {"two passages": lambda: ["Ada took a brush.\nIt was the hull.", "She painted."]}
+    assert Coverage(WordLlama()).of(["brush", "hull", "painted"], two)[0] < together
+    assert Coverage(WordLlama()).of(["brush"], {"empty": lambda: ["", " \n"], "none": list}) == [0.0, 0.0]
