@@ -15,7 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -45,8 +45,9 @@ class Door:
         self._opening_now = threading.Lock()
         self._store: EnhancedStore | None = None
         self._tending = threading.Lock()
-        self._readers = ThreadPoolExecutor(4, "read")
+        self._first, self._readers = ThreadPoolExecutor(1, "read"), ThreadPoolExecutor(3, "read")
         self._writer = ThreadPoolExecutor(1, "write")
+        self._latest: Future[Any] | None = None  # of what the first is asked
 
     def store(self) -> EnhancedStore:
         """The store, opened now if nobody has yet. Call it in a thread: it may wait for other processes."""
@@ -71,14 +72,19 @@ class Door:
 
     async def run(self, work: Callable[[], T], *, writes: bool = False) -> T:
         """Do something in a thread, when its turn comes if it writes. Whoever is cancelled does not wait for it."""
-        lane = self._writer if writes else self._readers
-        done = await asyncio.get_running_loop().run_in_executor(lane, work)
+        is_first = not writes and (self._latest is None or self._latest.done())
+        lane = self._writer if writes else self._first if is_first else self._readers
+        asked = lane.submit(work)
+        if is_first:  # who asks one thing after the other meets the thread whose connection knows the most
+            self._latest = asked
+        done = await asyncio.wrap_future(asked)
         self.tend()
         return done
 
     def close(self, *, writing: float, closing: float) -> None:
         """Begin nothing more; let a write that has begun finish, within `writing` seconds, and the store close."""
-        self._readers.shutdown(wait=False, cancel_futures=True)
+        for lane in (self._first, self._readers):
+            lane.shutdown(wait=False, cancel_futures=True)
         if within(writing, partial(self._writer.shutdown, cancel_futures=True)) and self._store is not None:
             within(closing, self._store.close)
 
