@@ -186,15 +186,15 @@ def legs(
     if not question.terms:
         return [], [], []
     asked = question.terms
-    terms, others = _telling(db, "note", asked, counts), _telling(db, "block", asked, counts)
+    terms = _telling(db, "note", asked, counts)
     notes = leg(db, "note", terms, question.notes, ids, counts)
     if len(notes) < question.notes and len(terms) < len(asked):  # then notes that hold no other word are looked for too
-        terms = others = asked
-        notes = leg(db, "note", terms, question.notes, ids, counts)
+        terms, notes = asked, leg(db, "note", asked, question.notes, ids, counts)
     last = question.closer  # and those that score as the last: the order in which notes were indexed says nothing
     while 0 < last < len(notes) and round(notes[last].score, 9) == round(notes[question.closer - 1].score, 9):
         last += 1
     closer = [match.note for match in notes[:last]]
+    others = asked if terms is asked or not closer else _telling(db, "block", asked, counts)
     blocks = leg(db, "block", others, question.blocks, closer, counts)
     common = {word for term in asked if term not in terms for word in term.words}
     pairs = [pair for pair in question.pairs if common.isdisjoint(pair.words)]
@@ -208,7 +208,8 @@ def _telling(db: apsw.Connection, name: str, terms: Sequence[Term], counts: Coun
     if counts.notes <= MOST_SCORED // 3:
         return terms
     most = counts.notes // 2 if name == "note" else counts.rows(db, LEGS[name]) // 4
-    return [term for term in terms if counts.of(db, LEGS[name], *fts_terms([term])) <= most] or terms
+    telling = [term for term in terms if counts.of(db, LEGS[name], *fts_terms([term])) <= most]
+    return telling if 0 < len(telling) < len(terms) else terms
 
 
 def leg(
