@@ -179,6 +179,25 @@ def _page(page: Page, screen: Screen) -> None:
         screen.warn(f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more")
 
 
+@command(commands, _PANEL, filters=NOTES)
+def tasks(narrowed: Filter, vault: VaultOption = None) -> Answer:
+    """List open tasks, `- [ ] text`, of the 500 newest notes that have some. With --tag all of them are needed.
+
+    `--tag task=open` has these notes, in `list` and `search` too.
+
+    $ simplemem tasks --prefix projects/
+    """
+    from simplemem.note.note import read_note
+
+    narrowed = replace(narrowed, tags={**narrowed.tags, "task": "open"}, require_all=True)
+    with opened(vault) as store:
+        notes = [store.read(each.name) for each in store.list(filter=narrowed, limit=_PAGE).items]
+    every = [(note.name, line, said) for note in notes for line, said in read_note(note.text.encode()).open_tasks]
+    lines: list[list[Part]] = [[(f"{name}:{line}  ", "cyan"), one_line(said)] for name, line, said in every]
+    facts = {"tasks": [dict(zip(("name", "line", "text"), task, strict=True)) for task in every]}
+    return Answer(facts, lines or [["No open tasks."]])
+
+
 @command(commands, _PANEL)
 def show(
     name: Name,

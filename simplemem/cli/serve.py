@@ -77,12 +77,8 @@ def _serve(asked: argparse.Namespace) -> int:
         print(f"simplemem: voyage_ai.api_key is not used: {why} (SIMPLEMEM_EMBED_PROVIDER)", file=sys.stderr)
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
     if sys.stdin is not None and sys.stdin.isatty():
-        waits = f"simplemem serves {root} and waits for an MCP client on standard input. Ctrl-C ends it."
-        print(
-            f"{waits}\nA client starts it by itself; `simplemem serve --print-config CLIENT` prints the lines for that.",
-            file=sys.stderr,
-            flush=True,
-        )
+        waits = "waits for an MCP client; `simplemem serve --print-config CLIENT` prints what it needs. Ctrl-C ends it."
+        print(f"simplemem serves {root} and {waits}", file=sys.stderr, flush=True)
     wire = take_standard_streams()
 
     def opening() -> Any:

@@ -133,21 +133,18 @@ def stats(vault: VaultOption = None) -> Answer:
     """
     with opened(vault) as store:
         facts = store.stats()
-    made, problems = facts["embedding"], [f"{each['path']}: {each['problem']}" for each in facts["problems"]]
+    problems = [f"{each['path']}: {each['problem']}" for each in facts["problems"]]
     problems += [f"{each['path']}: {each['why']}" for each in facts["skipped"]]
-    kept, state = (facts["passages"], "passage"), facts["state"]
+    by_meaning = f"{amount(facts['embedding']['notes_with_vectors'])} notes by {facts['embedding']['wanted']}"
     shown = {
         "vault": facts["vault"] + (", open for reading only" if facts["read_only"] else ""),
         "links": f"{_links(facts)}, {counted(facts['tags'], 'tag')}, {amount(facts['files'])} files in all",
         "left out": "; ".join(_left_out(facts)),
         "unread": "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more: doctor" if problems[3:] else ""),
-        "index": f"{megabytes(facts['index_bytes'])}, {amount(kept[0])} {kept[1]}s, SQLite {facts['sqlite']}",
-        "index path": facts["index_path"],
-        "meaning": f"{amount(made['notes_with_vectors'])} notes by {made['wanted']}"
-        + (f", {amount(facts['pending_vectors'])} to come" if facts["pending_vectors"] else ""),
-        "reranker": "" if facts["reranker"] == "none" else facts["reranker"],
-        "git": "" if facts["git"]["commit"] == "off" else in_words(facts["git"]),
-        "state": one_line(f"{state['state']}. {state['reason']}"),
+        "index": f"{megabytes(facts['index_bytes'])}, {amount(facts['passages'])} passages, {facts['index_path']}",
+        "meaning": by_meaning + f", {amount(facts['pending_vectors'])} to come" * bool(facts["pending_vectors"]),
+        "reranker": facts["reranker"].removeprefix("none"),
+        "state": one_line(f"{facts['state']['state']}. {facts['state']['reason']}"),
     }
     summary: list[Part] = [(f"{amount(facts['notes'])} notes, {amount(facts['words'])} words", "bold")]
     about = {label: said for label, said in shown.items() if said}
@@ -289,26 +286,20 @@ def _findings(findings: Sequence[Finding], only: Sequence[str]) -> list[list[Par
     if sure := sum(bool(finding.fix) for finding in findings):
         verdict += f"; `simplemem doctor --fix` can mend {sure if sure < len(findings) else 'all of it'}"
     lines: list[list[Part]] = [[(f"{verdict}.", next(style for level, style in _STYLES.items() if levels[level]))]]
-    alike: dict[tuple[str, str, str], list[Finding]] = {}
+    alike: dict[tuple[str, str], list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: list(_STYLES).index(finding.level)):
-        # Of one kind is what differs in names and numbers alone.
-        kind = re.sub(r"\[\[.*?\]\]|\d+", "", finding.message) if finding.check == "links" else finding.check
-        alike.setdefault((finding.level, finding.check, kind.partition(":")[0].partition(" could mean")[0]), []).append(
-            finding
-        )
-    for (level, check, _), every in alike.items():
+        alike.setdefault((finding.level, finding.check), []).append(finding)
+    for (level, check), every in alike.items():
         shown = every if only or len(every) <= _MOST + 1 else every[:_MOST]
         for finding in shown:
             place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
             said: list[Part] = [(f"{level}: ", _STYLES[level]), (place, "cyan"), one_line(finding.message)]
             lines.append([*said, (f"  [{check}]", "dim")])
-            is_last = finding is shown[-1] or finding.hint != every[0].hint
-            lines += [[(f"  {one_line(finding.hint)}", "dim")]] if finding.hint and is_last else []
+            lines += [[(f"  {one_line(finding.hint)}", "dim")]] if finding.hint else []
             lines += [[(f"  --fix would {one_line(finding.fix)}", "green")]] if finding.fix else []
         if more := len(every) - len(shown):
-            places = len({finding.path for finding in every})
-            rest = f"  and {more} more like {'this' if len(shown) == 1 else 'these'}, in {counted(places, 'note')} in all: "
-            lines.append([(rest, "dim"), (f"simplemem doctor --only {check}", "bold")])
+            notes = counted(len({finding.path for finding in every}), "note")
+            lines.append([(f"  and {more} more like these, in {notes} in all: simplemem doctor --only {check}", "dim")])
     return lines
 
 

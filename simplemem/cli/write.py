@@ -31,6 +31,7 @@ def new(
     description: Annotated[str | None, option("--description", "TEXT", "What it is about.")] = None,
     tag: Annotated[list[str] | None, option("--tag", "TAG", "`todo`, `status=open`.", complete_tag)] = None,
     kind: Annotated[str | None, option("--type", "TYPE", "Its `type:`.")] = None,
+    template: Annotated[str, option("--template", "NAME", "Made of this template of Obsidian's.", complete_name)] = "",
     properties: Annotated[list[str] | None, option("--property", "KEY=VALUE", "Any other. Again for more.")] = None,
     overwrite: Annotated[bool, flag("--overwrite", "Even if a note is replaced or links are rewritten.")] = False,
     vault: VaultOption = None,
@@ -64,7 +65,28 @@ def new(
             if not text.strip():
                 raise Invalid("the text is empty: no note was made", hint="Without --edit an empty note is made.")
         finish()
+        if template:
+            saved = store.create_from(template, name, who=WHO, tool="new")
+            more: dict[str, Any] = {"append": text or None, "metadata": metadata or None}
+            return store.update(saved.name, **more, who=WHO, tool="new") if text or metadata else saved
         return store.create(name, text, metadata, overwrite=overwrite, who=WHO, tool="new")
+
+
+@command(commands, _PANEL, dashed_words=True)
+def daily(
+    text: Annotated[list[str] | None, argument("TEXT", "Written at its end.")] = None, vault: VaultOption = None
+) -> Saved:
+    """Make the daily note of today, or add to it: where Obsidian's settings have it, of their template.
+
+    `daily` is a name as well: `simplemem show daily`.
+
+    $ simplemem daily
+    $ simplemem daily '- [ ] Order helium'
+    """
+    with opened(vault, make=True) as store:
+        finish()
+        saved = store.daily(who=WHO, tool="daily")
+        return store.update(saved.name, append=" ".join(text), who=WHO, tool="daily") if text else saved
 
 
 def _property(typed: str) -> tuple[str, Any]:

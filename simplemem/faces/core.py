@@ -49,7 +49,7 @@ Created = TypedDict("Created", {"name": str, "path": str, "sha256": str, "warnin
 def create_memory(
     store: EnhancedStore,
     caller: Caller,
-    name: Annotated[Name, about('the path, e.g. "projects/apollo"')],
+    name: Annotated[Name, about('the path, e.g. "projects/apollo"; "daily" is the note of today')],
     content: Annotated[str, about("Markdown, without frontmatter")],
     metadata: Annotated[
         Object | None, about("title, description, type, tags {key: value or true}, anything else")
@@ -60,7 +60,10 @@ def create_memory(
     """Write down one thing worth remembering, as a new Markdown note: small, with [[links]] to other memories. Search
     first, and update what is there rather than make a second one."""
     content, metadata, said = without_header(content, metadata)
-    saved = store.create(name, content, metadata, overwrite=overwrite, reason=reason, **caller)
+    if compare_key(name) == "daily":  # Obsidian's daily note, made of its template
+        saved = store.update(store.daily(**caller).name, append=content, metadata=metadata, reason=reason, **caller)
+    else:
+        saved = store.create(name, content, metadata, overwrite=overwrite, reason=reason, **caller)
     return _reply(Created, saved, f"Saved {render.name_of(saved.name)}.", warnings=_said(saved, metadata, said))
 
 
@@ -91,6 +94,8 @@ def update_memory(
         raise Invalid(f"Give one of content, append and edits, not {' and '.join(ways)}; nothing was changed.")
     if not ways and not metadata:
         raise Invalid("There is nothing to change.", hint="Give content, append, edits or metadata.")
+    if compare_key(name) == "daily" and append is not None:
+        name = store.daily(**caller).name
     found = arguments.to_change(store, name)
     sha256 = arguments.whole_hash(store, found, if_sha256)
     saved = store.update(found, **given, metadata=metadata, if_sha256=sha256, reason=reason, **caller)

@@ -95,6 +95,8 @@ def put(
     aliases = [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)]
     tags = [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)]
     pairs = sorted({(key, compare_key(value), note_id) for key, value in tag_pairs(note.tags, header)})
+    if note.open_tasks and ("task", "open", note_id) not in pairs:  # so that a filter by tags finds them
+        pairs.append(("task", "open", note_id))
     properties = [(note_id, seq, str(key), _as_json(value)) for seq, (key, value) in enumerate(header.items())]
     rows.replace(db, "tags", "note_id, seq, tag, source", note_id, tags, new=new)
     rows.replace(db, "tag_pairs", "key, value, note_id", note_id, pairs, new=new)

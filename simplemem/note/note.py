@@ -21,6 +21,9 @@ from simplemem.note.names import private_by_rule
 _BINARY_PROBE = 8192
 
 
+_OPEN_TASK = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[ \][ \t]+(\S[^\n]*)")
+
+
 @dataclass(frozen=True)
 class Note:
     """A note's text and what was found in it. `problem` says why it must not be rewritten, None when it may."""
@@ -70,6 +73,13 @@ class Note:
     @property
     def content_start(self) -> int:
         return content_start(self.text, self.header)
+
+    @property
+    def open_tasks(self) -> list[tuple[int, str]]:
+        """The line and the text of each task that is not done, as Obsidian has them: `- [ ] text`."""
+        blocks = self.body.blocks if "[ ]" in self.text else ()
+        found = ((block.line, _OPEN_TASK.match(self.text, block.start)) for block in blocks if block.kind == "item")
+        return [(line, task[1].strip()) for line, task in found if task is not None]
 
     def string(self, key: str) -> str | None:
         """A property as one line of text, None when it is absent, empty or not a plain value."""

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext, suppress
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -174,6 +175,11 @@ class Core:
                 if self.index.known([path]).get(path) is None:
                     self.look_at({path})
                 return path
+        if compare_key(wanted) == "daily":
+            wanted = self.conventions.daily_note(datetime.now())  # noqa: DTZ005
+            if self.entry(path_of(wanted)) is None:
+                raise NotFound(f"there is no daily note {wanted} yet", hint="Append to `daily`, and it is made.")
+            return path_of(wanted)
         groups = self.index.called(compare_key(wanted))
         for kind, found in zip(("path", "name", "title", "alias"), groups, strict=True):
             there = [path for path in found if self.entry(path) is not None]

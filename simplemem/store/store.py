@@ -13,7 +13,7 @@ from simplemem.index.sync import Progress
 from simplemem.memory import By, Finding, IndexState, Mended, Mending
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
-from simplemem.store import conflicts, history, move, packs, read, recall, undo, write
+from simplemem.store import conflicts, daily, history, move, packs, read, recall, undo, write
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
 
@@ -99,6 +99,7 @@ class EnhancedStore:
     related = _method(recall.related, asks=True)
 
     create = _method(write.create)
+    create_from, daily = _method(daily.create_from), _method(daily.daily)
     update = _method(write.update)
     write_text = _method(write.write_text)
     change_tags = _method(write.change_tags)

@@ -64,11 +64,11 @@ def create(
         if old is not None and overwrite:
             core.vault.access.check_gone(path, instead="Read it, and change it with update_memory.")
             warnings = judge(core.settings, clean, read_note(old.data).text, text)
-            return _saved(core, core.vault.replace(path, data, old.sha256, change), data, warnings)
+            return answer(core, core.vault.replace(path, data, old.sha256, change), data, warnings)
         if old is not None:
             stamped = read_note(old.data).string("modified")
             if stamped and encoded(new_text(content, metadata or {}, stamped)) == old.data:
-                return _unchanged(core, old)  # this very call, whose answer was lost
+                return unchanged(core, old)  # this very call, whose answer was lost
             hint = "Use update_memory to change it; overwrite=true replaces it, and the old text stays in the history."
             message = f"there is already a memory called {clean}"
             raise AlreadyExists(message, hint=hint, name=clean, current_sha256=old.sha256)
@@ -79,7 +79,7 @@ def create(
             hint = "Choose another name; with overwrite those links are written out first, and keep their meaning."
             raise AlreadyExists(f"links to another note would lead to {clean}, in {linking}", hint=hint, name=clean)
         written = core.vault.create(path, data, change, rewrites=rewrites)
-        saved = _saved(core, written, data, [*warnings, *stuck], rewrites)
+        saved = answer(core, written, data, [*warnings, *stuck], rewrites)
     with suppress(SimplememError, Damaged):  # it is written, whatever the index says
         return replace(saved, warnings=(*saved.warnings, *_remarks(core, path, read_note(data))))
     return saved
@@ -145,13 +145,13 @@ def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, cha
             from simplemem.store.conflicts import settled
 
             if (merged := settled(core, file, making, if_sha256)) is None:
-                return _unchanged(core, file)
+                return unchanged(core, file)
             text = merged
         warnings = judge(core.settings, name_of(path), note.text, text)
         data = encoded(stamp_modified(text, now()) if text != note.text and not making.whole else text)
         with core.vault.lock():
             try:
-                return _saved(core, core.vault.replace(path, data, file.sha256, change), data, warnings)
+                return answer(core, core.vault.replace(path, data, file.sha256, change), data, warnings)
             except Conflict:
                 if not tries_left or core.entry(path) is None:
                     raise
@@ -230,7 +230,7 @@ def indexed(
     return warnings
 
 
-def _saved(core: Core, written: Written, data: bytes, warnings: Sequence[str], rewrites: Sequence[Wish] = ()) -> Saved:
+def answer(core: Core, written: Written, data: bytes, warnings: Sequence[str], rewrites: Sequence[Wish] = ()) -> Saved:
     """One note that was written, and the notes whose links it made us qualify."""
     name, note, more = name_of(written.path), read_note(data, written.sha256), []
     if written.changed:
@@ -242,8 +242,8 @@ def _saved(core: Core, written: Written, data: bytes, warnings: Sequence[str], r
     )  # fmt: skip
 
 
-def _unchanged(core: Core, file: File) -> Saved:
-    return _saved(core, Written(file.path, file.sha256, file.sha256, "", file.entry, changed=False), file.data, ())
+def unchanged(core: Core, file: File) -> Saved:
+    return answer(core, Written(file.path, file.sha256, file.sha256, "", file.entry, changed=False), file.data, ())
 
 
 def new_text(content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False) -> str:

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -244,6 +245,12 @@ class Conventions:
     ignore_filters: tuple[str, ...] = ()
     templates_folder: str = ""  # "" when the vault has none: the root itself is never taken for templates
     daily_template: str = ""
+    daily_folder: str = ""
+    daily_format: str = "YYYY-MM-DD"
+
+    def daily_note(self, when: datetime) -> str:
+        """The name of the daily note of that day."""
+        return f"{self.daily_folder}/{moment(self.daily_format, when)}".lstrip("/")
 
     def hidden_reason(self, path: str) -> str | None:
         """Why a note is left out of recall, or None when it takes part. As a link it resolves either way."""
@@ -290,7 +297,39 @@ def read_conventions(root: Path) -> Conventions:
         ignore_filters=tuple(filter(None, texts)),
         templates_folder=_folder(templates.get("folder")),
         daily_template=_folder(daily.get("template")).removesuffix(".md"),
+        daily_folder=_folder(daily.get("folder")),
+        daily_format=_folder(daily.get("format")) or "YYYY-MM-DD",
     )
+
+
+# Moment.js, whose formats Obsidian's settings have, in Python's words. A single letter is the same without its zero.
+_MOMENT = re.compile(r"\[[^\]]*\]|YYYY|YY|GGGG|gggg|MMMM|MMM|Do|DDDD|dddd|ddd|([MDHhWw])\1?|mm|ss|A")
+_PARTS = {
+    "YYYY": "%Y", "YY": "%y", "GGGG": "%G", "gggg": "%G", "MMMM": "%B", "MMM": "%b", "MM": "%m", "DDDD": "%j", "DD": "%d",
+    "dddd": "%A", "ddd": "%a", "HH": "%H", "hh": "%I", "WW": "%V", "ww": "%V", "mm": "%M", "ss": "%S", "A": "%p",
+}  # fmt: skip
+_ENDS = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
+_FIELD = re.compile(r"\{\{\s*(title|date|time)\s*(?::([^{}\n]*))?\}\}")
+
+
+def moment(form: str, when: datetime) -> str:
+    """A moment in a format of Moment.js; days and months in English, weeks as ISO counts them."""
+
+    def part(found: re.Match[str]) -> str:
+        word = found[0]
+        if word[0] == "[":
+            return word[1:-1]
+        if word == "Do":
+            return f"{when.day}{_ENDS.get(when.day, 'th')}"
+        return when.strftime(_PARTS[word]) if word in _PARTS else when.strftime(_PARTS[word * 2]).lstrip("0") or "0"
+
+    return _MOMENT.sub(part, form)
+
+
+def filled(template: str, title: str, when: datetime) -> str:
+    """The text of a template with its title, date and time."""
+    usual = {"date": "YYYY-MM-DD", "time": "HH:mm"}
+    return _FIELD.sub(lambda it: title if it[1] == "title" else moment((it[2] or usual[it[1]]).strip(), when), template)
 
 
 def _settings(here: Beneath, path: str) -> dict[str, Any]:

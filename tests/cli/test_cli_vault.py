@@ -75,8 +75,8 @@ def test_stats_are_for_people_with_a_summary_first(run: Run, vault: Path, monkey
     monkeypatch.setenv("COLUMNS", "80")
     first, *rest = run("stats").out.splitlines()
     assert first == "3 notes, 29 words"
-    labels = ["vault", "links", "index", "index path", "meaning", "state"]
-    assert [line[:12].strip() for line in rest if not line.startswith(" ")] == labels
+    labels = ["vault", "links", "index", "meaning", "state"]
+    assert [line[:9].strip() for line in rest if not line.startswith(" ")] == labels
     assert re.search(r"^index +[0-9.]+ (kB|MB), ", "\n".join(rest), re.MULTILINE)
     assert not re.search("…|{|embedding", "\n".join(rest))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,3 +87,20 @@ def test_new_asks_before_it_replaces_a_note_or_rewrites_a_link(run: Run, vault: 
         assert ran.code == 1 and "overwrite" in ran.err
     assert run("new", "Ada", "--content", "another", "--overwrite").code == 0
     assert "[[people/Ada|Ada]]" in (vault / "diary.md").read_text()
+
+
+def test_daily_makes_todays_note_and_adds_to_it(run: Run, vault: Path) -> None:
+    made = run("daily", "--json").json
+    assert (vault / made["path"]).is_file() and made["name"] == f"{datetime.now():%Y-%m-%d}"  # noqa: DTZ005
+    assert run("daily", "- [ ] Order helium").code == 0 and run("show", "daily").out.endswith("- [ ] Order helium\n")
+    assert run("tasks").out == f"{made['name']}:{run('show', 'daily').out.count(chr(10))}  Order helium\n"
+    assert run("tasks", "--prefix", "people/").out == "No open tasks.\n"
+    assert run("list", "--tag", "task=open", "--json").json["total"] == 1
+
+
+def test_new_takes_a_template_and_adds_to_it(run: Run, vault: Path) -> None:
+    (vault / "Meeting.md").write_text("# {{title}}\n\n- [ ] Agenda\n")
+    assert run("new", "meetings/Spring", "--template", "Meeting", "--content", "At ten.", "--tag", "meeting").code == 0
+    text = (vault / "meetings/Spring.md").read_text()
+    assert "# Spring\n\n- [ ] Agenda\n" in text and text.endswith("At ten.\n") and "meeting" in text.split("---")[1]
+    assert run("new", "x", "--template", "nowhere").code == 1 and not (vault / "x.md").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -289,3 +290,13 @@ def test_a_step_is_one_row_of_the_history_and_can_be_expanded(ask) -> None:
     undone = ask("undo_change", version=row["version"])
     assert ask("memory_history", limit=1).data["versions"][0]["what"].startswith("undo Options to Settings, 4 memories")
     assert ask("undo_change", version=undone.data["version"]).data["what"] == "redid the move of Settings to Options"
+
+
+def test_daily_is_the_note_of_today(ask) -> None:
+    name = f"{datetime.now():%Y-%m-%d}"  # noqa: DTZ005
+    missing = ask("read_memory", name="daily")
+    assert missing.code == "not_found" and name in missing.text and "Append" in missing.text
+    assert ask("update_memory", name="daily", append="- [ ] Order helium").data["name"] == name
+    assert ask("create_memory", name="daily", content="A second line.").data["name"] == name
+    assert ask("read_memory", name="daily").data["content"].split("\n")[:2] == ["- [ ] Order helium", "A second line."]
+    assert [each["name"] for each in ask("list_memories", tags={"task": "open"}).data["items"]] == [name]

@@ -34,7 +34,8 @@ def test_every_setting_is_read(vault: Path) -> None:
     write(vault, "app", app)
     write(vault, "templates", {"folder": "/Templates/"})
     write(vault, "daily-notes", {"folder": "days", "format": "YYYY/MM/DD", "template": "Templates/Day"})
-    assert read_conventions(vault) == Conventions("relative", "obsidian", tuple(filters), "Templates", "Templates/Day")
+    days = ("Templates/Day", "days", "YYYY/MM/DD")
+    assert read_conventions(vault) == Conventions("relative", "obsidian", tuple(filters), "Templates", *days)
 
 
 @pytest.mark.parametrize(
