@@ -88,7 +88,7 @@ def last_step(core: Core, name: str | None = None, *, undone: bool = False) -> s
                 break
             taken_back.add(target)
     message = f"there is nothing {f'of {name} ' if name else ''}to {'redo' if undone else 'undo'}"
-    raise NotFound(message, hint="Only changes made through simplemem are kept; `history` lists them.")
+    raise NotFound(message, hint="Only changes made through simplemem are kept.")
 
 
 def restore(core: Core, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]) -> Restored:

@@ -162,7 +162,7 @@ def _remarks(core: Core, path: str, note: Note) -> list[str]:
     """What is to be said of a new note: what it links to that is not there, and the notes that say nearly the same."""
     targets = dict.fromkeys(link.target for link in note.links if link.target)
     lost = [f"[[{each}]]" for each in targets if resolve(each, path, core.index.files_named).path is None]
-    said = [f"not there yet: {', '.join(lost[:_MOST_NAMED])}"] if lost else []
+    said = [f"not there yet: {', '.join(lost[:_MOST_NAMED])}"] if lost and core.wait_until_settled(0) else []
     if len(words := _words_of(note)) < _LEAST_WORDS:
         return said
     space, vector = core.index.standing().space, None
