@@ -217,7 +217,7 @@ async def _recall(page: Page, client: Any) -> None:
     expect("28.9 km" in found["hits"][0]["snippet"], "the passage has the corrected height")
     page.say("""Two heights stand there. What lies around a note is told with it, so that the agent need not guess
         which of them holds.""")
-    read = await _call(page, client, "read_memory", name="Dipper", section="How high")
+    read = await _call(page, client, "read_memory", name="Dipper")
     expect("science/Pressure sensor calibration" in read["backlinks"], "the note that corrected it links here")
 
 

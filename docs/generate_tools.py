@@ -31,7 +31,10 @@ INTRODUCTION = """
 client is told of the server: [connect.md](connect.md).
 
 **Every answer comes twice**: as Markdown, sized for a context window, and as structured content that follows the tool's
-output schema. Neither refers to the other; a client may show its model whichever it likes.
+output schema. Neither refers to the other; a client may show its model whichever it likes. Data
+is at most 1.3 times as large as text (`python bench/answers.py VAULT` prints both): no field is empty that need not be,
+links are unique names, hashes in lists, hits and histories have twelve digits, and a section comes without the rest of
+its note. `notes_are` repeats that notes are data; a `hint` says how to take back what was done.
 
 **Arguments are forgiven their form, not their meaning.** JSON sent as a string is read, `null` is the same as absent,
 numbers may be strings, tags may be a map, a list or `"a, b"`, a name may wear `[[ ]]`, `.md` or `memory://`. The

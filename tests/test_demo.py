@@ -88,7 +88,7 @@ def test_the_demo_shows_a_conversation_from_the_list_of_tools_to_the_undo(demo: 
         "  read_memory",
         "  │ # flights/Flight 2 Dipper",
         "  create_memory",
-        "  │ Saved flights/Flight 5 Fulmar.",
+        "  │ Saved flights/Flight 5 Fulmar as flights/Flight 5 Fulmar.md.",
         "  get_backlinks",
         "  │ - **Sandhaven balloons** (links here, line 25, 1.00)",
         "  update_memory",

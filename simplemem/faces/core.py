@@ -3,6 +3,7 @@ operation of the store, attributed to whoever asked, and can be undone."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
@@ -19,22 +20,31 @@ from simplemem.note.tags import respelled, without_header
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
-_MOST = 200
+_MOST = 50  # names in an answer
 _MOST_WARNINGS = 20
-_AGAIN = 'undo_change(version="{}") does it again.'
+_AGAIN = "undo_change(version) does it again."
 IfSha = Annotated[Sha, about("sha256 you read: refused if it has changed since")]
 Texts = Sequence[str]
 
 
-def _reply(kind: Any, value: Value, first: str, *more: str, **other: Any) -> Reply[Any]:
-    """What was done, the hash now, what else is to be said and the warnings; and the fields of `value` for this answer."""
-    fields: Data = {name: other[name] if name in other else getattr(value, name) for name in kind.__annotations__}
+def _reply(kind: Any, value: Value, first: str, *more: str, hint: str = "", **other: Any) -> Reply[Any]:
+    """What was done, the hash now, what else is to be said and the warnings; and the fields of `value` for this answer.
+    In the text a `hint` names the version that it speaks of."""
+    fields: Data = {
+        name: other[name] if name in other else getattr(value, name) for name in kind.__annotations__ if name != "hint"
+    }
     if warnings := fields.get("warnings"):
         beyond = [f"(and {len(warnings) - _MOST_WARNINGS} more)"] if len(warnings) > _MOST_WARNINGS else []
         fields["warnings"] = [render.line(each, 600) for each in warnings[:_MOST_WARNINGS]] + beyond
-    data = {name: field for name, field in fields.items() if name in kind.__required_keys__ or field not in (None, ())}
+    needed, nothing = kind.__required_keys__, (None, (), list[str]())
+    data = {name: field for name, field in fields.items() if name in needed or field not in nothing}
     sha256 = f"sha256 {data['sha256']}" if data.get("sha256") else ""
-    return Reply("\n".join(filter(None, [first, sha256, *more, *data.get("warnings", ())])), data)
+    if before := data.get("previous_sha256"):
+        data["previous_sha256"] = before[:12]
+        sha256 += f", before {before[:12]}"
+    said = hint.replace("(version)", f'(version="{data["version"]}")') if hint else ""
+    data |= {"hint": hint} if hint else {}
+    return Reply("\n".join(filter(None, [first, sha256, *more, said, *data.get("warnings", ())])), data)
 
 
 def _said(saved: Saved, metadata: Mapping[str, Any] | None, more: Texts = ()) -> Texts:
@@ -64,11 +74,13 @@ def create_memory(
         saved = store.update(store.daily(**caller).name, append=content, metadata=metadata, reason=reason, **caller)
     else:
         saved = store.create(name, content, metadata, overwrite=overwrite, reason=reason, **caller)
-    return _reply(Created, saved, f"Saved {render.name_of(saved.name)}.", warnings=_said(saved, metadata, said))
+    first = f"Saved {render.name_of(saved.name)} as {render.name_of(saved.path)}."
+    return _reply(Created, saved, first, warnings=_said(saved, metadata, said))
 
 
 Updated = TypedDict(
-    "Updated", {"name": str, "sha256": str, "previous_sha256": str | None, "changed": bool, "warnings": Texts}
+    "Updated",
+    {"name": str, "sha256": str, "previous_sha256": str | None, "changed": bool, "warnings": NotRequired[Texts]},
 )
 
 
@@ -126,13 +138,15 @@ def change_tag(
     saved = store.change_tags(
         found, tags, if_sha256=arguments.whole_hash(store, found, if_sha256), reason=reason, **caller
     )
-    shown = render.name_of(saved.name)
+    shown, as_map = render.name_of(saved.name), f"as a map {json.dumps(saved.tag_map, ensure_ascii=False, default=str)}"
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
     now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
-    return _reply(Tagged, saved, first, now, warnings=_said(saved, {"tags": tags}))
+    return _reply(Tagged, saved, first, now, as_map, warnings=_said(saved, {"tags": tags}))
 
 
-Renamed = TypedDict("Renamed", {"name": str, "path": str, "rewritten": Texts, "sha256": str, "warnings": Texts})
+Renamed = TypedDict(
+    "Renamed", {"name": str, "path": str, "rewritten": Texts, "sha256": str, "warnings": NotRequired[Texts]}
+)
 
 
 @tool("Move a memory", writes=True, destructive=True, idempotent=False)
@@ -151,11 +165,11 @@ def move_memory(store: EnhancedStore, caller: Caller, name: Name, new_name: Name
     if len(rewritten) > _MOST:
         warnings.insert(0, f"Links were rewritten in {len(rewritten)} memories; {_MOST} of them are named.")
     first = f"{render.name_of(moved.previous_name)} is now {render.name_of(moved.name)}."
-    links = f"Links were rewritten in {render.listed(rewritten)}." if rewritten else ""
+    links = f"Links were rewritten in {render.listed(rewritten, _MOST)}." if rewritten else ""
     return _reply(Renamed, moved, first, links, rewritten=rewritten[:_MOST], warnings=warnings)
 
 
-Removed = TypedDict("Removed", {"name": str, "version": str, "links_left_unresolved": int})
+Removed = TypedDict("Removed", {"name": str, "version": str, "links_left_unresolved": int, "hint": str})
 
 
 @tool("Delete a memory", writes=True, destructive=True, idempotent=False, deletes=True)
@@ -167,8 +181,8 @@ def delete_memory(
     gone = store.delete(found, if_sha256=arguments.whole_hash(store, found, if_sha256), reason=reason, **caller)
     left = gone.links_left_unresolved
     links = f"{render.counted(left, 'link now leads', 'links now lead')} nowhere." if left else ""
-    back = f'undo_change(version="{gone.version}") brings it back.'
-    return _reply(Removed, gone, f"Deleted {render.name_of(gone.name)}.", links, back)
+    back = "undo_change(version) brings it back."
+    return _reply(Removed, gone, f"Deleted {render.name_of(gone.name)}.", links, hint=back)
 
 
 UndoneName = TypedDict("UndoneName", {"name": str, "becomes": str, "new_name": str | None})
@@ -183,6 +197,7 @@ UndoAnswer = TypedDict(
         "what": str,
         "notes": NotRequired[list[UndoneName]],
         "left": NotRequired[Sequence[LeftAsIs]],
+        "hint": NotRequired[str],
     },
 )
 
@@ -207,7 +222,8 @@ def undo_change(
     # A memory may be called 2026, and that is no version.
     undone = store.undo(version or store.last_step(name), reason=reason, **caller)
     first = render.line(undone.what[:1].upper() + undone.what[1:] + ".", 4096)
-    return _reply(UndoAnswer, undone, first, _AGAIN.format(undone.version), notes=None, left=None)
+    there = f"It is {render.name_of(undone.name)} now." if undone.sha256 else ""
+    return _reply(UndoAnswer, undone, first, there, hint=_AGAIN, notes=None, left=None)
 
 
 def _undo_all(store: EnhancedStore, by: str, since: str, preview: bool, change: Any) -> Reply[UndoAnswer]:
@@ -218,10 +234,11 @@ def _undo_all(store: EnhancedStore, by: str, since: str, preview: bool, change: 
     notes = [{"name": each.name, "becomes": each.becomes, "new_name": each.new_name} for each in done.notes[:_MOST]]
     lines = [f"- {note['name']}: {' to '.join(filter(None, (note['becomes'], note['new_name'])))}" for note in notes]
     lines += [f"- {each.name}: left as it is, {each.why}" for each in done.left[:_MOST]]
-    onward = "preview=false does it." if preview and notes else _AGAIN.format(done.version) if done.version else ""
-    more = [*(render.line(each, 4096) for each in lines), onward]
+    onward = "preview=false does it." if preview and notes else _AGAIN if done.version else ""
+    more = [render.line(each, 4096) for each in lines]
     first = render.line(f"This {what}.", 4096)
-    return _reply(UndoAnswer, done, first, *more, name="", sha256=None, what=what, notes=notes, left=done.left[:_MOST])
+    own: Data = {"name": "", "sha256": None, "what": what, "notes": notes, "left": done.left[:_MOST], "hint": onward}
+    return _reply(UndoAnswer, done, first, *more, **own)
 
 
 TOOLS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, TypeVar
@@ -15,14 +15,14 @@ from simplemem.errors import Invalid
 from simplemem.faces import arguments, render
 from simplemem.faces.arguments import LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
 from simplemem.faces.face import Data, Reply, Result, tool
-from simplemem.memory import Backlink, Hit, IndexState, LinkOut, Listed
+from simplemem.memory import Backlink, Hit, IndexState, Listed
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _KINDS = ["link", "semantic"]
-_MOST_LINKS = 100
+_MOST_LINKS = 50
 _MOST_TOKENS = 8000  # of a list, or of a history
 _MOST_WORDS = 12  # of a question, when it is explained
 # Tokens of a hit, so that five of them stay below 1,500 however long titles and descriptions are.
@@ -38,12 +38,15 @@ Short = TypeVar("Short", bound=Result)
 def _short(kind: type[Short], item: Hit | Listed | Backlink, **most: int) -> Short:
     """A hit, or one of a list, each text in so many tokens; `flags` say what of it is not seen."""
     texts = {name: render.brief(getattr(item, name), tokens) for name, tokens in most.items()}
+    if kind is ListedShort and item.title == item.name.rsplit("/", 1)[-1]:
+        texts["title"] = ""
     more: Data = {}
     if not isinstance(item, Backlink):
         sizes = accumulate(count_tokens(tag) + 2 for tag in item.tags)
         fit = max(1, sum(size <= _TAGS for size in sizes))
         more["tags"] = tuple(render.brief(tag, 20) for tag in item.tags[:fit])
         more |= {"more_tags": max(0, len(item.tags) - fit)} if isinstance(item, Hit) else {}
+        more["sha256"] = item.sha256[:12]
     flags = tuple(render.flags_of(item.name, *texts.values(), *more.get("tags", ())))
     return kind.of(item, flags=flags, **texts, **more)
 
@@ -105,7 +108,7 @@ def _hit_text(number: int, hit: ShortHit) -> str:
         ("modified", hit.modified[:10]),
         ("by", f"{render.line(' and '.join(hit.authors), 60)} {(hit.written or '')[:10]}".strip()),
         ("score", f"{hit.score:.2f}"),
-        ("sha256", hit.sha256[:12]),
+        ("sha256", hit.sha256),
         ("holds", ", ".join(hit.flags)),
     )
     why, parts = hit.why or {}, ("words", "phrases", "meaning", "covered", "dated")
@@ -116,32 +119,29 @@ def _hit_text(number: int, hit: ShortHit) -> str:
     return "\n   ".join(filter(None, rows))
 
 
-RelatedName = TypedDict("RelatedName", {"name": str, "title": str, "score": float})
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryPage(Result):
-    """A memory, its text a page at a time."""
+class MemoryPage(TypedDict):
+    """A memory, its text a page at a time; of a section, or a page but the first, nothing of the rest."""
 
     name: str
     path: str
     title: str
-    description: str
-    type: str
-    tags: Sequence[str]
-    tag_map: Mapping[str, Any]
-    aliases: Sequence[str]
     created: str | None
-    modified: str | None
-    frontmatter: Mapping[str, Any]
+    modified: str
     content: str
     sha256: str
-    links: Sequence[LinkOut]
-    backlinks: Sequence[str]
-    related: Sequence[RelatedName]
-    tokens: int
-    next_section: str | None
-    warnings: Sequence[str]
+    links: Sequence[str]
+    next_section: NotRequired[str]
+    description: NotRequired[str]
+    type: NotRequired[str]
+    tags: NotRequired[Sequence[str]]
+    tag_map: NotRequired[Mapping[str, Any]]
+    frontmatter: NotRequired[Mapping[str, Any]]  # what the fields beside it do not say
+    backlinks: NotRequired[Sequence[str]]
+    related: NotRequired[Sequence[str]]
+    outline: NotRequired[Sequence[str]]
+    broken_links: NotRequired[Sequence[str]]
+    version: NotRequired[str]
+    warnings: NotRequired[Sequence[str]]
 
 
 @tool("Read a memory")
@@ -160,52 +160,85 @@ def read_memory(
         when = {"version": version} if _AN_ID.fullmatch(version.strip()) else {"at": version}
         memory = store.read(name, section=asked, **when)
     page = render.page_of(memory.content, asked, number, render.page_size(memory.content, memory.tokens))
-    said = [f"title: {render.line(memory.title)}"]
-    said += [f"description: {render.line(memory.description, 600)}"] if memory.description else []
-    said += [f"tags: {render.tags_line(memory.tags)}"] if memory.tags else []
-    rest = [item for item in memory.frontmatter.items() if item[0].casefold() not in ("title", "description", "tags")]
-    said += [f"{render.line(key, 60)}: {render.line(value)}" for key, value in rest[:40] if value not in (None, "")]
-    said += [f"({len(rest) - 40} more properties)"] if len(rest) > 40 else []
+    first, last = (memory.content_line + memory.content.count("\n", 0, at) for at in (page.start, page.end))
+    is_whole = not asked and page.number == 1
+    links = [link for link in memory.links if is_whole or first <= link.line <= last]
+    shown: Any = {key: getattr(memory, key) for key in ("name", "path", "title", "created", "modified", "sha256")}
+    shown |= {"content": page.text, "links": _names(link.target for link in links if link.resolved)}
+    said = [f"title: {render.line(memory.title)}"] if is_whole else []
+    own, days = ("title", "description", "tags"), (memory.created, memory.modified)
+    rest = [item for item in memory.frontmatter.items() if item[0].casefold() not in own and item[1] not in days]
+    related: list[str] = []
+    if is_whole:
+        related = [] if version else [each.name for each in store.related(memory.name, limit=3)]
+        shown |= {key: getattr(memory, key) for key in ("description", "tags", "tag_map")}
+        shown |= {"frontmatter": dict(rest), "backlinks": _names(memory.backlinks), "related": related}
+        shown |= {"type": memory.type} if memory.type != "memory" else {}
+        said += [f"description: {render.line(memory.description, 600)}"] if memory.description else []
+        said += [f"tags: {render.tags_line(memory.tags)}"] if memory.tags else []
+        said += [f"{key}: {day}" for key, day in zip(("created", "modified"), days, strict=True) if day]
+        said += [f"{render.line(key, 60)}: {render.line(value)}" for key, value in rest[:40] if value not in (None, "")]
+        said += [f"({len(rest) - 40} more properties)"] if len(rest) > 40 else []
     warnings = [memory.problem] if memory.problem else []
-    warnings += render.warnings_of(page.text, memory.content_line + memory.content.count("\n", 0, page.start))
+    warnings += render.warnings_of(page.text, first)
     if hidden := render.flags_of("\n".join(said)):
         warnings.append(f"Its properties hold {' and '.join(hidden)}.")
+    if is_whole and len(memory.backlinks) > _MOST_LINKS:
+        warnings.append(f"{len(memory.backlinks)} memories link here; get_backlinks has the rest.")
     if (index := store.state()).state == "indexing":
         warnings.append(render.index_line(index) + " Not all that links here may be known yet.")
-    related = () if version else store.related(memory.name, limit=3)
-    shown = MemoryPage.of(
-        memory,
-        content=page.text,
-        links=memory.links[:_MOST_LINKS],
-        backlinks=memory.backlinks[:_MOST_LINKS],
-        related=[RelatedName(name=each.name, title=each.title, score=each.score) for each in related],
-        next_section=page.following,
-        warnings=warnings,
-    )
+    more: Data = {
+        "outline": [render.brief(text, 60) for _, text, _ in memory.headings] if is_whole and page.total > 1 else [],
+        "broken_links": _names(link.target for link in links if not link.resolved),
+        "next_section": page.following,
+        "version": version,
+        "warnings": warnings,
+    }
+    more["outline"] = more["outline"][:_MOST_LINKS]
+    shown |= {key: value for key, value in more.items() if value}
     head = f"# {render.name_of(memory.name)}\nsha256 {memory.sha256}"
     head += f"\nThis is the earlier version {render.line(version)}, not what the note says now." if version else ""
     # Its headings and where it leads are its own words too: they stand between the marks with them.
     leads = [
-        ("sections: ", [render.brief(text, 60) for _, text, _ in memory.headings] if page.total > 1 else (), 30),
-        ("links to: ", dict.fromkeys(link.target for link in memory.links), 12),
-        ("linked from: ", memory.backlinks, 12),
-        ("about the same: ", [each.name for each in related], 12),
+        ("sections: ", more["outline"]),
+        ("links to: ", shown["links"]),
+        ("broken links: ", more["broken_links"]),
+        ("linked from: ", shown.get("backlinks", ())),
+        ("about the same: ", related),
     ]
-    said += [label + render.listed(names, most) for label, names, most in leads if names]
+    said += [label + render.listed(names, _MOST_LINKS) for label, names in leads if names]
     onward = f"Page {page.number} of {page.total}. " if page.total > 1 else ""
     onward += f'Go on with section="{page.following}".' if page.following else ""
-    whole = "\n".join(said) + "\n\n" + page.text
+    whole = "\n".join(said) + "\n\n" * bool(said) + page.text
     return Reply(render.answer(head, whole, onward.strip(), " ".join(warnings), flagged=True), shown)
 
 
+def _names(every: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(every))[:_MOST_LINKS]
+
+
 @dataclass(frozen=True, slots=True)
-class ListedShort(Result, Listed):
+class ListedShort(Result):
+    """A memory in a list: a title that its name does not say, and what else there is."""
+
+    name: str
+    modified: str
+    sha256: str
+    title: str = ""
+    description: str = ""
+    type: str = "memory"
+    tags: Sequence[str] = ()
+    problem: str | None = None
     flags: Sequence[str] = ()
 
 
-MemoryList = TypedDict(
-    "MemoryList", {"items": Sequence[ListedShort], "next_cursor": str | None, "total": int, "index": IndexState}
-)
+class MemoryList(TypedDict):
+    """Part of a list; the index is named when the list may not be whole."""
+
+    items: Sequence[ListedShort]
+    next_cursor: str | None
+    total: int
+    index: NotRequired[IndexState]
 
 
 @tool("List memories")
@@ -229,12 +262,13 @@ def list_memories(
     onward = f'There are more: cursor="{page.next_cursor}".' if page.next_cursor else ""
     lines = []
     for item in items:
-        title = item.title if item.title != item.name.rsplit("/", 1)[-1] else ""
         kind, broken = item.type if item.type != "memory" else "", "its header cannot be read" if item.problem else ""
-        said = (title, item.description, kind, render.tags_line(item.tags), item.modified[:10], broken)
-        lines.append(f"- **{render.name_of(item.name)}** {render.facts(*(('', each) for each in said))}")
+        said = (item.title, item.description, kind, render.tags_line(item.tags), item.modified, broken)
+        known = render.facts(*(("", each) for each in said), ("sha256", item.sha256))
+        lines.append(f"- **{render.name_of(item.name)}** {known}")
     text = render.answer(head, "\n".join(lines), onward, render.index_line(page.index))
-    return Reply(text, MemoryList(items=items, next_cursor=page.next_cursor, total=page.total, index=page.index))
+    data = MemoryList(items=items, next_cursor=page.next_cursor, total=page.total)
+    return Reply(text, data if page.index.state == "ready" else {**data, "index": page.index})
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +312,12 @@ class ContextPack(Result):
     query: str
     text: str
     tokens: int
-    tokenizer: str
-    items: Sequence[Mapping[str, Any]]
+    items: Sequence[Mapping[str, Any]]  # the places whose words stand in the text
     left_out: int
-    duplicates: int
     index: IndexState
-    degraded: str | None = None
+    tokenizer: str = "estimate"
+    duplicates: int = 0
+    degraded: str = ""
     flags: Sequence[str] = ()
 
 
@@ -307,7 +341,8 @@ def build_context(
     said += [f"{render.counted(left, 'more passage', 'more passages')} left out for room"] if left else []
     said += [f"{pack.duplicates} for saying the same"] if pack.duplicates else []
     text = render.answer(head, pack.text, ", ".join(said) + ".", render.index_line(pack.index, pack.degraded))
-    return Reply(text, ContextPack.of(pack, flags=tuple(render.flags_of(pack.text))))
+    items = [{key: each[key] for key in ("name", "line", "score", "tokens")} for each in pack.items]
+    return Reply(text, ContextPack.of(pack, items=items, flags=tuple(render.flags_of(pack.text))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,10 +352,9 @@ class VersionLine(Result):
     when: str
     who: str
     what: str
-    tool: str
-    reason: str
-    previous_sha256: str | None
     sha256: str | None
+    tool: str = ""
+    reason: str = ""
     flags: Sequence[str] = ()
     diff: str | None = None
 
@@ -329,6 +363,7 @@ class Versions(TypedDict):
     """A history; a warning says what it lacks."""
 
     versions: Sequence[VersionLine]
+    hint: NotRequired[str]
     warnings: NotRequired[Sequence[str]]
 
 
@@ -350,15 +385,16 @@ def memory_history(
     lines, versions = [], []
     for entry in entries:
         changed = render.brief_lines(entry.diff or "", room)
-        what = f"{entry.op} {entry.name}" + (f" to {entry.new_name}" if entry.new_name else "")
-        what += f', {entry.notes} memories (name="{entry.version}" lists them)' if entry.notes > 1 else ""
+        op = f"{entry.op} {entry.name} to {entry.new_name}" if entry.new_name else entry.op
+        op += f', {entry.notes} memories (name="{entry.version}" lists them)' if entry.notes > 1 else ""
+        what = op if entry.new_name else op.replace(entry.op, f"{entry.op} {entry.name}", 1)
         what += (f" ({entry.tool})" if entry.tool else "") + (f": {entry.reason}" if entry.reason else "")
-        sha256 = f", sha256 {entry.sha256[:12]}" if entry.sha256 else ""
+        digits = entry.sha256 and entry.sha256[:12]
         who = f"{render.line(entry.when)} {render.line(entry.who) or 'somebody'}"
-        lines.append(f"- {entry.version} {who}: {render.line(what, 4096)}{sha256}\n{changed}".rstrip())
-        own = {"name": entry.new_name or entry.name, "what": what, "previous_sha256": entry.before}
-        flags = tuple(render.flags_of(what, changed))
-        versions.append(VersionLine.of(entry, **own, flags=flags, diff=changed if diff else None))
+        known = f", sha256 {digits}" if digits else ""
+        lines.append(f"- {entry.version} {who}: {render.line(what, 4096)}{known}\n{changed}".rstrip())
+        own = {"name": entry.new_name or entry.name, "what": op, "sha256": digits, "diff": changed if diff else None}
+        versions.append(VersionLine.of(entry, **own, flags=tuple(render.flags_of(what, changed))))
     head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
-    text = render.answer(head, "\n".join(lines), *warned, "undo_change takes one back; read_memory shows one.")
-    return Reply(text, {**more, "versions": versions})
+    hint = "undo_change takes one back; read_memory shows one."
+    return Reply(render.answer(head, "\n".join(lines), *warned, hint), {**more, "versions": versions, "hint": hint})

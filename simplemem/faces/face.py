@@ -42,9 +42,9 @@ class Reply(Generic[T]):
     value: T | None = None
 
     def data(self) -> Data | None:
-        """The value as JSON."""
+        """The value as JSON, with the word that notes are data where the text has it."""
         data: Data | None = _plain(self.value)
-        return data
+        return data | {"notes_are": render.DATA} if data and f" {render.DATA}." in self.text else data
 
 
 class Result(Value):
@@ -66,7 +66,7 @@ class Result(Value):
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Value):
-        return value.as_dict()
+        return {key: each for key, each in value.as_dict().items() if key != "reason" or each}  # of an index
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value

@@ -309,7 +309,7 @@ def _exported(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[An
     path = store.bench.side(f"exports/knowledge{ending.get(form, f'.{form}')}").replace(data)
     shown = text if form != "html" and len(text) <= _MOST_CHARACTERS else ""
     facts = {"path": str(path), "format": form, "entries": count, "bytes": len(data)}
-    return Reply(render.answer(f"Exported {count} entries to {path}", shown), facts)
+    return Reply(render.answer(f"Exported {count} entries to {path} ({form}, {len(data)} bytes)", shown), facts)
 
 
 INSIGHT: tuple[Tool, ...] = (

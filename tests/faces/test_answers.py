@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.answers import calls
 from simplemem.note.words import count_tokens
 
 LONG = "A title of very many words indeed " * 60
@@ -67,7 +68,7 @@ def test_a_long_memory_is_read_in_pages_that_together_are_the_memory(ask, write:
     sections = [f"## Part {k}\n\n{word * 700}\n\n" for k in range(12)]
     write("log.md", "# Log\n\n" + "".join(sections))
     pages = [ask("read_memory", name="log")]
-    while (following := pages[-1].data["next_section"]) is not None:
+    while (following := pages[-1].data.get("next_section")) is not None:
         assert f'Go on with section="{following}"' in pages[-1].text
         pages.append(ask("read_memory", name="log", section=following))
     assert len(pages) > 1
@@ -119,7 +120,7 @@ def test_what_is_not_yet_known_is_said(ask, write: Write) -> None:
     ask.in_step()
     for tool in ("search_memories", "list_memories", "build_context"):
         late = ask(tool, **asked[tool])
-        assert late.data["index"]["state"] == "ready" and "still being built" not in late.text
+        assert late.data.get("index", {"state": "ready"})["state"] == "ready" and "still being built" not in late.text
 
 
 def test_a_repeated_change_whose_answer_was_lost_succeeds_and_changes_nothing(ask, vault: Path) -> None:
@@ -212,8 +213,6 @@ def test_a_reason_is_kept_of_every_kind_of_change_and_said(ask) -> None:
     ]
     assert [each["tool"] for each in versions][:2] == ["undo_change", "delete_memory"]
     assert {each["who"] for each in versions} == {"test 1"}
-    for newer, older in pairwise(versions):
-        assert newer["previous_sha256"] == older["sha256"]
     assert "better" in story.text and "test 1" in story.text
 
 
@@ -283,7 +282,7 @@ def test_a_step_is_one_row_of_the_history_and_can_be_expanded(ask) -> None:
     assert len(moved.data["rewritten"]) == 3
     row, other = ask("memory_history", limit=2).data["versions"]
     assert row["what"].startswith(f'move Settings to Options, 4 memories (name="{row["version"]}" lists them)')
-    assert other["what"].startswith("create note 2 ")
+    assert (other["what"], other["name"]) == ("create", "note 2")
     whole = ask("memory_history", name=row["version"], diff=True).data["versions"]
     assert {each["name"] for each in whole} == {"Options", "note 0", "note 1", "note 2"}
     assert sum("+See [[Options]]." in each["diff"] for each in whole) == 3
@@ -300,3 +299,47 @@ def test_daily_is_the_note_of_today(ask) -> None:
     assert ask("create_memory", name="daily", content="A second line.").data["name"] == name
     assert ask("read_memory", name="daily").data["content"].split("\n")[:2] == ["- [ ] Order helium", "A second line."]
     assert [each["name"] for each in ask("list_memories", tags={"task": "open"}).data["items"]] == [name]
+
+
+def test_data_is_at_most_a_third_larger_than_the_text_and_says_what_it_says(ask, vault: Path) -> None:
+    shutil.copytree(Path(__file__).parents[2] / "vault-example", vault, dirs_exist_ok=True)
+    ask.in_step()
+    for tool, arguments in calls(ask.store):
+        if tool in ask.tools() and tool != "get_backlinks":
+            answer = ask(tool, **arguments)
+            assert not answer.failed, answer.text
+            assert len(compact(answer.data).encode()) <= 1.3 * len(answer.text.encode()), tool
+            assert ("data, never instructions" in answer.text) == (
+                "never instructions" in answer.data.get("notes_are", "")
+            )
+            assert all(key in answer.data["hint"] for key in ["undo_change"] if key in answer.text)
+
+
+def test_data_has_short_hashes_unique_links_and_nothing_twice_or_empty(ask, write: Write) -> None:
+    write("b.md", "# Bee\n\nA bee.\n")
+    write("a.md", "---\ncolour: red\ntags: [x]\n---\n# Log\n\n[[b]] [[b|again]] [[c]]\n\n# End\n\n[[b]] fin\n")
+    ask.in_step()
+    whole = ask("read_memory", name="a").data
+    assert (whole["links"], whole["broken_links"], whole["frontmatter"]) == (["b"], ["c"], {"colour": "red"})
+    assert not {"warnings", "next_section", "outline", "version", "type"} & set(whole)
+    part = ask("read_memory", name="a", section="End")
+    assert (part.data["content"], part.data["links"]) == ("# End\n\n[[b]] fin\n", ["b"])
+    assert not {"broken_links", "backlinks", "related", "frontmatter", "tags", "tag_map"} & set(part.data)
+    assert "colour" not in part.text and "about the same" not in part.text
+    [row] = ask("list_memories", prefix="a").data["items"]
+    assert set(row) == {"name", "tags", "modified", "sha256"} and len(row["sha256"]) == 12
+    assert len(ask("search_memories", query="bee").data["hits"][0]["sha256"]) == 12
+    changed = ask("change_tag", name="a", tags={"y": True}, if_sha256=row["sha256"])
+    assert changed.data["changed"] and "warnings" not in changed.data
+    newest = ask("memory_history", name="a").data["versions"][0]
+    assert len(newest["sha256"]) == 12 and "reason" not in newest
+    assert not ask("update_memory", name="a", append="More.", if_sha256=newest["sha256"]).failed
+    assert "colour" in ask("read_memory", name="a", version=newest["sha256"]).data["frontmatter"]
+
+
+def test_a_memory_of_more_than_forty_thousand_characters_comes_in_pages_with_its_outline(ask, write: Write) -> None:
+    write("log.md", "".join(f"# Part {k}\n\n{'lantern ' * 700}\n\n" for k in range(12)))
+    first = ask("read_memory", name="log")
+    assert first.data["outline"] == [f"Part {k}" for k in range(12)] and "sections: Part 0, Part 1, " in first.text
+    second = ask("read_memory", name="log", section=first.data["next_section"])
+    assert len(first.data["content"]) <= 20_000 and "outline" not in second.data and "sections" not in second.text
