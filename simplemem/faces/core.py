@@ -101,12 +101,7 @@ def update_memory(
     plain = [edit.model_dump() for edit in edits] if edits is not None else None
     content, metadata, said = without_header(content, metadata)
     given: Data = {"content": content, "append": append, "edits": plain}
-    ways = [way for way, value in given.items() if value is not None]
-    if len(ways) > 1:
-        raise Invalid(f"Give one of content, append and edits, not {' and '.join(ways)}; nothing was changed.")
-    if not ways and not metadata:
-        raise Invalid("There is nothing to change.", hint="Give content, append, edits or metadata.")
-    if compare_key(name) == "daily" and append is not None:
+    if compare_key(name) == "daily" and append is not None and content is None:
         name = store.daily(**caller).name
     found = arguments.to_change(store, name)
     sha256 = arguments.whole_hash(store, found, if_sha256)
@@ -132,8 +127,6 @@ def change_tag(
     reason: str = "",
 ) -> Reply[Tagged]:
     """Set or remove tags of a memory and leave all else as it is, e.g. to tick off a todo."""
-    if tags in ("", {}, []):
-        raise Invalid("There is no tag to change.", hint='E.g. tags={"status": "done", "todo": null}.')
     found = arguments.to_change(store, name)
     saved = store.change_tags(
         found, tags, if_sha256=arguments.whole_hash(store, found, if_sha256), reason=reason, **caller

@@ -100,8 +100,6 @@ def change_tag(
     tags: Annotated[Tags, about('{"status": "done", "old": null}; null removes')],
 ) -> Reply[None]:
     """Set or remove tags of a memory and leave all else as it is."""
-    if not tags:
-        raise Invalid("No tags were given.", hint='E.g. {"status": "done", "todo": null}.')
     before = store.read(to_change(store, name))
     saved = store.change_tags(before.name, tags, **caller)
     had, has = ({key.casefold(): tags[key] for key in tags} for tags in (before.tag_map, saved.tag_map))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Unpack
 
@@ -57,10 +56,8 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
         core.indexed(paths, lambda: core.look_at(paths))
     asked, more, done = history.main_of(steps), len(steps) - 1, "undid"
     main = next((w for w in written if w.path in (asked.path, asked.new_path)), written[0])
-    with suppress(NotFound):  # the change that an undo took back is made again
-        while former := undone_by(asked):
-            asked = history.main_of(core.changes.step(core.changes.find(former).group))
-            done = "redid" if done == "undid" else "undid"
+    if former := undone_by(asked):
+        asked, done = history.main_of(core.changes.step(core.changes.find(former).group)), "redid"
     to = f" to {name_of(asked.new_path)}" if asked.new_path else ""
     also = f" and {counted(more, 'more change')} of the same step" if more and (asked.op == "undo" or not to) else ""
     what = f"{done} the {asked.op} of {name_of(asked.path)}{to}{also}"
