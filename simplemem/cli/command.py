@@ -205,7 +205,7 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
             bar = Progress(*columns, console=screen.console, transient=True, disable=not screen.is_terminal)
             bar.start()
         task = next((each.id for each in bar.tasks if each.description == stage), None)
-        bar.update(bar.add_task(stage) if task is None else task, completed=done, total=total)
+        bar.update(bar.add_task(stage, total=total) if task is None else task, completed=done, total=total)
 
     try:
         yield tell

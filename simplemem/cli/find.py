@@ -96,7 +96,7 @@ def _hit(rank: int, hit: Hit, query: str, screen: Screen) -> None:
     if where:
         screen.say("    ", (one_line(where), "dim"))
     if hit.snippet:
-        screen.paragraph(hit.snippet, 4, query)
+        screen.say("    ", one_line(hit.snippet), query=query)
     if hit.authors:
         written = f", {day(hit.written)}" if hit.written else ""
         screen.say("    ", (f"by {one_line(' and '.join(hit.authors))}{written}", "dim"))

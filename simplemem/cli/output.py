@@ -138,13 +138,11 @@ class Screen:
     def is_terminal(self) -> bool:
         return self._console.is_terminal
 
-    def say(self, *parts: Part, hang: int | None = None) -> None:
-        """Print one line of parts. In a terminal it is wrapped between words, and goes on where it began or at `hang`."""
-        self._wrapped(styled(*parts), hang)
-
-    def _wrapped(self, line: Text, hang: int | None = None) -> None:
-        begins = len(line.plain) - len(line.plain.lstrip(" "))
-        hang = begins if hang is None else hang
+    def say(self, *parts: Part, hang: int | None = None, query: str = "") -> None:
+        """Print one line of parts, the words of a query in bold. In a terminal it is wrapped between words, and goes on
+        where it began or at `hang`."""
+        line = with_words_bold(styled(*parts), query)
+        hang = len(line.plain) - len(line.plain.lstrip(" ")) if hang is None else hang
         width = self._console.width
         if line.cell_len <= width or width - hang < 20:
             self._console.print(line, soft_wrap=True)
@@ -196,10 +194,6 @@ class Screen:
 
         os.environ.setdefault("LESS", "-FRX")  # as git sets it: colours, and no clearing of the screen
         pydoc.pager(shown)
-
-    def paragraph(self, text: str, indent: int, query: str = "") -> None:
-        """Print a paragraph set in by some columns, wrapped to the terminal, with the words of a query in bold."""
-        self._wrapped(styled(" " * indent) + with_words_bold(text, query))
 
     def table(self, rows: Iterable[Sequence[Part]], *, gives_way: int | None = None) -> None:
         """Print rows as aligned columns, without empty ones. In a terminal the column that `gives_way` is cut first."""
@@ -260,9 +254,8 @@ def print_error(error: SimplememError, *, as_json: bool) -> None:
     screen.diff(diff if isinstance(diff, str) else None)
 
 
-def with_words_bold(snippet: str, query: str) -> Text:
-    """A snippet on one line, with the words of a query in bold: no fields, nothing excluded, no "the"."""
-    text = styled(one_line(snippet))
+def with_words_bold(text: Text, query: str) -> Text:
+    """A text with the words of a query in bold: no fields, nothing excluded, no "the"."""
     asked = (part for part in query.split() if part[0] != "-" and ":" not in part)
     if words := content_words(words_of(" ".join(asked))):
         text.highlight_words(words, "bold", case_sensitive=False)

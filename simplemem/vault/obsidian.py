@@ -303,7 +303,7 @@ def read_conventions(root: Path) -> Conventions:
 
 
 # Moment.js, whose formats Obsidian's settings have, in Python's words. A single letter is the same without its zero.
-_MOMENT = re.compile(r"\[[^\]]*\]|YYYY|YY|GGGG|gggg|MMMM|MMM|Do|DDDD|dddd|ddd|([MDHhWw])\1?|mm|ss|A")
+_MOMENT = re.compile(r"\[[^\[\]]*\]|YYYY|YY|GGGG|gggg|MMMM|MMM|Do|DDDD|dddd|ddd|([MDHhWw])\1?|mm|ss|A")
 _PARTS = {
     "YYYY": "%Y", "YY": "%y", "GGGG": "%G", "gggg": "%G", "MMMM": "%B", "MMM": "%b", "MM": "%m", "DDDD": "%j", "DD": "%d",
     "dddd": "%A", "ddd": "%a", "HH": "%H", "hh": "%I", "WW": "%V", "ww": "%V", "mm": "%M", "ss": "%S", "A": "%p",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -72,3 +73,10 @@ def test_a_run_that_is_ended_halfway_goes_on_where_it_was(
     assert run("stats", "--json").json["embedding"]["waiting"] == 0
     texts = far.texts()
     assert [text for text in set(texts) if texts.count(text) > 1 and text not in under_way] == []
+
+
+def test_vectors_show_progress_when_they_are_made(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simplemem.cli.command._PATIENCE", 0.0)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert re.search(r"vectors.*3/3", run("search", "launch").err)
+    assert "vectors" not in run("search", "launch").err

@@ -13,7 +13,7 @@ from simplemem.errors import Conflict, NotFound
 
 def bold(snippet: str, query: str) -> list[str]:
     """The parts of a snippet that are shown in bold for a query."""
-    shown = output.with_words_bold(snippet, query)
+    shown = output.with_words_bold(output.styled(snippet), query)
     return [shown.plain[span.start : span.end] for span in shown.spans]
 
 
