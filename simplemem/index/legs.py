@@ -71,8 +71,8 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
         for k, (key, value) in enumerate(wanted.items()):
             values |= {f"{name}k{k}": compare_key(joined(key)), f"{name}v{k}": compare_key(value)}
             values[f"{name}w{k}"] = compare_key(joined(value))  # as it stands in the name of a tag
-            pair = f"key = :{name}k{k} AND value IN (:{name}v{k}, :{name}w{k})"
-            tags.append(f"n.id IN (SELECT note_id FROM tag_pairs WHERE {pair})")
+            tags.append(f"""n.id IN (SELECT note_id FROM tag_pairs
+                                     WHERE key = :{name}k{k} AND value IN (:{name}v{k}, :{name}w{k}))""")
         if tags:
             parts.append("(" + (" AND " if require_all else " OR ").join(tags) + ")")
     for k, (key, value) in enumerate(narrow.properties.items()):
