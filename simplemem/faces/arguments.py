@@ -218,7 +218,7 @@ _HABITS = {
     "until": ("before", "to"),
 }
 """Argument -> what models write in its place, in lower case and without `_` and `-`."""
-_PROPERTIES = ("title", "description", "type", "tags", "tag", "aliases")
+_PROPERTIES = ("title", "description", "type", "tags", "aliases")
 
 
 def meant(tool: str, known: Mapping[str, tuple[Any, Any]], sent: Mapping[str, Any]) -> dict[str, Any]:
@@ -249,8 +249,8 @@ def _gathered(tool: str, shown: Sequence[str], sent: dict[str, Any]) -> dict[str
     """What was sent, with the parts of one argument that came by themselves put together."""
     if tool == "create_memory" and isinstance(metadata := from_json(sent.get("metadata") or {}), Mapping):
         named = any(_bare(key) in ("name", *_HABITS["name"]) for key in sent if key != "title")
+        sent |= {"tags": sent.pop("tag")} if sent.keys() & {"tag", "tags"} == {"tag"} else {}
         lone = {key: sent.pop(key) for key in _PROPERTIES if key in sent and (named or key != "title")}
-        lone |= {"tags": lone.pop("tag")} if "tag" in lone and "tags" not in lone else {}
         if twice := [key for key in lone if metadata.get(key, lone[key]) != lone[key]]:
             raise Invalid(f"{twice[0]!r} is given twice, once in metadata.", hint="Give one of them.")
         return sent | ({"metadata": {**metadata, **lone}} if lone else {})

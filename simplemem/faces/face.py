@@ -223,10 +223,8 @@ def of_what_is_there(text: str, tools: Collection[Tool]) -> str:
     """A text for models without the sentences about default tools, and arguments of theirs, that are not among these."""
     from simplemem.faces.core import TOOLS
 
-    ours, there = (
-        {t.name for t in some}.union(*({f"{a}=" for a in t.arguments} for t in some)) for some in (TOOLS, tools)
-    )
-    kept = (part for part in re.split(r"(?<=[.;])(?=\s)", text) if not any(word in part for word in ours - there))
+    words = [{w for t in some for w in (t.name, *(f"{a}=" for a in t.arguments))} for some in (TOOLS, tools)]
+    kept = (part for part in re.split(r"(?<=[.;])(?=\s)", text) if not any(w in part for w in words[0] - words[1]))
     return re.sub(r";\Z", ".", "".join(kept))
 
 
