@@ -74,9 +74,9 @@ def connect(path: Path) -> apsw.Connection:
     """A connection as all of ours are. Its log is folded in under the vault's lock, never by itself."""
     ours = [path.parent] if is_beside_notes(path) else []
     for each in (*ours, *(Path(f"{path}{end}") for end in ("", *_LOGS, "-journal"))):
-        if each.is_symlink():  # SQLite would write through it, anywhere
-            hint = "Remove the link. Another place for the index is chosen with --db."
-            raise Unavailable(f"{each} is a link, and simplemem writes nothing through a link", hint=hint)
+        if each.is_symlink() or each.is_fifo():  # SQLite would write through it, anywhere, or wait for its other end
+            hint = "Remove it. Another place for the index is chosen with --db."
+            raise Unavailable(f"{each} is a link or a pipe, and simplemem writes nothing through one", hint=hint)
     connection = apsw.Connection(str(path))
     connection.set_busy_timeout(BUSY_MS)
     for setting in ("synchronous = NORMAL", "wal_autocheckpoint = 0", "temp_store = MEMORY", "cache_size = -16000"):

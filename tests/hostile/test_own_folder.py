@@ -6,6 +6,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,20 @@ def test_the_index_of_another_vault_is_not_taken_for_ours(vault: Path, tmp_path:
         store.sync()
         assert [hit.name for hit in store.search("plum").hits] == ["n"]
     assert everything(other) == before
+
+
+@pytest.mark.parametrize("name", [*FILES, "config.toml", "drafts", "imports.jsonl"])
+def test_a_pipe_in_our_own_folder_keeps_nobody_waiting(vault: Path, name: str) -> None:
+    (vault / "n.md").write_text("plum")
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+    place = vault / ".simplemem" / name
+    if place.exists():
+        place.rename(vault.parent / "away")
+    place.parent.mkdir(exist_ok=True)
+    os.mkfifo(place)
+    code = "import sys, pathlib, test_own_folder\ntest_own_folder.use(pathlib.Path(sys.argv[1]))\n"
+    command = [sys.executable, "-c", code, str(vault)]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    assert subprocess.run(command, env=env, timeout=60, check=False).returncode == 0
+    assert (vault / "n.md").read_text().startswith("plum")
