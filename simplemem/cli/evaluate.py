@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from simplemem.cli.command import Answer, command, opened, progress_bar
-from simplemem.cli.options import VaultOption, option
+from simplemem.cli.options import Group, VaultOption, option
 from simplemem.cli.output import Part
 from simplemem.errors import Invalid
 
-_eval, commands = typer.Typer(no_args_is_help=True, rich_markup_mode="rich"), typer.Typer()
+_eval, commands = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich"), typer.Typer()
 _HELP = "Measure how well search finds what is in your vault: questions from your own notes, no model needed."
 commands.add_typer(_eval, name="eval", help=_HELP, rich_help_panel="Keep")
 _BESIDE = "Without it: `.simplemem/eval.json` of the vault."

@@ -57,18 +57,18 @@ def init(
     with opened(root) as store:
         (store.root / ".simplemem").mkdir(exist_ok=True)
         root, notes, facts = store.root, store.state().notes, store.stats()
-    done = "Vault ready" if is_new else "A vault already"
-    ready: list[Part] = [(done, "green"), f": {root}, {counted(notes, 'note')}"]
+    done: Part = ("Vault ready" if is_new else "A vault already", "green")
+    ready: list[Part] = [done, f": {root}, {counted(notes, 'note')}"]
     found = [_links(facts), counted(facts["tags"], "tag")] if notes else ["No note yet"]
     found += ["Obsidian's settings"] if (root / ".obsidian").is_dir() else []
     found += [f"not searched, {each}" for each in _left_out(facts)]
     where = "" if find_vault() == root else f" --vault {shlex.quote(str(root))}"
     first = ("search 'what do you want to know'", "finds notes") if notes else ("new 'First note' --edit", "writes one")
     client = ("serve --print-config claude-code", "prints what connects an agent")
-    steps = {f"simplemem {step}{where}": what for step, what in (first, client, ("doctor", "says what is broken"))}
-    lines: list[list[Part]] = [ready, [f"  {', '.join(found)}"], ["Next:"]]
-    lines += [[("  " + step, "bold"), f"  {what}"] for step, what in steps.items()]
-    return Answer({"vault": str(root), "new": is_new, "notes": notes}, lines)
+    steps = first, client, ("doctor", "says what is broken")
+    then: list[list[Part]] = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
+    facts = {"vault": str(root), "new": is_new, "notes": notes}
+    return Answer(facts, [ready, [f"  {', '.join(found)}"], ["Next:"], *then])
 
 
 def _links(facts: Mapping[str, Any]) -> str:

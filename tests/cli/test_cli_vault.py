@@ -157,3 +157,8 @@ def test_every_command_has_examples_of_itself_and_takes_a_vault_and_json(name: s
     assert not re.search(r"<(bool|str|list|file|path|directory)", shown.stdout.lower())
     options = {option for param in COMMANDS[name].params for option in param.opts}
     assert name == "serve" or {"--vault", "--json"} <= options
+
+
+@pytest.mark.parametrize("group", ["", *_GROUPS])
+def test_help_names_no_type_of_python(group: str) -> None:
+    assert "<bool>" not in CliRunner().invoke(app, [*group.split(), "--help"], prog_name="simplemem").stdout
