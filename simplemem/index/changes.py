@@ -96,14 +96,12 @@ class ChangeTable:
     def recent(self, limit: int | None = None, *, after: int = 0, upto: int = _ALL, by: str = "") -> list[Version]:
         """The changes of the last operations of the vault, newest first: after a number and up to another, of somebody."""
 
-        def rows(db: apsw.Connection) -> Iterator[Row]:
+        def newest(db: apsw.Connection) -> list[Version]:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
             names = json.dumps([who for (who,) in everybody if is_called(who, by)])
             narrowed = "+version > ? AND +version <= ? AND (? OR who IN (SELECT value FROM json_each(?)))"
-            return _where(db, narrowed, after, upto, not by, names)
-
-        def newest(db: apsw.Connection) -> list[Version]:
-            steps = groupby(self._seen(db, rows(db)), attrgetter("group"))
+            found = self._seen(db, _where(db, narrowed, after, upto, not by, names))
+            steps = groupby(found, attrgetter("group"))
             return [version for _, step in islice(steps, limit) for version in step]
 
         return self._ask(newest)

@@ -29,9 +29,7 @@ Data = dict[str, Any]
 _BLOCK: Final = 256  # entries that are compared with all others at once
 _MOST_ALIKE: Final = 40  # sentences of one form: more are a form that is filled in again and again
 _PRIORITIES: Final = ("critical", "high", "medium", "low")
-_EMPHASIS: Final = frozenset(
-    "always should must shall please prefer we you i the a an not never no do does did can cannot will".split()
-)
+_EMPHASIS: Final = frozenset("always should must shall please prefer we you i the a an not never no do does".split())
 # Forms that leave little doubt: `use V for A`, `A is set to V`, `the B of A is V`.
 _CLAIM: Final = re.compile(
     r"(?:we |you |always |please |should |must |decided to )*(?:use|using|chose|prefer|adopt|go with|switch to) "
@@ -52,8 +50,7 @@ _NAMES: Final = frozenset(
 _MEASURES: Final = re.compile(
     r"\b(?:is|are|was|were|be|=|equals?|has|have|had|takes?|took|costs?|weighs?|weighed|lasts?|lasted|needs?|needed|holds?"
     r"|listens|(?:set|limited|raised|lowered|defaults?) to)"
-    r"(?: (?:about|around|exactly|only|at|on|to|of|up|most|least|a|than|more|less))*\W*$",
-    re.IGNORECASE,
+    r"(?: (?:about|around|exactly|only|at|on|to|of|up|most|least|a|than|more|less))*\W*$"
 )
 _PLAIN_NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d\b)\d[\d ,_]*(?![\d.:/-]*\d)|\d+[.,]\d+(?=\s?[^\W\d])")
 _NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:current|main|only) ")
@@ -336,8 +333,8 @@ def _measures(sentence: Sentence) -> bool:
     """Whether the one number of a sentence counts or measures; one that names a thing does not."""
     if len(sentence.values) != 1 or not _NAMES.isdisjoint(sentence.frame):
         return False
-    start = sentence.text.lower().find(sentence.values[0].split()[0])
-    return bool(_MEASURES.search(sentence.text[:start]) and _PLAIN_NUMBER.match(sentence.text, start))
+    start = (text := sentence.text.lower()).find(sentence.values[0].split()[0])
+    return bool(_MEASURES.search(text[:start]) and _PLAIN_NUMBER.match(text, start))
 
 
 def _is_part(one: str, other: str) -> bool:
