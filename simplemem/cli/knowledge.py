@@ -102,7 +102,7 @@ def search(
     limit: LimitOption = 10,
     vault: VaultOption = None,
 ) -> Answer:
-    """Find entries by meaning and words. Each one that is found counts as read.
+    """Find entries by meaning and words.
 
     $ simplemem knowledge search timeouts --type solution --min-confidence 0.6
     """

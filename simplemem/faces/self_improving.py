@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, Field
 
@@ -136,11 +136,16 @@ def save_knowledge(
 
 @tool("Search knowledge", manner=MANNER)
 def search_knowledge(
-    knowledge: Knowledge, query: Query, kind: Annotated[Kind | None, also("type")] = None, minConfidence: Share = 0.0
+    knowledge: Knowledge,
+    query: Query,
+    kind: Annotated[Kind | None, also("type")] = None,
+    minConfidence: Share = 0.0,
+    limit: Limit = 10,
 ) -> Reply[Hits]:
-    """Find what was learned, by meaning and words: ten entries at most, the newest for an empty query. Search before
-    you solve something again."""
-    hits, method, degraded = knowledge.search(query, kind=kind or "", least_confidence=minConfidence)
+    """Find what was learned, by meaning and words, with what each entry is related to; the newest for an empty query.
+    Search before you solve something again."""
+    hits, method, degraded = knowledge.search(query, kind=kind or "", least_confidence=minConfidence, limit=limit)
+    knowledge.count([entry.id for entry, _ in hits])  # whole entries are shown: they are read
     pairs = zip(knowledge.shown([entry for entry, _ in hits]), hits, strict=True)
     results: Any = [entry | {"score": hit.score, "snippet": hit.snippet, "method": method} for entry, (_, hit) in pairs]
     return Reply(render.pretty(results), {"results": results, "method": method, "degraded": degraded})
@@ -176,17 +181,21 @@ Insights = TypedDict("Insights", {"insights": list[Data], "method": str})
 Antipatterns = TypedDict("Antipatterns", {"antipatterns": list[Data], "method": str})
 Suggestions = TypedDict("Suggestions", {"suggestions": list[Data], "method": str})
 Clusters = TypedDict("Clusters", {"clusters": list[Data], "method": str})
-Export = TypedDict("Export", {"path": str, "format": str, "entries": int, "bytes": int})
+Export = TypedDict("Export", {"path": str, "format": str, "entries": int, "bytes": int, "content": NotRequired[str]})
 
 
 def _answer(analysis: Analysis, key: str, found: Sequence[Data], how: str, head: str = "", **more: Any) -> Reply[Any]:
     """An answer that quotes notes between marks, and says how it was found."""
     head = head or f"{key.capitalize()}: {len(found)}, of {len(analysis.entries)} {analysis.what}."
     if len(found) > _MOST:
-        head += f" The first {_MOST} are shown; the structured content has all."
+        head += f" The first {_MOST} are shown."
     method = f"{how}; no language model was asked"
-    shown = render.pretty({key: found[:_MOST], **more})
-    return Reply(render.answer(head, shown, f"Method: {method}."), {key: found, **more, "method": method})
+    for most in (_MOST, 10, 3):
+        cut = [each | {"entries": each["entries"][:most]} if "entries" in each else each for each in found[:_MOST]]
+        shown = render.pretty({key: cut, **more})
+        if len(shown) <= _MOST_CHARACTERS:
+            break
+    return Reply(render.answer(head, shown, f"Method: {method}."), {key: cut, **more, "method": method})
 
 
 @tool("Statistics", manner=MANNER)
@@ -309,6 +318,7 @@ def _exported(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[An
     path = store.bench.side(f"exports/knowledge{ending.get(form, f'.{form}')}").replace(data)
     shown = text if form != "html" and len(text) <= _MOST_CHARACTERS else ""
     facts = {"path": str(path), "format": form, "entries": count, "bytes": len(data)}
+    facts |= {"content": shown} if shown else {}
     return Reply(render.answer(f"Exported {count} entries to {path} ({form}, {len(data)} bytes)", shown), facts)
 
 

@@ -113,6 +113,30 @@ def test_a_search_is_answered_with_a_json_list_of_entries(ask: Ask) -> None:
     assert missing.text.startswith("Error: Knowledge entry not found: ffffffff")
 
 
+def test_an_error_is_found_with_its_solution_and_only_what_is_shown_counts_as_read(ask: Ask) -> None:
+    error = save(ask, "The pool of the billing service is exhausted", "error")
+    fix = save(ask, "Raise pool_size to 50", "solution")
+    ask("link_knowledge", sourceId=fix, targetId=error, relationship="solved_by")
+    [found] = ask("search_knowledge", query="billing service exhausted", limit=1).data["results"]
+    assert found["relations"] == [f'"Raise pool_size to 50" ({fix}) solved by this']
+    assert ask("get_stats").data["never_read"] == 1
+    [other] = ask("search_knowledge", query="pool_size").data["results"]  # the error says less of it: below the floor
+    assert other["relations"] == [f'this solved by "The pool of the billing service is exhausted" ({error})']
+    assert ask("search_knowledge", query="pool", limit=0).failed
+
+
+def test_an_analysis_has_the_same_cap_in_data_as_in_text(ask: Ask) -> None:
+    for number in range(60):
+        save(ask, f"The cache of the billing service was slow until its limit was raised{'!' * number}", confidence=0.3)
+    for tool, key in (("generate_insights", "insights"), ("detect_antipatterns", "antipatterns")):
+        answer = ask(tool)
+        size = len(json.dumps(answer.data))
+        assert answer.data[key] and size < 25_000 and size < 1.3 * len(answer.text)
+        assert answer.data[key][0]["entries"] and answer.data[key][0]["entries"][-1]["id"] in answer.text
+    exported = ask("export_graph", format="dot")
+    assert ("content" in exported.data) == (exported.data["bytes"] <= 20_000)
+
+
 # -- what they show together
 
 

@@ -235,7 +235,7 @@ class Analysis:
                 for some in sorted(_alike(self.entries, 50), key=lambda some: (-len(some), some[0].name))
             ],
             "types": dict(kinds.most_common()),
-            "tags": dict(Counter(tag for entry in self.entries for tag in entry.tags).most_common()),
+            "tags": dict(Counter(tag for entry in self.entries for tag in entry.tags).most_common(50)),
             "lately": {str(days): count for days, count in made.items()},
             "before": before,
             "trend": "rising" if lately > before else "falling" if lately < before else "steady",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MOST_CHARACTERS: Final = 10_000
+_FLOOR: Final = 0.35  # of the best score; what is below answers another question
 _LEAST_PREFIX: Final = 3  # letters of an id
 Found = tuple[list[tuple[T, Hit]], str, str]
 """What a search found, best first; how, and what was missing."""
@@ -80,20 +81,29 @@ class Knowledge:
 
     def shown(self, some: Sequence[KnowledgeEntry]) -> list[dict[str, Any]]:
         """Entries with the fields that clients know, and the names of their notes."""
-        reads, related, shown = self.reads(), self.leading_to(some), list[dict[str, Any]]()
+        reads, related, shown = self.reads(), self.leading_to(self.entries()), list[dict[str, Any]]()
+        said: dict[str, list[str]] = defaultdict(list)
+        for one in self.entries() if some else ():
+            for words, other in related.get(one.path, ()):
+                said[one.path].append(f'this {words.replace("_", " ")} "{other.headline}" ({other.id})')
+                said[other.path].append(f'"{one.headline}" ({one.id}) {words.replace("_", " ")} this')
         for e in some:
-            (count, last), others = reads.get(e.id, NEVER), dict.fromkeys(other.id for _, other in related[e.path])
+            (count, last), others = (
+                reads.get(e.id, NEVER),
+                dict.fromkeys(other.id for _, other in related.get(e.path, ())),
+            )
             facts: dict[str, Any] = {"id": e.id, "type": e.type, "content": e.content, "context": e.context}
             facts |= {"confidence": e.confidence, "verified": e.verified, "tags": list(e.tags)}
             facts |= {"timestamp": e.created, "accessCount": count, "lastAccessed": last or None}
             facts |= {"relatedIds": list(others), "name": e.name}
+            facts |= {"relations": said[e.path]} if e.path in said else {}
             shown.append(facts | ({"status": "superseded", "supersededBy": e.superseded_by} if e.is_superseded else {}))
         return shown
 
     def search(
         self, query: str, *, kind: str = "", least_confidence: float = 0.0, limit: int = 10
     ) -> Found[KnowledgeEntry]:
-        """The entries that answer a question, superseded ones behind all others. Each hit counts as a read."""
+        """The entries that answer a question, superseded ones behind all others: none that is far from the best."""
         store = self._held()
         assert store is not None
         standing, superseded = dict[str, KnowledgeEntry](), dict[str, KnowledgeEntry]()
@@ -104,8 +114,8 @@ class Knowledge:
         hits, method, degraded = hits_of_kind(store, LEARNED, standing, query, limit, told)
         if superseded and len(hits) < limit:
             hits += hits_of_kind(store, LEARNED, superseded, query, limit - len(hits), told)[0]
-        self.count([entry.id for entry, _ in hits])
-        return hits, method, degraded
+        least = _FLOOR * max((hit.score for _, hit in hits), default=0.0) if query.strip() else 0.0
+        return [each for each in hits if each[1].score >= least], method, degraded
 
     def save(
         self,
