@@ -318,7 +318,7 @@ def _names(value: str, about: str) -> bool:
 
 # -- a text as it is read: what Markdown and Obsidian write around words is left out, code stays as it is
 
-_READ = 4_000  # characters: to look for what closes a mark takes the longer the more there are
+_READ = 10_000  # characters: to look for what closes a mark takes the longer the more there are
 _SPACE = re.compile(r"\s+")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _MARKED = re.compile(
@@ -345,7 +345,7 @@ def as_read(text: str, deep: int = 3) -> str:
     def unmarked(found: re.Match[str]) -> str:
         kind = found.lastgroup or ""
         if kind == "row":
-            return " · ".join(filter(None, map(as_read, _CELL_END.split(found["row"]))))
+            return " · ".join(cell for cell in map(as_read, _CELL_END.split(found["row"])) if cell.strip(" :-"))
         return as_read(found[kind], deep - 1) if kind in ("marked", "words") and deep else found[kind] if kind else ""
 
     return _SPACE.sub(" ", _MARKED.sub(unmarked, text[:_READ])).strip()

@@ -201,6 +201,7 @@ def _words(text: str) -> list[str]:
 
 _STEM = 4  # letters of a word that its forms share, and of an ending
 _LOOKED_AT = 100  # words found
+_READ_BEFORE = 500  # characters before those that are shown
 
 
 def passage_around(passages: Sequence[Position], place: Position | None) -> Position | None:
@@ -239,12 +240,13 @@ def snippet(text: str, passage: Position, place: Position | None, limit: int) ->
     """The passage in one line of at most `limit` characters, beginning near the place that was found."""
     if passage.stop - passage.start <= limit:
         return as_read(text[passage.start : passage.stop])
-    before = "… "
-    start = passage.start if place is None else max(passage.start, min(place.start, passage.stop - limit + len(before)))
-    if start > passage.start and not text[start - 1].isspace() and (space := text.find(" ", start, start + 30)) > 0:
-        start = space + 1
-    before = before if start > passage.start else ""
-    shown = as_read(text[start : min(passage.stop, start + 2 * limit)])
+    start = passage.start if place is None else max(passage.start, min(place.start, passage.stop - limit + 2))
+    first = max(passage.start, start - _READ_BEFORE)  # from there on, for the beginning may stand in a link or in code
+    whole = as_read(text[first : min(passage.stop, start + 3 * limit)])
+    at = max(0, min(len(as_read(text[first:start])), len(whole) - limit + 2))
+    if 0 < at < len(whole) and not (whole[at].isspace() or whole[at - 1].isspace()):
+        at = max(at, whole.find(" ", at, at + 30))
+    before, shown = "… " if at or first > passage.start else "", whole[at:].strip()
     if len(shown) + len(before) > limit:
         cut = shown.rfind(" ", limit // 2, limit - len(before) - 1)
         shown = shown[: cut if cut > 0 else limit - len(before) - 1] + "…"

@@ -109,7 +109,7 @@ def test_in_a_long_block_the_place_is_where_most_words_stand_together() -> None:
         ('[the *site*](https://a.example/b_(c) "title"), <https://b.example>', "the site, https://b.example"),
         ("> [!warning]- Mind\n> the ~~old~~ ==new== crane[^1]", "Mind the old new crane"),
         ("- [x] done\n2. then\n   * last", "done then last"),
-        ("| a | b |\n|---|:-:|\n| [[c\\|d]] | e |", "a · b d · e"),
+        ("| a | b |\n|-|:-:|\n| [[c\\|d]] | e |", "a · b d · e"),
         ("Title\n=====\n\n---\nx %%y%% <b>z</b> \\*w\\*", "Title x y z *w*"),
         ("Run `a_*b*` or:\n```py\nx = __y__ * 2  # [[z]]\n```\n*now*", "Run a_*b* or: x = __y__ * 2 # [[z]] now"),
         ("snake_case_name, 2*3*4, a * b, C#, [x], #tag, 5 < 6", "snake_case_name, 2*3*4, a * b, C#, [x], #tag, 5 < 6"),
@@ -118,6 +118,23 @@ def test_in_a_long_block_the_place_is_where_most_words_stand_together() -> None:
 )
 def test_a_snippet_is_the_text_as_read_and_not_as_typed(typed: str, read: str) -> None:
     assert snippet(typed, place(0, len(typed)), None, 200) == read
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["[[a long name of a note|the crane of the harbour]] here. ", "**the crane, the crane of the harbour here.** "],
+)
+def test_a_snippet_that_begins_within_marks_shows_none_of_them(typed: str) -> None:
+    text = typed * 20
+    for start in range(0, len(typed) * 3, 5):
+        shown = snippet(text, place(0, len(text)), place(start, len(text)), 80)
+        assert not set("[]*|") & set(shown) and len(shown) <= 80, shown
+
+
+def test_a_snippet_that_begins_in_code_knows_where_the_code_ends() -> None:
+    text = "```sh\n" + "run this\n" * 20 + "```\n### A *heading*\n" + "and words. " * 20
+    shown = snippet(text, place(0, len(text)), place(text.index("this\n```"), len(text)), 80)
+    assert shown.startswith("… this A heading and words.")
 
 
 def test_marks_without_end_cost_no_more_than_the_text_is_long() -> None:
