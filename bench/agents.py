@@ -79,6 +79,8 @@ def measure(command: Sequence[str], env: Mapping[str, str], calls: Calls) -> Non
     with Conversation(command, env=env, quiet=True) as server:
         server.ask("tools/list", {})
         time.sleep(3)  # what it does at its start is not asked for here
+        while "building" in str(server.use("get_index_status").get("structuredContent")):  # ours has no such tool
+            time.sleep(2)
         for name, given in calls.items():
             for tool, arguments in given[:_BEFORE]:
                 server.use(tool, **arguments)

@@ -29,6 +29,7 @@ T = TypeVar("T")
 _CHECK_SECONDS = 24 * 3600.0
 _TRIES = 5
 _MOST_BLOCKS = 5_000
+_MOST_LIKE, _MOST_PATHS = 1_000, 50_000  # that are kept; 6 MB each
 _PASSAGES_OF = f"p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"
 _LOG = logging.getLogger(__name__)
 
@@ -133,11 +134,9 @@ class Sidecar:
 
         def read(db: apsw.Connection) -> Matches:
             near, key = self._kept(db).like, (question.like, question.nearest)
-            if not question.like:
-                return self._answer(db, question)
-            if key not in near:
-                near |= {key: self._answer(db, question)}
-            return near[key]
+            answer = near.get(key) or self._answer(db, question)
+            near |= {key: answer} if question.like and len(near) < _MOST_LIKE else {}
+            return answer
 
         return self._read(read)
 
@@ -264,7 +263,8 @@ class Kept:
         self.like: dict[tuple[str, int], Matches] = {}  # what is like a note
 
     def paths(self, db: apsw.Connection, some: Collection[NoteId]) -> dict[NoteId, str]:
-        self._paths |= notes.paths_of(db, unknown) if (unknown := set(some) - self._paths.keys()) else {}
+        if unknown := set(some) - self._paths.keys():
+            self._paths = notes.paths_of(db, unknown) | (self._paths if len(self._paths) < _MOST_PATHS else {})
         return {note: self._paths[note] for note in some if note in self._paths}
 
     def ids(self, db: apsw.Connection, narrow: Narrow) -> Sequence[int]:

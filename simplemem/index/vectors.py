@@ -326,14 +326,7 @@ class VectorsInMemory:
         self._asked = False
 
     def nearest(
-        self,
-        db: apsw.Connection,
-        whose: object,
-        query: bytes,
-        ids: Ids,
-        limit: int,
-        also: Collection[int],
-        paths: Paths,
+        self, db: apsw.Connection, whose: object, query: bytes, ids: Ids, limit: int, also: Iterable[int], paths: Paths
     ) -> dict[int, Nearness]:
         """The notes with the nearest passages, among `ids`, and those in `also`, by the vectors of `whose` index."""
         import numpy as np
