@@ -85,7 +85,7 @@ def without_header(content: str | None, metadata: Mapping[str, Any] | None) -> t
     given = {str(key).casefold(): value for key, value in (metadata or {}).items() if value is not None}
     block = {key: value for key, value in header.properties.items() if key.casefold() not in given}
     if (tags := header.get("tags")) and given.get("tags"):
-        block["tags"] = parse_tag_request(tags) | parse_tag_request(given.pop("tags"))
+        block["tags"] = [{key: value} for key, value in (*_entries(tags), *_entries(given["tags"]))]
     said = f"the YAML block at the start of the content was taken as metadata: {', '.join(header.properties)}"
     return text[header.body_start :], {**(metadata or {}), **block}, [said]
 

@@ -12,13 +12,13 @@ BLOCK = "---\ntitle: Apollo\ntags: [moon, todo]\nbudget: 12\n---\n\nThe ship.\n"
 
 
 def test_a_yaml_block_at_the_start_of_the_content_is_frontmatter(ask: Any, vault: Path) -> None:
-    made = ask("create_memory", name="a", content=BLOCK, metadata={"tags": ["red"], "title": "Mine"})
+    made = ask("create_memory", name="a", content=BLOCK, metadata={"tags": ["Ann Lee"], "title": "Mine"})
     assert "the YAML block at the start of the content was taken as metadata: title, tags, budget" in made.text
-    assert made.data["warnings"]
+    assert "the tag 'Ann Lee' was written as Ann-Lee: a tag has no spaces" in made.data["warnings"]
     text = (vault / "a.md").read_text()
     assert text.count("---\n") == 2 and text.endswith("---\n\nThe ship.\n")
     memory = ask("read_memory", name="a").data
-    assert (memory["title"], set(memory["tags"])) == ("Mine", {"moon", "todo", "red"})
+    assert (memory["title"], set(memory["tags"])) == ("Mine", {"moon", "todo", "Ann-Lee"})
     assert memory["frontmatter"]["budget"] == 12
     changed = ask("update_memory", name="a", content="---\nbudget: 13\n---\nThe other ship.")
     assert "taken as metadata: budget" in changed.text
@@ -60,6 +60,7 @@ def test_a_tag_that_cannot_be_one_says_what_became_of_it_and_the_same_filter_fin
         found = ask(tool, tags=tags, **more).data
         assert [each["name"] for each in found.get("items") or found["hits"]] == ["a"]
     key = "Ann Lee" if isinstance(tags, list) else "by=Ann Lee"
+    assert [each["name"] for each in ask("list_memories", tag=key).data["items"]] == ["a"]
     assert len(ask("search_memories", query=f'tag:"{key}"').data["hits"]) == 1
     assert said in ask("change_tag", name="b", tags=tags).text
     assert said in ask("update_memory", name="b", metadata={"tags": {"x": None, **_map(tags)}}).text

@@ -122,7 +122,7 @@ def test_a_refusal_never_quotes_what_was_sent() -> None:
     [
         *(("search_memories", {word: "sync"}, {"query": "sync"}) for word in ("q", "text", "question")),
         ("search_memories", {"query": "x", "folder": "a", "top_k": 3}, {"prefix": "a", "limit": 3}),
-        ("list_memories", {"tag": "todo", "path": "a", "n": 3}, {"tags": "todo", "prefix": "a", "limit": 3}),
+        ("list_memories", {"tag": "todo", "path": "a", "n": 3}, {"tags": ["todo"], "prefix": "a", "limit": 3}),
         ("search_memories", {"Query": "x", "linkTo": "a", "k": "7"}, {"query": "x", "link_to": "a", "limit": 7}),
         *(("read_memory", {word: "a"}, {"name": "a"}) for word in ("title", "identifier", "note", "memory")),
         ("move_memory", {"title": "a", "destination": "b"}, {"name": "a", "new_name": "b"}),
@@ -135,7 +135,7 @@ def test_a_refusal_never_quotes_what_was_sent() -> None:
         ("change_tag", {"name": "a", "tags": {"add": ["x"], "remove": ["y"]}}, {"tags": {"x": True, "y": None}}),
         ("create_memory", {"title": "a", "text": "b"}, {"name": "a", "content": "b", "metadata": None}),
         ("create_memory", {"title": "A", "name": "a", "body": "b", "tag": "x", "type": "t", "metadata": '{"z": 1}'},
-         {"name": "a", "metadata": {"z": 1, "title": "A", "type": "t", "tags": "x"}}),
+         {"name": "a", "metadata": {"z": 1, "title": "A", "type": "t", "tags": ["x"]}}),
         ("create_memory", {"title": "A", "path": "a", "content": "b"}, {"name": "a", "metadata": {"title": "A"}}),
     ],
 )  # fmt: skip
