@@ -89,12 +89,12 @@ def _check_inside(folder: Path, top: Path, allowed: Sequence[str], how: str) -> 
 def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int = 0) -> None:
     """Unavailable when objects are borrowed, by links or from elsewhere (objects/info/alternates), where none may be."""
     _check_plain(objects)
-    said = _pointer(objects / "info" / "alternates")
-    for line in filter(None, re.split(r"[\r\n]+", said)):  # read as libgit2 does, comments as well
+    file = objects / "info" / "alternates"
+    if depth > 5 or (file.is_file() and file.stat().st_size > 4000):
+        raise Unavailable(f"The repository of {top} borrows objects of too many others.")
+    for line in filter(None, re.split(r"[\r\n]+", _pointer(file))):  # read as libgit2 does, comments as well
         folder = Path(os.path.realpath(objects / line if line.startswith(".") else line))
         _check_inside(folder, top, allowed, "borrows objects of")
-        if depth > 5 or len(said) > 4000:
-            raise Unavailable(f"The repository of {top} borrows objects of too many others.")
         _check_borrowed(folder, top, allowed, depth + 1)
 
 
@@ -103,7 +103,7 @@ def _pointer(file: Path) -> str:
     if not file.is_file():
         return ""
     with file.open("rb") as opened:
-        return os.fsdecode(opened.read(8192)).strip("\r\n")
+        return os.fsdecode(opened.read(8192)).replace("\0", "\n").strip("\r\n")
 
 
 @contextmanager

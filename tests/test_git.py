@@ -141,7 +141,19 @@ def test_a_dot_git_that_leads_to_another_repository_is_refused(git: Any, vault: 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
 @pytest.mark.parametrize(
-    "trick", ["ref", "pack", "object", "alternates", "late alternates", "borrowed twice", "gitdir", "commondir"]
+    "trick",
+    [
+        "ref",
+        "pack",
+        "object",
+        "alternates",
+        "late alternates",
+        "blank alternates",
+        "alternates and NUL",
+        "borrowed twice",
+        "gitdir",
+        "commondir",
+    ],
 )
 def test_no_trick_of_a_repository_shows_another_of_the_machine(
     git: Any, vault: Path, write: Write, tmp_path: Path, trick: str
@@ -164,7 +176,8 @@ def test_no_trick_of_a_repository_shows_another_of_the_machine(
         (folder / "objects" / secret[:2]).mkdir(exist_ok=True)
         (folder / "objects" / secret[:2] / secret[2:]).symlink_to(other / "objects" / secret[:2] / secret[2:])
     elif "alternates" in trick:
-        before = "x" * 9000 if trick.startswith("late") else ""
+        before = {"late": "x" * 9000, "blank": "\n" * 9000}.get(trick.split()[0], "")
+        before += "\n.\0" if "NUL" in trick else ""
         (folder / "objects/info").mkdir(exist_ok=True)
         (folder / "objects/info/alternates").write_text(f"{before}\n{other}/objects\n")
     elif trick == "borrowed twice":
