@@ -160,7 +160,8 @@ def read_memory(
         when = {"version": version} if _AN_ID.fullmatch(version.strip()) else {"at": version}
         memory = store.read(name, section=asked, **when)
     page = render.page_of(memory.content, asked, number, render.page_size(memory.content, memory.tokens))
-    first, last = (memory.content_line + memory.content.count("\n", 0, at) for at in (page.start, page.end))
+    first = memory.content_line + memory.content.count("\n", 0, page.start)
+    last = first + page.text.rstrip().count("\n")
     is_whole = not asked and page.number == 1
     links = [link for link in memory.links if is_whole or first <= link.line <= last]
     shown: Any = {key: getattr(memory, key) for key in ("name", "path", "title", "created", "modified", "sha256")}
@@ -168,9 +169,8 @@ def read_memory(
     said = [f"title: {render.line(memory.title)}"] if is_whole else []
     own, days = ("title", "description", "tags"), (memory.created, memory.modified)
     rest = [item for item in memory.frontmatter.items() if item[0].casefold() not in own and item[1] not in days]
-    related: list[str] = []
+    related = [each.name for each in store.related(memory.name, limit=3)] if is_whole and not version else []
     if is_whole:
-        related = [] if version else [each.name for each in store.related(memory.name, limit=3)]
         shown |= {key: getattr(memory, key) for key in ("description", "tags", "tag_map")}
         shown |= {"frontmatter": dict(rest), "backlinks": _names(memory.backlinks), "related": related}
         shown |= {"type": memory.type} if memory.type != "memory" else {}
@@ -187,26 +187,21 @@ def read_memory(
         warnings.append(f"{len(memory.backlinks)} memories link here; get_backlinks has the rest.")
     if (index := store.state()).state == "indexing":
         warnings.append(render.index_line(index) + " Not all that links here may be known yet.")
+    headings = memory.headings[:_MOST_LINKS] if is_whole and page.total > 1 else ()
     more: Data = {
-        "outline": [render.brief(text, 60) for _, text, _ in memory.headings] if is_whole and page.total > 1 else [],
+        "outline": [render.brief(text, 60) for _, text, _ in headings],
         "broken_links": _names(link.target for link in links if not link.resolved),
         "next_section": page.following,
         "version": version,
         "warnings": warnings,
     }
-    more["outline"] = more["outline"][:_MOST_LINKS]
     shown |= {key: value for key, value in more.items() if value}
     head = f"# {render.name_of(memory.name)}\nsha256 {memory.sha256}"
     head += f"\nThis is the earlier version {render.line(version)}, not what the note says now." if version else ""
     # Its headings and where it leads are its own words too: they stand between the marks with them.
-    leads = [
-        ("sections: ", more["outline"]),
-        ("links to: ", shown["links"]),
-        ("broken links: ", more["broken_links"]),
-        ("linked from: ", shown.get("backlinks", ())),
-        ("about the same: ", related),
-    ]
-    said += [label + render.listed(names, _MOST_LINKS) for label, names in leads if names]
+    leads = {"sections": more["outline"], "links to": shown["links"], "broken links": more["broken_links"]}
+    leads |= {"linked from": shown.get("backlinks"), "about the same": related}
+    said += [f"{label}: {render.listed(names, _MOST_LINKS)}" for label, names in leads.items() if names]
     onward = f"Page {page.number} of {page.total}. " if page.total > 1 else ""
     onward += f'Go on with section="{page.following}".' if page.following else ""
     whole = "\n".join(said) + "\n\n" * bool(said) + page.text
@@ -232,13 +227,10 @@ class ListedShort(Result):
     flags: Sequence[str] = ()
 
 
-class MemoryList(TypedDict):
-    """Part of a list; the index is named when the list may not be whole."""
-
-    items: Sequence[ListedShort]
-    next_cursor: str | None
-    total: int
-    index: NotRequired[IndexState]
+MemoryList = TypedDict(
+    "MemoryList",
+    {"items": Sequence[ListedShort], "next_cursor": str | None, "total": int, "index": NotRequired[IndexState]},
+)
 
 
 @tool("List memories")

@@ -168,7 +168,6 @@ class LongPage(NamedTuple):
     total: int
     following: str | None
     start: int
-    end: int
 
 
 def asked_page(section: str | None) -> tuple[str | None, int]:
@@ -194,4 +193,4 @@ def page_of(text: str, section: str | None, number: int, size: int = _PAGE) -> L
         raise NotFound(f"There is no page {number} here: there are {len(starts)}.", hint='Ask for section="[1]".')
     following = f"{section or ''} [{number + 1}]".strip() if number < len(starts) else None
     start, end = [*starts, len(text)][number - 1 : number + 1]
-    return LongPage(text[start:end], number, len(starts), following, start, end)
+    return LongPage(text[start:end], number, len(starts), following, start)

@@ -317,10 +317,10 @@ def test_data_is_at_most_a_third_larger_than_the_text_and_says_what_it_says(ask,
 
 def test_data_has_short_hashes_unique_links_and_nothing_twice_or_empty(ask, write: Write) -> None:
     write("b.md", "# Bee\n\nA bee.\n")
-    write("a.md", "---\ncolour: red\ntags: [x]\n---\n# Log\n\n[[b]] [[b|again]] [[c]]\n\n# End\n\n[[b]] fin\n")
+    write("a.md", "---\ncolour: red\ntags: [x]\n---\n# Log\n\n[[b]] [[b|again]] [[c]]\n\n# End\n\n[[b]] fin\n# [[d]]\n")
     ask.in_step()
     whole = ask("read_memory", name="a").data
-    assert (whole["links"], whole["broken_links"], whole["frontmatter"]) == (["b"], ["c"], {"colour": "red"})
+    assert (whole["links"], whole["broken_links"], whole["frontmatter"]) == (["b"], ["c", "d"], {"colour": "red"})
     assert not {"warnings", "next_section", "outline", "version", "type"} & set(whole)
     part = ask("read_memory", name="a", section="End")
     assert (part.data["content"], part.data["links"]) == ("# End\n\n[[b]] fin\n", ["b"])
