@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -253,3 +255,20 @@ def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(vault:
 def test_a_name_and_its_uri_are_the_same_thing(name: str) -> None:
     assert name_in(uri_of(name)) == name
     assert uri_of(name) != CHANGES
+
+
+def test_calls_one_after_the_other_meet_one_thread_and_parallel_ones_have_others(tmp_path: Path) -> None:
+    door, together = Door(lambda: EnhancedStore(tmp_path)), threading.Barrier(3)
+
+    def work(*, waits: bool = False) -> str:
+        if waits:
+            together.wait(10)
+        return threading.current_thread().name
+
+    async def talk() -> tuple[set[str], set[str]]:
+        one_by_one = {await door.run(work) for _ in range(20)}
+        return one_by_one, set(await asyncio.gather(*(door.run(partial(work, waits=True)) for _ in range(3))))
+
+    one_by_one, at_once = asyncio.run(talk())
+    assert len(one_by_one) == 1 and len(at_once) == 3
+    door.close(writing=1, closing=5)
