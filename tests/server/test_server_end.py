@@ -173,7 +173,7 @@ def test_a_server_commits_what_its_client_changed_under_the_clients_name(git: An
         told = bare.call("memory_history", name="tea")["structuredContent"]["versions"]
         bare.end_input()
         assert bare.process.wait(3) == 0
-    assert [version["what"].partition(" (")[0] for version in told] == ["update tea", "create tea"]
+    assert [(version["what"], version["name"]) for version in told] == [("update", "tea"), ("create", "tea")]
     actor = git("log", "-1", "--format=%(trailers:key=Simplemem-Actor,valueonly)").strip()
     assert actor == told[0]["who"] and "bare" in actor
     assert git("status", "--porcelain") == ""
