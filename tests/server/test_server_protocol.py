@@ -260,12 +260,12 @@ def test_a_name_and_its_uri_are_the_same_thing(name: str) -> None:
 def test_calls_one_after_the_other_meet_one_thread_and_parallel_ones_have_others(tmp_path: Path) -> None:
     door, together = Door(lambda: EnhancedStore(tmp_path)), threading.Barrier(3)
 
-    def work(*, waits: bool = False) -> str:
+    def work(*, waits: bool = False) -> int:
         if waits:
             together.wait(10)
-        return threading.current_thread().name
+        return threading.get_ident()
 
-    async def talk() -> tuple[set[str], set[str]]:
+    async def talk() -> tuple[set[int], set[int]]:
         one_by_one = {await door.run(work) for _ in range(20)}
         return one_by_one, set(await asyncio.gather(*(door.run(partial(work, waits=True)) for _ in range(3))))
 
