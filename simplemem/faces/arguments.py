@@ -247,7 +247,7 @@ def _bare(key: str) -> str:
 
 def _gathered(tool: str, shown: Sequence[str], sent: dict[str, Any]) -> dict[str, Any]:
     """What was sent, with the parts of one argument that came by themselves put together."""
-    if isinstance(tag := from_json(sent.get("tag")), str) and "," not in tag:
+    if "tag" not in shown and isinstance(tag := from_json(sent.get("tag")), str) and "," not in tag:
         sent["tag"] = [tag]  # one, though it has spaces
     if tool == "create_memory" and isinstance(metadata := from_json(sent.get("metadata") or {}), Mapping):
         named = any(_bare(key) in ("name", *_HABITS["name"]) for key in sent if key != "title")
