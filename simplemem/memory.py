@@ -178,7 +178,8 @@ class Hit(Value):
 
 @dataclass(frozen=True, slots=True)
 class Found(Value):
-    """The answer to a search. `degraded` says what was missing; `why` accounts for a note asked for by name."""
+    """The answer to a search. `degraded` says what was missing; `why` accounts for a note asked for by name. No note
+    holds the words in `absent`; where these are all, the hits are `only_nearest` in meaning, and no answer."""
 
     query: str
     mode: str
@@ -187,6 +188,8 @@ class Found(Value):
     explain: Mapping[str, Any] | None = None
     degraded: str = ""
     why: Mapping[str, Any] | None = None
+    absent: tuple[str, ...] = ()
+    only_nearest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +220,7 @@ class Pack(Value):
     duplicates: int = 0
     omitted: tuple[Mapping[str, Any], ...] = ()
     tokenizer: str = "estimate"
+    only_nearest: bool = False
 
 
 @dataclass(frozen=True, slots=True)

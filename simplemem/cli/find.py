@@ -69,8 +69,8 @@ def search(
 @renderer
 def _found(found: Found, screen: Screen) -> None:
     if found.why is None or found.explain is not None:
-        if not found.hits:
-            screen.say("Nothing found.")
+        if not found.hits or found.only_nearest:
+            screen.say("Nothing found." + " Nearest in meaning:" * bool(found.hits))
         for rank, hit in enumerate(found.hits, 1):
             _hit(rank, hit, found.query, screen)
         if found.explain is not None:

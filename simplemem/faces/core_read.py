@@ -65,6 +65,8 @@ class SearchAnswer(Result):
     index: IndexState
     explain: Mapping[str, Any] | None = None
     degraded: str = ""
+    absent: Sequence[str] = ()
+    only_nearest: bool = False
 
 
 @tool("Search memories")
@@ -89,10 +91,12 @@ def search_memories(
     data = SearchAnswer.of(found, query=render.line(found.query, 1000), hits=hits, explain=told or None)
     asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
     state = render.index_line(found.index, found.degraded)
+    nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
     if not hits:
-        nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
         return Reply(f"{nothing} {state}".strip(), data)
     head = f"# {render.counted(len(hits), 'memory', 'memories')}{asked}"
+    if found.only_nearest:
+        head, state = f"# {nothing} {state} Nearest in meaning:", ""
     lines = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1))
     explained = f"Explained: {json.dumps(told, ensure_ascii=False)}" if told else ""
     return Reply(render.answer(head, lines, explained, state, flagged=True), data)
@@ -325,6 +329,8 @@ def build_context(
     pack = store.context(query, budget_tokens=budget_tokens, filter=where.filter())
     subject, left = render.line(query, 80), pack.left_out
     head = f"# What the memories say about {subject}" if pack.text else f"Nothing found about {subject}."
+    if pack.text and pack.only_nearest:
+        head = f"# Nothing found about {subject}. Nearest in meaning:"
     if left and not pack.text:
         head = f"Nothing about {subject} fits into {budget_tokens} tokens."
     said = [

@@ -177,7 +177,8 @@ def search_memories(
     state = index_line(found.index, found.degraded)
     if not found.hits:
         return Reply(f"No memories were found {' '.join(asked)}. {state}".strip() + "\n")
-    lines = [f"# Memories found {' '.join(asked)}", ""]
+    head = "No memories were found, these are nearest" if found.only_nearest else "Memories found"
+    lines = [f"# {head} {' '.join(asked)}", ""]
     for number, hit in enumerate(found.hits, 1):
         where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"
         facts = f"**Where:** {where}\n**Similarity:** {hit.score:.3f}"

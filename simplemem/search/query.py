@@ -55,11 +55,16 @@ class Query:
     stem_pairs: tuple[tuple[str, str], ...] = ()
     without_forms: tuple[str, ...] = ()
     instead: str = ""  # what was asked instead of what stands there
+    absent: tuple[str, ...] = ()  # words that no note holds, in any form
 
     def asks_nothing(self) -> bool:
         """Whether it holds something, but no word and nothing that narrows: `???` is not an empty question."""
         narrows = self.phrases or self.without or self.tags or self.type or self.prefix or self.author
         return bool(self.text.strip()) and not self.words and not narrows
+
+    def is_of_nothing_held(self) -> bool:
+        """Whether no note holds any of its words: what is near in meaning is no answer."""
+        return bool(self.words) and len(self.absent) == len(self.words)
 
     def forms_of(self, word: str) -> tuple[Term, ...]:
         """All that a word is asked as."""
@@ -152,7 +157,14 @@ def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
     if last and last not in (*unspaced, *query.beginnings) and (found := _held([Term((last,), beginning=True)], index)):
         forms[last] = found
         said.append(f'No memory holds "{last}"; words that begin so were looked for.')
-    return replace(query, forms=forms, instead=" ".join(said)), standing
+    absent = tuple(
+        word
+        for word in unknown
+        if word not in query.beginnings and len(forms.get(word, ())) <= len(query.forms.get(word, ()))
+    )
+    if absent:
+        said.append(f"No memory holds: {', '.join(absent)}.")
+    return replace(query, forms=forms, instead=" ".join(said), absent=absent), standing
 
 
 def _in_languages(query: Query, languages: Collection[str]) -> Query:

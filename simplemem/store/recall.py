@@ -89,7 +89,9 @@ def search(
         if explain:
             told, hits = explained.search(), explained.hits(hits)
         of_note = explained.note(why, hits) if why else None
-    return Found(query, mode, tuple(hits), core.state(ranking.standing), told, ranking.degraded_by, of_note)
+    absent, only_nearest = ranking.query.absent, ranking.query.is_of_nothing_held()
+    state = core.state(ranking.standing)
+    return Found(query, mode, tuple(hits), state, told, ranking.degraded_by, of_note, absent, only_nearest)
 
 
 def ranked(

@@ -343,3 +343,19 @@ def test_a_memory_of_more_than_forty_thousand_characters_comes_in_pages_with_its
     assert first.data["outline"] == [f"Part {k}" for k in range(12)] and "sections: Part 0, Part 1, " in first.text
     second = ask("read_memory", name="log", section=first.data["next_section"])
     assert len(first.data["content"]) <= 20_000 and "outline" not in second.data and "sections" not in second.text
+
+
+def test_words_that_no_memory_holds_are_named_and_what_is_near_is_no_answer(ask, ask_original, write: Write) -> None:
+    write("harbour.md", "The crane in the harbour was repaired.")
+    write("tea.md", "Assam is strong.")
+    ask.in_step()
+    partly = ask("search_memories", query="harbour kubernetes")
+    assert partly.data["absent"] == ["kubernetes"] and "only_nearest" not in partly.data
+    assert "No memory holds: kubernetes." in partly.text and partly.data["hits"][0]["name"] == "harbour"
+    never = ask("search_memories", query="kubernetes ingress")
+    assert never.data["only_nearest"] and never.data["absent"] == ["kubernetes", "ingress"]
+    assert never.text.startswith('# Nothing found for "kubernetes ingress", in 2 memories. No memory holds: kubernetes')
+    pack = ask("build_context", query="kubernetes ingress")
+    assert "What the memories say" not in pack.text and "No memory holds: kubernetes, ingress." in pack.data["degraded"]
+    assert "No memories were found" in ask_original("search_memories", query="kubernetes ingress").text
+    assert "absent" not in ask("search_memories", query="harbour crane").data
