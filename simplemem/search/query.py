@@ -157,11 +157,7 @@ def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
     if last and last not in (*unspaced, *query.beginnings) and (found := _held([Term((last,), beginning=True)], index)):
         forms[last] = found
         said.append(f'No memory holds "{last}"; words that begin so were looked for.')
-    absent = tuple(
-        word
-        for word in unknown
-        if word not in query.beginnings and len(forms.get(word, ())) <= len(query.forms.get(word, ()))
-    )
+    absent = tuple(word for word in unknown if (forms.get(word) or ()) == query.forms.get(word, ()))
     if absent:
         said.append(f"No memory holds: {', '.join(absent)}.")
     return replace(query, forms=forms, instead=" ".join(said), absent=absent), standing
