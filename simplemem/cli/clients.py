@@ -72,15 +72,12 @@ def _at_home(path: str) -> tuple[str, str, str]:
     return f"~/{path}", f"~/{path}", "%USERPROFILE%\\" + path.replace("/", "\\")
 
 
-# The installer of 2026 is an MSIX package, and such an app reads its own copy of %APPDATA%.
-_CLAUDE_ON_WINDOWS = (
-    "%LOCALAPPDATA%\\Packages\\Claude_*\\LocalCache\\Roaming\\Claude\\claude_desktop_config.json"
-    " (where there is no such folder: %APPDATA%\\Claude\\claude_desktop_config.json)"
-)
 _CLAUDE = (
     "~/Library/Application Support/Claude/claude_desktop_config.json",
     "~/.config/Claude/claude_desktop_config.json",
-    _CLAUDE_ON_WINDOWS,
+    # The installer of 2026 is an MSIX package, and such an app reads its own copy of %APPDATA%.
+    "%LOCALAPPDATA%\\Packages\\Claude_*\\LocalCache\\Roaming\\Claude\\claude_desktop_config.json"
+    " (where there is no such folder: %APPDATA%\\Claude\\claude_desktop_config.json)",
 )
 _VSCODE = (
     "~/Library/Application Support/Code/User/mcp.json",

@@ -74,8 +74,7 @@ def _answer(answer: Answer, screen: Screen) -> None:
         screen.note(answer.labelled, answer.markdown)
     else:
         screen.facts(answer.labelled)
-    for warning in answer.warnings:
-        screen.warn(warning)
+    warn(*answer.warnings)
 
 
 def show(value: Any, *, compact: bool = False) -> None:
@@ -128,28 +127,26 @@ def agree(question: str, *, refused: str, hint: str, yes: bool = False) -> None:
 
 
 def _run(function: Callable[..., Any], as_json: bool, arguments: dict[str, Any]) -> None:
-    failure: SimplememError
+    failed = False
     try:
         with ExitStack() as until_said:
             _RUN.set(_Run(as_json, until_said))
             value = function(**arguments)
-            failed = False
             for each in value if isinstance(value, Iterator) else (value,):
                 show(each, compact=isinstance(value, Iterator))
                 failed = failed or getattr(each, "failed", False)
-        if failed:
-            raise typer.Exit(1)
-        return
     except SimplememError as error:
-        failure = error
+        failed = True
+        print_error(error, as_json=as_json)
     except BrokenPipeError:
         raise
     except OSError as error:
         # What the system refuses (no space, no permission) is no fault of ours: its own words will do.
         where = f": {error.filename}" if error.filename else ""
-        failure = Unavailable(f"{error.strerror or error}{where}")
-    print_error(failure, as_json=as_json)
-    raise typer.Exit(1)
+        failed = True
+        print_error(Unavailable(f"{error.strerror or error}{where}"), as_json=as_json)
+    if failed:
+        raise typer.Exit(1)
 
 
 @contextmanager
@@ -176,15 +173,14 @@ def opened(
 def warn_doubted(report: Any) -> None:
     """Say so when many notes are gone at once: an unmounted disk looks the same as a tidy mind."""
     if report.doubted:
-        warn(
-            f"{report.doubted} notes seem to have vanished all at once and were kept in the index; "
-            "`simplemem index --rebuild` believes it"
-        )
+        kept = f"{report.doubted} notes seem to have vanished all at once and were kept in the index"
+        warn(f"{kept}; `simplemem index --rebuild` believes it")
 
 
-def warn(message: str) -> None:
+def warn(*messages: str) -> None:
     """Say on stderr what a person should know beside the answer."""
-    Screen(stderr=True).warn(message)
+    for message in messages:
+        Screen(stderr=True).say(("note: ", "yellow"), message)
 
 
 @contextmanager
@@ -267,15 +263,14 @@ def command(
             _run(function, as_json, arguments)
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        declared = group.command(
+        group.command(
             name or function.__name__,
             cls=Command,
             rich_help_panel=panel,
             help="\n\n".join(" ".join(each.split()) for each in paragraphs),
             epilog="\n".join(["[bold]Examples[/bold]", *examples]),
             context_settings={"ignore_unknown_options": True} if dashed_words else {},
-        )
-        declared(run)
+        )(run)
         return function
 
     return declare

@@ -73,9 +73,8 @@ class DraftFile:
         self._text = text.encode()
         folder = store.root / ".simplemem" / "drafts"
         if os.path.realpath(folder) != os.path.join(os.path.realpath(store.root), ".simplemem", "drafts"):
-            raise Unavailable(
-                f"{folder} is a link or leads through one", hint="Remove the link: texts stay in the vault."
-            )
+            why = f"{folder} is a link or leads through one"
+            raise Unavailable(why, hint="Remove the link: texts stay in the vault.")
         # The name of a new note is not checked yet: only its harmless characters are used.
         stem = "".join(c if c.isalnum() or c in " -_" else "-" for c in name.rsplit("/", 1)[-1])[:60].strip() or "draft"
         names = (f"{stem}{f' {number}' if number > 1 else ''}.md" for number in count(1))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, command, opened, renderer
+from simplemem.cli.command import Answer, command, opened, renderer, warn
 from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
 from simplemem.cli.output import Part, Screen, day, in_words, labelled, one_line, short_title, tags_shown
 from simplemem.errors import Invalid
@@ -76,9 +76,9 @@ def _found(found: Found, screen: Screen) -> None:
         if found.explain is not None:
             _explained(found.explain, screen)
         if found.degraded:
-            screen.warn(found.degraded)
+            warn(found.degraded)
         if found.mode != "text":
-            _warn_unless_ready(found.index, found.degraded, screen)
+            _warn_unless_ready(found.index, found.degraded)
     if (why := found.why) is not None:
         screen.say((why["name"], "bold cyan"), "  ", (why["because"], "green" if why["verdict"] == "hit" else "yellow"))
         if why["hint"]:
@@ -101,17 +101,15 @@ def _hit(rank: int, hit: Hit, query: str, screen: Screen) -> None:
         written = f", {day(hit.written)}" if hit.written else ""
         screen.say("    ", (f"by {one_line(' and '.join(hit.authors))}{written}", "dim"))
     if hit.why:
-        numbers = ", ".join(
-            f"{part} {number:.2f}" for part, number in hit.why.items() if number and isinstance(number, float)
-        )
-        screen.say("    ", (f"why  {numbers} · {_held_and_missing(hit.why)}", "dim"))
+        numbers = (f"{part} {number:.2f}" for part, number in hit.why.items() if number and isinstance(number, float))
+        screen.say("    ", (f"why  {', '.join(numbers)} · {_held_and_missing(hit.why)}", "dim"))
 
 
-def _warn_unless_ready(index: IndexState, said: str, screen: Screen) -> None:
+def _warn_unless_ready(index: IndexState, said: str) -> None:
     """Say so when an answer may lack what is not indexed yet (DESIGN §1.6), unless what was `said` tells of it."""
     # Notes that vanished all at once are told of where the vault is opened.
     if (index.state == "indexing" or index.pending) and not (index.reason and index.reason.rstrip(".") in said):
-        screen.warn(index.reason or f"{index.pending} notes are still to be indexed")
+        warn(index.reason or f"{index.pending} notes are still to be indexed")
 
 
 def _held_and_missing(why: Mapping[str, Any]) -> str:
@@ -130,7 +128,7 @@ def _explained(explain: Mapping[str, Any], screen: Screen) -> None:
     screen.facts({key: one_line(value) for key, value in facts.items() if value})
     for reason, left in explain["not_searched"].items():
         if left:
-            screen.warn(f"not searched, {reason.replace('_', ' ')}: {in_words(left)}")
+            warn(f"not searched, {reason.replace('_', ' ')}: {in_words(left)}")
 
 
 @command(commands, _PANEL, name="list", filters=NOTES)
@@ -176,7 +174,7 @@ def _page(page: Page, screen: Screen) -> None:
     if not rows:
         screen.say("No notes.")
     elif len(rows) < page.total:
-        screen.warn(f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more")
+        warn(f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more")
 
 
 @command(commands, _PANEL, filters=NOTES)
@@ -293,7 +291,7 @@ def _pack(pack: Pack, screen: Screen) -> None:
     left += [f"{pack.duplicates} that say the same"] if pack.duplicates else []
     if left and screen.is_terminal:  # hardly news, and so no remark for a script to hear
         about = "about " if pack.tokenizer == "estimate" else ""
-        screen.warn(f"{about}{counted(pack.tokens, 'token')}; passages left out: {', '.join(left)}")
+        warn(f"{about}{counted(pack.tokens, 'token')}; passages left out: {', '.join(left)}")
     if pack.degraded:
-        screen.warn(pack.degraded)
-    _warn_unless_ready(pack.index, pack.degraded, screen)
+        warn(pack.degraded)
+    _warn_unless_ready(pack.index, pack.degraded)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import WHO, Answer, command, for_a_program, opened, progress_bar, renderer
+from simplemem.cli.command import WHO, Answer, command, for_a_program, opened, progress_bar, renderer, warn
 from simplemem.cli.options import Group, VaultOption, argument, flag, option
 from simplemem.cli.output import Screen
 from simplemem.errors import Invalid
@@ -107,7 +107,7 @@ def import_graph(
 @renderer
 def _imported(done: Imported, screen: Screen) -> None:
     for broken in done.broken:
-        screen.warn(f"line {broken.line} was left out: {broken.why}")
+        warn(f"line {broken.line} was left out: {broken.why}")
     made = f": {counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
     if done.observations:
         made += f", {counted(done.observations, 'observation')} more of entities that were there"

@@ -28,7 +28,6 @@ _MOST = 10  # entries of one finding that a person is shown
 
 EntryType = StrEnum("EntryType", TYPES)  # type: ignore[misc]
 Form = StrEnum("Form", "md html json dot")
-TypeOption = Annotated[EntryType | None, typer.Option("--type", help="Only entries of this type.")]
 ConfidenceOption = Annotated[float, option("--min-confidence", "0..1", "Only entries at least so sure.", min=0, max=1)]
 LimitOption = Annotated[int, limit_option("How many at most.")]
 
@@ -97,7 +96,7 @@ def list_entries(
 @command(_knowledge)
 def search(
     query: Query,
-    kind: TypeOption = None,
+    kind: Annotated[EntryType | None, typer.Option("--type", help="Only entries of this type.")] = None,
     min_confidence: ConfidenceOption = 0.0,
     limit: LimitOption = 10,
     vault: VaultOption = None,

@@ -15,7 +15,6 @@ from simplemem.errors import SimplememError
 from simplemem.note.words import content_words, counted, words_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.text import Text
 
 # A pipe has no width: what reads it cuts lines as it likes. `COLUMNS` sets one all the same.
@@ -125,27 +124,19 @@ class Screen:
     def __init__(self, *, stderr: bool = False) -> None:
         from rich.console import Console
 
-        self._console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-        if not self._console.is_terminal and "COLUMNS" not in os.environ:
-            self._console.width = _UNBOUNDED
-
-    @property
-    def console(self) -> Console:
-        """Rich's own, for a progress bar."""
-        return self._console
-
-    @property
-    def is_terminal(self) -> bool:
-        return self._console.is_terminal
+        self.console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+        self.is_terminal = self.console.is_terminal
+        if not self.is_terminal and "COLUMNS" not in os.environ:
+            self.console.width = _UNBOUNDED
 
     def say(self, *parts: Part, hang: int | None = None, query: str = "") -> None:
         """Print one line of parts, the words of a query in bold. In a terminal it is wrapped between words, and goes on
         where it began or at `hang`."""
         line = with_words_bold(styled(*parts), query)
         hang = len(line.plain) - len(line.plain.lstrip(" ")) if hang is None else hang
-        width = self._console.width
+        width = self.console.width
         if line.cell_len <= width or width - hang < 20:
-            self._console.print(line, soft_wrap=True)
+            self.console.print(line, soft_wrap=True)
             return
         head, rest = line.divide([hang]) if hang else (styled(), line)
         ends, column = [], 0
@@ -157,17 +148,13 @@ class Screen:
             column += taken + len(word[0]) - len(word[0].rstrip())
         for number, piece in enumerate(rest.divide(ends)):
             piece.rstrip()
-            self._console.print((styled(" " * hang) if number else head) + piece, soft_wrap=True)
+            self.console.print((styled(" " * hang) if number else head) + piece, soft_wrap=True)
 
     def facts(self, facts: Mapping[str, str]) -> None:
         """Print labels and what they say, all of it, beside each other."""
         hang = max(map(len, facts), default=0) + _GAP
         for label, said in facts.items():
             self.say((f"{label:<{hang}}", "dim"), said, hang=hang)
-
-    def warn(self, message: str) -> None:
-        """Say on stderr what a person should know beside the answer."""
-        Screen(stderr=True).say(("note: ", "yellow"), message)
 
     def text(self, text: str) -> None:
         """Print a note, or what is for another program: into a pipe to the byte."""
@@ -183,11 +170,11 @@ class Screen:
         """Print a note in a terminal as it reads, through a pager when it is longer than the screen."""
         from rich.markdown import Markdown
 
-        with self._console.capture() as caught:
+        with self.console.capture() as caught:
             self.facts(facts)
-            self._console.print(*[""] if facts else [], Markdown(plain(content), hyperlinks=False), sep="\n")
+            self.console.print(*[""] if facts else [], Markdown(plain(content), hyperlinks=False), sep="\n")
         shown = caught.get()
-        if not sys.stdin.isatty() or shown.count("\n") < self._console.height:
+        if not sys.stdin.isatty() or shown.count("\n") < self.console.height:
             sys.stdout.write(shown)
             return
         import pydoc
@@ -200,15 +187,11 @@ class Screen:
         from rich.table import Table
 
         lines = [[styled(cell) for cell in row] for row in rows]
-        columns = {
-            number: column
-            for number, column in enumerate(zip(*lines, strict=True))
-            if any(cell.plain for cell in column)
-        }
+        columns = {number: column for number, column in enumerate(zip(*lines, strict=True)) if any(column)}
         if not columns:
             return
         widths = {number: max(cell.cell_len for cell in column) for number, column in columns.items()}
-        too_wide = sum(widths.values()) + _GAP * (len(widths) - 1) - self._console.width
+        too_wide = sum(widths.values()) + _GAP * (len(widths) - 1) - self.console.width
         table = Table.grid(padding=(0, _GAP))
         for number, width in widths.items():
             cut = max(min(width, 10), width - too_wide) if number == gives_way and too_wide > 0 else None
@@ -216,10 +199,10 @@ class Screen:
         for row in zip(*columns.values(), strict=True):
             table.add_row(*row)
         if self.is_terminal:
-            self._console.print(table)
+            self.console.print(table)
             return
-        with self._console.capture() as caught:
-            self._console.print(table)
+        with self.console.capture() as caught:
+            self.console.print(table)
         for line in caught.get().split("\n")[:-1]:
             sys.stdout.write(f"{line.rstrip()}\n")
 

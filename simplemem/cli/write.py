@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import WHO, Answer, command, finish, opened, renderer
+from simplemem.cli.command import WHO, Answer, command, finish, opened, renderer, warn
 from simplemem.cli.options import Name, VaultOption, argument, complete_name, complete_tag, flag, option
 from simplemem.cli.output import Part, Screen, tags_shown
 from simplemem.errors import Invalid
@@ -127,8 +127,7 @@ def edit(
 def _saved(saved: Saved, screen: Screen) -> None:
     done = "Created" if saved.previous_sha256 is None else "Saved" if saved.changed else "Nothing changed in"
     screen.say((f"{done} {saved.name}", "green" if saved.changed else ""))
-    for warning in saved.warnings:
-        screen.warn(warning)
+    warn(*saved.warnings)
 
 
 @command(commands, _PANEL, dashed_words=True)
@@ -190,8 +189,7 @@ def _moved(moved: Moved, screen: Screen) -> None:
     for rewritten in moved.rewritten:
         screen.say("  links rewritten in ", (rewritten, "cyan"))
     screen.say(*undo_with(moved.version))
-    for warning in moved.warnings:
-        screen.warn(warning)
+    warn(*moved.warnings)
 
 
 @command(commands, _PANEL)
@@ -207,15 +205,12 @@ def rm(names: Annotated[list[str], argument("NAME", "The notes.", complete_name)
         finish()
         deleted = [store.delete(name, who=WHO, tool="rm") for name in resolved]
     lines: list[list[Part]] = []
+    broken: list[str] = []
     for each in deleted:
         lines += [[("Deleted ", "green"), (each.name, "cyan")], undo_with(each.version)]
-    broken = [broken_links(each.links_left_unresolved, each.name) for each in deleted if each.links_left_unresolved]
+        if count := each.links_left_unresolved:
+            broken.append(f"{counted(count, 'link')} to {each.name} {'is' if count == 1 else 'are'} broken now")
     return Answer({"deleted": [each.as_dict() for each in deleted]}, lines, warnings=broken)
-
-
-def broken_links(count: int, name: str) -> str:
-    """How many links a deletion broke."""
-    return f"{counted(count, 'link')} to {name} {'is' if count == 1 else 'are'} broken now"
 
 
 def undo_with(version: str) -> list[Part]:

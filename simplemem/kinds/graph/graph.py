@@ -302,6 +302,5 @@ def _key(target: str) -> str:
 
 def graph_of(store: EnhancedStore) -> KnowledgeGraph:
     """The graph of a store: one for all who ask."""
-    made = store.bench.made
-    graph: KnowledgeGraph = made.get("graph") or made.setdefault("graph", KnowledgeGraph(store))
-    return graph
+    made: dict[str, KnowledgeGraph] = store.bench.made
+    return made.get("graph") or made.setdefault("graph", KnowledgeGraph(store))

@@ -68,7 +68,8 @@ def read(data: bytes, most: int = 64_000_000) -> tuple[Graph, tuple[Broken, ...]
             broken.append(Broken(number, "it is not JSON"))
             continue
         texts = said.get("observations") or [] if isinstance(said, dict) else None  # null is written too, or nothing
-        are_texts = len(line) <= most and isinstance(texts, list) and all(isinstance(each, str) for each in texts)
+        fits = len(line) <= most
+        are_texts = fits and isinstance(texts, list) and all(isinstance(each, str) for each in texts)
         match said:
             case None:
                 pass
@@ -80,9 +81,7 @@ def read(data: bytes, most: int = 64_000_000) -> tuple[Graph, tuple[Broken, ...]
                 more = (Observation(text) for text in texts or () if text not in known)
                 entities[name] = Entity(name, first.type, (*first.observations, *more))
             case _:
-                why = (
-                    "it is neither an entity nor a relation" if len(line) <= most else "it is longer than a note may be"
-                )
+                why = "it is neither an entity nor a relation" if fits else "it is longer than a note may be"
                 broken.append(Broken(number, why))
     return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
 

@@ -313,9 +313,7 @@ def _slot(sentence: Sentence) -> tuple[tuple[str, ...], frozenset[str], Sequence
     about, stated = found["a"] or found["b"], found["v"] or found["w"]
     said, subject = _QUALIFIER.sub("", stated), {*words_in_order(about)}
     value, qualifier = {*words_in_order(said)} - STOP_WORDS, words_in_order(stated[len(said) :])
-    if found["plain"] and not _HAS_ONE_VALUE.match(
-        about
-    ):  # names and numbers are values there, what it is like is none
+    if found["plain"] and not _HAS_ONE_VALUE.match(about):  # a name or number is a value there, what it is like is none
         is_named = all(word.isdigit() or word not in sentence.text for word in value)
         value = value if is_named and _NAMES_A_VALUE.search(about) else set()
     if subject & _NAMES and any(map(str.isdigit, said)):
@@ -362,10 +360,7 @@ def export_text(store: EnhancedStore, form: str) -> str:
     related = knowledge.leading_to(entries)
     if form != "md":
         name, whole = {entry.path: entry.name.rsplit("/", 1)[-1] for entry in entries}, graph_of(store).read()
-        nodes = [
-            Entity(name[e.path], e.type, (Observation(e.text),), e.path, e.sha256, e.created, e.modified)
-            for e in entries
-        ]
+        nodes = [Entity(name[e.path], e.type, (Observation(e.text),), e.path) for e in entries]
         nodes += [entity for entity in whole.entities if entity.path not in name]
         ties = [Relation(name[path], kind, name[to.path]) for path, found in related.items() for kind, to in found]
         told = {entry.path: {"text": entry.text} for entry in entries}

@@ -88,10 +88,8 @@ class Knowledge:
                 said[one.path].append(f'this {words.replace("_", " ")} "{other.headline}" ({other.id})')
                 said[other.path].append(f'"{one.headline}" ({one.id}) {words.replace("_", " ")} this')
         for e in some:
-            (count, last), others = (
-                reads.get(e.id, NEVER),
-                dict.fromkeys(other.id for _, other in related.get(e.path, ())),
-            )
+            count, last = reads.get(e.id, NEVER)
+            others = dict.fromkeys(other.id for _, other in related.get(e.path, ()))
             facts: dict[str, Any] = {"id": e.id, "type": e.type, "content": e.content, "context": e.context}
             facts |= {"confidence": e.confidence, "verified": e.verified, "tags": list(e.tags)}
             facts |= {"timestamp": e.created, "accessCount": count, "lastAccessed": last or None}
@@ -202,9 +200,8 @@ class Knowledge:
 
 def knowledge_of(store: EnhancedStore) -> Knowledge:
     """The knowledge of a store: one for all who ask."""
-    made = store.bench.made
-    knowledge: Knowledge = made.get("knowledge") or made.setdefault("knowledge", Knowledge(store))
-    return knowledge
+    made: dict[str, Knowledge] = store.bench.made
+    return made.get("knowledge") or made.setdefault("knowledge", Knowledge(store))
 
 
 def hits_of_kind(
