@@ -61,9 +61,7 @@ def test_an_unchanged_text_changes_nothing(run: Run, vault: Path, editor: Editor
 
 def test_a_text_that_lost_a_race_is_kept_and_compared(run: Run, vault: Path, editor: Editor) -> None:
     note = vault / "people/Ada.md"
-    editor(
-        f"path.write_text('Mine.\\n')\npathlib.Path({str(note)!r}).write_text('Theirs.\\n')\n",
-    )
+    editor(f"path.write_text('Mine.\\n')\npathlib.Path({str(note)!r}).write_text('Theirs.\\n')\n")
     ran = run("edit", "Ada")
     assert ran.code == 1
     assert note.read_text() == "Theirs.\n"
@@ -72,6 +70,7 @@ def test_a_text_that_lost_a_race_is_kept_and_compared(run: Run, vault: Path, edi
     assert "-Theirs." in ran.err and "+Mine." in ran.err
     note.write_text("Again.\n")
     error = run("edit", "Ada", "--json").json["error"]
+    assert "-Theirs.\n+Mine.\n" in error["diff"]
     assert error["code"] == "conflict" and Path(error["draft"]).read_text() == "Mine.\n"
     assert error["current_sha256"] == run("show", "Ada", "--json").json["sha256"]
 

@@ -96,15 +96,6 @@ def test_an_error_is_a_line_a_hint_and_the_near_names(capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == "error: It changed.\n-a\n+b\n"
 
 
-def test_an_error_for_programs_is_one_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    output.print_error(Conflict("It changed.", current_sha256="ab", diff="-a\n+b\n"), as_json=True)
-    shown = capsys.readouterr()
-    assert json.loads(shown.out) == {
-        "error": {"code": "conflict", "message": "It changed.", "current_sha256": "ab", "diff": "-a\n+b\n"}
-    }
-    assert shown.err == ""
-
-
 def test_a_recent_moment_is_shown_as_its_age_and_any_other_as_its_date() -> None:
     now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
     ages = {

@@ -44,13 +44,6 @@ def test_what_cannot_be_meant_is_wrong_usage(run: Run, vault: Path, args: tuple[
     assert not (vault / "x.md").exists()
 
 
-def test_a_note_is_never_replaced_by_a_new_one(run: Run, vault: Path) -> None:
-    before = notes_of(vault)
-    ran = run("new", "people/Ada", "--content", "other", "--json")
-    assert ran.code == 1 and ran.json["error"]["code"] == "already_exists"
-    assert notes_of(vault) == before
-
-
 def test_tags_are_set_removed_and_shown(run: Run, vault: Path) -> None:
     ran = run("tag", "Apollo", "todo", "status=done", "-project")
     assert (ran.code, ran.out) == (0, "projects/apollo: #status/done #todo\n")
@@ -82,9 +75,11 @@ def test_what_is_deleted_can_be_brought_back_as_it_says(run: Run, vault: Path) -
 
 def test_new_asks_before_it_replaces_a_note_or_rewrites_a_link(run: Run, vault: Path) -> None:
     run("new", "diary", "--content", "I met [[Ada]].")
+    before = notes_of(vault)
     for name in ("Ada", "people/Ada"):
         ran = run("new", name, "--content", "another")
         assert ran.code == 1 and "overwrite" in ran.err
+    assert run("new", "people/Ada", "--json").json["error"]["code"] == "already_exists" and notes_of(vault) == before
     assert run("new", "Ada", "--content", "another", "--overwrite").code == 0
     assert "[[people/Ada|Ada]]" in (vault / "diary.md").read_text()
 
