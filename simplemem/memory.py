@@ -220,6 +220,7 @@ class Pack(Value):
     duplicates: int = 0
     omitted: tuple[Mapping[str, Any], ...] = ()
     tokenizer: str = "estimate"
+    absent: tuple[str, ...] = ()
     only_nearest: bool = False
 
 

@@ -75,6 +75,8 @@ def _found(found: Found, screen: Screen) -> None:
             _hit(rank, hit, found.query, screen)
         if found.explain is not None:
             _explained(found.explain, screen)
+        if found.absent:
+            screen.say((one_line(f"No memory holds: {', '.join(found.absent)}."), "dim"))
         if found.degraded:
             warn(found.degraded)
         if found.mode != "text":
@@ -287,6 +289,8 @@ def _pack(pack: Pack, screen: Screen) -> None:
         screen.text(pack.text if pack.text.endswith("\n") else pack.text + "\n")
     else:
         screen.say("Nothing fits into so few tokens." if pack.left_out else "Nothing found.")
+    if pack.absent:
+        screen.warn(one_line(f"No memory holds: {', '.join(pack.absent)}."))
     left = [f"{pack.left_out} for the budget"] if pack.left_out else []
     left += [f"{pack.duplicates} that say the same"] if pack.duplicates else []
     if left and screen.is_terminal:  # hardly news, and so no remark for a script to hear

@@ -90,7 +90,7 @@ def search_memories(
     told = {key: value for key, value in (found.explain or {}).items() if value and key not in _UNSAID}
     data = SearchAnswer.of(found, query=render.line(found.query, 1000), hits=hits, explain=told or None)
     asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
-    state = render.index_line(found.index, found.degraded)
+    state = f"{render.unheld(found.absent)} {render.index_line(found.index, found.degraded)}".strip()
     nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
     if not hits:
         return Reply(f"{nothing} {state}".strip(), data)
@@ -312,6 +312,8 @@ class ContextPack(Result):
     left_out: int
     index: IndexState
     tokenizer: str = "estimate"
+    absent: Sequence[str] = ()
+    only_nearest: bool = False
     duplicates: int = 0
     degraded: str = ""
     flags: Sequence[str] = ()
@@ -338,7 +340,8 @@ def build_context(
     ]
     said += [f"{render.counted(left, 'more passage', 'more passages')} left out for room"] if left else []
     said += [f"{pack.duplicates} for saying the same"] if pack.duplicates else []
-    text = render.answer(head, pack.text, ", ".join(said) + ".", render.index_line(pack.index, pack.degraded))
+    state = render.index_line(pack.index, pack.degraded)
+    text = render.answer(head, pack.text, ", ".join(said) + ".", render.unheld(pack.absent), state)
     items = [{key: each[key] for key in ("name", "line", "score", "tokens")} for each in pack.items]
     return Reply(text, ContextPack.of(pack, items=items, flags=tuple(render.flags_of(pack.text))))
 

@@ -15,7 +15,7 @@ from simplemem.config import read_toml
 from simplemem.errors import Invalid, TooLong
 from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_most, resolved, to_change
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.faces.render import brief, index_line, line, name_of
+from simplemem.faces.render import brief, index_line, line, name_of, unheld
 from simplemem.note.note import map_entries
 from simplemem.note.tags import parse_tag_request, respelled, without_header
 
@@ -174,7 +174,7 @@ def search_memories(
     if chosen.tags:
         tagged = _tags({key: value or True for key, value in chosen.tags.items()})
         asked.append(f"with {'all of' if require_all else 'any of'} the tags {tagged}")
-    state = index_line(found.index, found.degraded)
+    state = f"{unheld(found.absent)} {index_line(found.index, found.degraded)}".strip()
     if not found.hits:
         return Reply(f"No memories were found {' '.join(asked)}. {state}".strip() + "\n")
     head = "No memories were found, these are nearest" if found.only_nearest else "Memories found"

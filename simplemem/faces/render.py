@@ -113,6 +113,11 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
+def unheld(absent: Sequence[str]) -> str:
+    """Which words of a question no memory holds."""
+    return line(f"No memory holds: {', '.join(absent)}.", 300) if absent else ""
+
+
 def index_line(index: IndexState, degraded: str = "") -> str:
     """What makes an answer less than whole, in a sentence; nothing when it is whole."""
     said = {

@@ -158,8 +158,6 @@ def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
         forms[last] = found
         said.append(f'No memory holds "{last}"; words that begin so were looked for.')
     absent = tuple(word for word in unknown if (forms.get(word) or ()) == query.forms.get(word, ()))
-    if absent:
-        said.append(f"No memory holds: {', '.join(absent)}.")
     return replace(query, forms=forms, instead=" ".join(said), absent=absent), standing
 
 

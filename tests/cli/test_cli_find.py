@@ -36,7 +36,7 @@ def test_a_search_for_programs_is_the_stores_answer(run: Run) -> None:
 
 def test_what_changed_by_hand_is_found_at_once_and_nothing_found_is_no_failure(run: Run, vault: Path) -> None:
     ran = run("search", "xylograph")
-    assert (ran.code, ran.out) == (0, "Nothing found.\n")
+    assert (ran.code, ran.out) == (0, "Nothing found.\nNo memory holds: xylograph.\n")
     (vault / "new.md").write_text("A xylograph.\n", encoding="utf-8")
     assert names(run, "xylograph") == ["new"]
 
