@@ -290,7 +290,7 @@ def _pack(pack: Pack, screen: Screen) -> None:
     else:
         screen.say("Nothing fits into so few tokens." if pack.left_out else "Nothing found.")
     if pack.absent:
-        screen.warn(one_line(f"No memory holds: {', '.join(pack.absent)}."))
+        warn(one_line(f"No memory holds: {', '.join(pack.absent)}."))
     left = [f"{pack.left_out} for the budget"] if pack.left_out else []
     left += [f"{pack.duplicates} that say the same"] if pack.duplicates else []
     if left and screen.is_terminal:  # hardly news, and so no remark for a script to hear
