@@ -86,11 +86,10 @@ _VSCODE = (
 )
 _ZED = ("~/.config/zed/settings.json", "~/.config/zed/settings.json", "%APPDATA%\\Zed\\settings.json")
 _DEVIN = ("~/.config/devin/mcp_config.json", "~/.config/devin/mcp_config.json", "%APPDATA%\\devin\\mcp_config.json")
-_TERMINAL = ("a terminal", "a terminal", "a terminal")
 _ROWS: tuple[tuple[str, str, Lines, tuple[str, str, str], str], ...] = (
     ("claude-desktop", "Claude Desktop", _json("mcpServers"), _CLAUDE,
      "quit Claude Desktop, not only its window, and start it again"),
-    ("claude-code", "Claude Code", _command_line, _TERMINAL,
+    ("claude-code", "Claude Code", _command_line, ("a terminal", "a terminal", "a terminal"),
      "`claude mcp list` shows whether it answers; /mcp does so in a session"),
     ("cursor", "Cursor", _json("mcpServers"), _at_home(".cursor/mcp.json"),
      "Cursor reads the file when it changes; its settings show the server under MCP"),

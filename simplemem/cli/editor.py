@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from simplemem.cli.command import WHO, can_ask, finish, warn
-from simplemem.cli.output import Screen
+from simplemem.cli.command import WHO, Answer, can_ask, finish, show, warn
+from simplemem.cli.output import diff_lines
 from simplemem.errors import Conflict, Invalid, ReadOnly, SimplememError, Unavailable, Unreadable
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
 
 def _agreed(conflict: Conflict, name: str) -> bool:
     warn("somebody else changed the note while you edited it; both together:")
-    Screen().diff(conflict.details["merged"]["diff"])
+    show(Answer({}, diff_lines(conflict.details["merged"]["diff"])))
     try:
         return typer.confirm(f"Save both together in {name}?")
     except typer.Abort:  # Ctrl-C is a no, after which is said where the text is kept

@@ -206,11 +206,6 @@ class Screen:
         for line in caught.get().split("\n")[:-1]:
             sys.stdout.write(f"{line.rstrip()}\n")
 
-    def diff(self, diff: str | None) -> None:
-        """Print a unified diff in its usual colours, if there is one."""
-        for line in diff_lines(diff):
-            self.say(*line)
-
 
 def print_json(value: Any, *, compact: bool = False) -> None:
     """Print a value for programs; `compact` puts it on one line, for streams of values."""
@@ -234,7 +229,8 @@ def print_error(error: SimplememError, *, as_json: bool) -> None:
     if error.hint:
         screen.say(("hint: ", "dim"), error.hint)
     diff = error.details.get("diff")
-    screen.diff(diff if isinstance(diff, str) else None)
+    for line in diff_lines(diff if isinstance(diff, str) else None):
+        screen.say(*line)
 
 
 def with_words_bold(text: Text, query: str) -> Text:

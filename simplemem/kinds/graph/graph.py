@@ -23,7 +23,7 @@ from simplemem.memory import By
 from simplemem.note.names import base_name, compare_key, name_of
 
 if TYPE_CHECKING:
-    from simplemem.store import EnhancedStore
+    from simplemem.store import EnhancedStore, Progress
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -101,9 +101,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
     update_relation = _step(GraphEdit.update)
     _take_in = _step(GraphEdit.take_in)
 
-    def take_in(
-        self, graph: Graph, progress: Callable[[str, int, int], None] | None = None, **by: Unpack[By]
-    ) -> tuple[int, int, int]:
+    def take_in(self, graph: Graph, progress: Progress | None = None, **by: Unpack[By]) -> tuple[int, int, int]:
         """Take in a whole graph, step by step: how many entities, relations, and observations of others are new."""
         entities = {each.name: each for each in reversed(graph.entities)}
         leaving = defaultdict[str, list[Relation]](list)

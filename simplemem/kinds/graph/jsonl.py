@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,11 +18,10 @@ from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.kind import StateLog
 from simplemem.memory import Value
-from simplemem.store import EnhancedStore
+from simplemem.store import EnhancedStore, Progress
 
 _HALF: Final = re.compile("[\ud800-\udfff]")  # of a surrogate pair: escaped, all else is as it is
 _PATIENCE: Final = 120.0
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
