@@ -162,8 +162,6 @@ class Sync:
         self.skipped[path] = f"{size} bytes; notes over {self.max_note_bytes} are not indexed"
         return True
 
-    # -- one note into the tables and out of them again, in a transaction
-
     def _put_unless_large(self, db: apsw.Connection, read: Understood, named: Named, known: Row | None) -> None:
         """Write all rows of a note in place of those it has. One that is too large has none."""
         if self.skip_if_large(read.path, read.stat.size):

@@ -287,9 +287,8 @@ class _Rows:
 
         owners, vectors = np.frombuffer(self.owners, np.int64), np.frombuffer(self.vectors, np.int8)
         best = np.full(max(size, int(owners.max(initial=0)) + 1), _FAR)
-        if some is not None and 4 * np.count_nonzero(rows := self._of(some)) < len(
-            rows
-        ):  # else all are compared as soon
+        # All are compared as soon as a quarter of them.
+        if some is not None and 4 * np.count_nonzero(rows := self._of(some)) < len(rows):
             owners, vectors = owners[rows], vectors.reshape(-1, len(query))[rows].reshape(-1)
         np.maximum.at(best, owners, 1 - distances(query, vectors.data))
         best[_NOBODY] = _FAR

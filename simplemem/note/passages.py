@@ -316,8 +316,6 @@ def _names(value: str, about: str) -> bool:
     return numbers <= {int(each) for each in _NUMBER.findall(about)}
 
 
-# -- a text as it is read: what Markdown and Obsidian write around words is left out, code stays as it is
-
 _READ = 10_000  # characters: to look for what closes a mark takes the longer the more there are
 _SPACE = re.compile(r"\s+")
 _CELL_END = re.compile(r"(?<!\\)\|")

@@ -56,15 +56,12 @@ class Query:
     without_forms: tuple[str, ...] = ()
     instead: str = ""  # what was asked instead of what stands there
     absent: tuple[str, ...] = ()  # words that no note holds, in any form
+    only_nearest: bool = False  # they are all its words: what is near in meaning is no answer
 
     def asks_nothing(self) -> bool:
         """Whether it holds something, but no word and nothing that narrows: `???` is not an empty question."""
         narrows = self.phrases or self.without or self.tags or self.type or self.prefix or self.author
         return bool(self.text.strip()) and not self.words and not narrows
-
-    def is_of_nothing_held(self) -> bool:
-        """Whether no note holds any of its words: what is near in meaning is no answer."""
-        return bool(self.words) and len(self.absent) == len(self.words)
 
     def forms_of(self, word: str) -> tuple[Term, ...]:
         """All that a word is asked as."""
@@ -127,8 +124,6 @@ def read_query(text: str) -> Query:
     )  # fmt: skip
 
 
-# -- the forms in which a vault may hold the words
-
 _SHORTEST_START = 3  # letters of the beginning of a word
 
 
@@ -158,7 +153,8 @@ def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
         forms[last] = found
         said.append(f'No memory holds "{last}"; words that begin so were looked for.')
     absent = tuple(word for word in unknown if (forms.get(word) or ()) == query.forms.get(word, ()))
-    return replace(query, forms=forms, instead=" ".join(said), absent=absent), standing
+    instead, only_nearest = " ".join(said), absent == query.words
+    return replace(query, forms=forms, instead=instead, absent=absent, only_nearest=only_nearest), standing
 
 
 def _in_languages(query: Query, languages: Collection[str]) -> Query:

@@ -197,8 +197,6 @@ def _words(text: str) -> list[str]:
     ]
 
 
-# -- the part of a note that is shown
-
 _STEM = 4  # letters of a word that its forms share, and of an ending
 _LOOKED_AT = 100  # words found
 _READ_BEFORE = 500  # characters before those that are shown

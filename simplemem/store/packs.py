@@ -273,7 +273,7 @@ def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter
     return Pack(
         query, packed.text, packed.tokens, packed.items, packed.left_out, core.state(ranking.standing),
         ranking.degraded_by, packed.duplicates, packed.omitted, tokenizer,
-        ranking.query.absent, ranking.query.is_of_nothing_held(),
+        ranking.query.absent, ranking.query.only_nearest,
     )  # fmt: skip
 
 

@@ -89,9 +89,8 @@ def search(
         if explain:
             told, hits = explained.search(), explained.hits(hits)
         of_note = explained.note(why, hits) if why else None
-    absent, only_nearest = ranking.query.absent, ranking.query.is_of_nothing_held()
-    state = core.state(ranking.standing)
-    return Found(query, mode, tuple(hits), state, told, ranking.degraded_by, of_note, absent, only_nearest)
+    state, asked, less = core.state(ranking.standing), ranking.query, ranking.degraded_by
+    return Found(query, mode, tuple(hits), state, told, less, of_note, asked.absent, asked.only_nearest)
 
 
 def ranked(
