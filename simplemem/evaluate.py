@@ -88,7 +88,7 @@ def read_questions(file: Path) -> Questions:
 
 def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     """At most `size` questions, one a note, each kind as often as the others. Private notes are not asked for."""
-    paths = sorted(item.path for item in store.list(limit=10**9).items)
+    paths = sorted(item.path for item in store.bench.every())
     reads = store.bench.read(sorted({*paths} - store.bench.private(paths)))
     notes = {name_of(read.path): read_note(read.text.encode()) for read in reads}
     counts = Counter(stem for name, note in notes.items() for stem in _stems(f"{name}\n{note.text}"))

@@ -220,3 +220,11 @@ def test_nothing_of_a_private_note_is_sent_under_another_name(
     sent = " ".join(service.texts())
     assert "herons" in sent and "Blight" not in sent and "Sow under glass" not in sent
     assert (report["left_out"], report["rows"][0]["questions"]) == (1, 1)
+
+
+def test_every_note_of_a_large_vault_is_taken_in(tmp_path: Path) -> None:
+    for number in range(1005):
+        (tmp_path / f"n{number}.md").write_text(f"word{number}\n", encoding="utf-8")
+    with EnhancedStore(tmp_path, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        store.sync()
+        assert len(store.bench.every()) == make_questions(store, 10, 1).notes == 1005

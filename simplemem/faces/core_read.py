@@ -330,11 +330,14 @@ def build_context(
     search and many reads."""
     pack = store.context(query, budget_tokens=budget_tokens, filter=where.filter())
     subject, left = render.line(query, 80), pack.left_out
-    head = f"# What the memories say about {subject}" if pack.text else f"Nothing found about {subject}."
-    if pack.text and pack.only_nearest:
+    if pack.text and not pack.only_nearest:
+        head = f"# What the memories say about {subject}"
+    elif pack.text:
         head = f"# Nothing found about {subject}. Nearest in meaning:"
-    if left and not pack.text:
-        head = f"Nothing about {subject} fits into {budget_tokens} tokens."
+    else:
+        head = (
+            f"Nothing about {subject} fits into {budget_tokens} tokens." if left else f"Nothing found about {subject}."
+        )
     said = [
         f"About {pack.tokens} tokens" if pack.tokenizer == "estimate" else f"{pack.tokens} tokens by {pack.tokenizer}"
     ]

@@ -177,8 +177,7 @@ def search_memories(
     state = f"{unheld(found.absent)} {index_line(found.index, found.degraded)}".strip()
     if not found.hits:
         return Reply(f"No memories were found {' '.join(asked)}. {state}".strip() + "\n")
-    head = "No memories were found, these are nearest" if found.only_nearest else "Memories found"
-    lines = [f"# {head} {' '.join(asked)}", ""]
+    lines = [f"# {'No memories were found; nearest' if found.only_nearest else 'Memories found'} {' '.join(asked)}", ""]
     for number, hit in enumerate(found.hits, 1):
         where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"
         facts = f"**Where:** {where}\n**Similarity:** {hit.score:.3f}"

@@ -158,8 +158,6 @@ def pretty(value: Any) -> str:
         return json.dumps(value, indent=2)
 
 
-# -- a long note in pages: `section="Log [2]"` is the second page of Log, `"[2]"` that of the whole note
-
 _PAGE = 20_000  # characters: about five thousand tokens of a script with spaces
 _NUMBER = re.compile(r"\A(.{0,1000}?)\s*\[(\d{1,6})\]\s*\Z", re.DOTALL)
 _SECTION = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)

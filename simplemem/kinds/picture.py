@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 LINK: Final = "links to"
 MOST_BYTES: Final = 4_900_000  # of a picture, unless all texts were asked for
-_PAGE: Final = 1000
 # Control characters but tab and newline, halves of characters, and what is none: UTF-8 has no way to say them.
 _UNSAYABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
@@ -90,11 +89,7 @@ def drawing_of_store(
     private: bool = False,
 ) -> Drawing:
     """A vault's graph to draw, and beside it the notes its entities relate to, or all; private ones without text."""
-    page = store.list(sort="name", limit=_PAGE)
-    every = list(page.items)
-    while page.next_cursor is not None:
-        page = store.list(sort="name", limit=_PAGE, cursor=page.next_cursor)
-        every += page.items
+    every = store.bench.every()
     told: dict[str, dict[str, Any]] = {each.path: {"tags": list(each.tags)} for each in every}
     drawn = [each if texts else replace(each, observations=()) for each in graph.entities]
     inspected = store.inspect()

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, Unpack
 from simplemem.errors import Conflict, SimplememError
 from simplemem.index.door import Narrow, Question
 from simplemem.index.notes import named_in_memory
-from simplemem.memory import By
+from simplemem.memory import By, Filter, Listed
 from simplemem.note.names import check_name, name_of
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.words import well_formed
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
 from simplemem.store.history import notes_then
+from simplemem.store.recall import list_page
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
 from simplemem.vault.lock import SideFile
@@ -91,6 +92,15 @@ class Bench:
     def indexed(self) -> frozenset[str]:
         """The paths of all notes in the index."""
         return frozenset(self._core.index.known())
+
+    def every(self, narrowed: Filter | None = None) -> list[Listed]:
+        """All notes that pass a filter, by name; a page of a list has a thousand at most."""
+        page = list_page(self._core, filter=narrowed, sort="name", limit=1000)
+        found = [*page.items]
+        while page.next_cursor is not None:
+            page = list_page(self._core, filter=narrowed, sort="name", limit=1000, cursor=page.next_cursor)
+            found += page.items
+        return found
 
     def read(self, paths: Iterable[str]) -> Iterator[Read]:
         """Notes as they stand on the disk, one after the other. Those that are not there are left out."""

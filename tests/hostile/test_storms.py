@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bare_client import Bare
+from bare_client import PATIENCE, Bare
 from effort import chance, rounds
 
 PLAIN = {"SIMPLEMEM_EMBED_PROVIDER": "none", "SIMPLEMEM_WRITE_DURABILITY": "fast"}
@@ -91,7 +91,7 @@ def test_a_storm_of_cancellations_leaves_a_server_that_answers(ten: Path) -> Non
             is_written(ten, calls[each]) for each, answer in answers.items() if not answer["result"].get("isError")
         )
         server.end_input()
-        assert server.process.wait(10) == 0
+        assert server.process.wait(PATIENCE) == 0
     assert b"Traceback" not in server.said
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bare_client import Bare
+from bare_client import PATIENCE, Bare
 from effort import chance, rounds
 
 METHODS = [
@@ -95,5 +95,5 @@ def test_after_messages_that_are_almost_right_the_next_is_answered(
             assert server.call("read_memory", name="graph/a")["structuredContent"]["content"] == "- A plum\n"
         assert not server.not_json  # and nothing else came over the wire
         server.end_input()
-        assert server.process.wait(10) == 0
+        assert server.process.wait(PATIENCE) == 0
     assert b"Traceback" not in server.said

@@ -285,7 +285,7 @@ def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
         return Analysis(store, knowledge_of(store).entries())
     kind = wanted[5:].strip() if wanted.casefold().startswith("type:") else ""
     folder = "" if kind or wanted in ("*", "/") else wanted.rstrip("/*") + "/"
-    listed = {each.path: each for each in store.list(filter=Filter(type=kind, prefix=folder), limit=10**9).items}
+    listed = {each.path: each for each in store.bench.every(Filter(type=kind, prefix=folder))}
     entries = [
         replace(read_entry(*read[:3]), created=listed[read.path].created or "", modified=listed[read.path].modified)
         for read in store.bench.read(sorted(listed))
