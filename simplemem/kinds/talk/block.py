@@ -1,0 +1,264 @@
+"""A block is what was said about one subject: the note `topics/YYYY/MM/<day> <label>.md`. What the person said stands in
+an open quote, its block id below it, answers are folded. A message comes back byte for byte and is no structure of the
+note; whatever else stands between turns is the person's. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from simplemem.kinds.kind import Kind
+from simplemem.note.body import read_body
+from simplemem.note.header import read_header
+from simplemem.note.names import base_name, legal_name
+from simplemem.note.note import Note, private_reason, read_note
+from simplemem.note.properties import remove_property, set_property
+from simplemem.store import Read
+
+FOLDER: Final = "topics"
+STATUSES: Final = ("active", "paused", "closed")
+_MOST_LABEL: Final = 60  # characters of a label that go into the note's name
+_DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_MONTHS: Final = "January February March April May June July August September October November December".split()
+_TURN: Final = re.compile(r"\^turn-(\d{8})-(\d{6})-([0-9a-z]{6,40})\s*")
+_ID: Final = re.compile(r"block_\d{8}_\d{6}(?:_\w+)?", re.ASCII)
+_DAY: Final = re.compile(r"## (?:\w+day )?\d{1,2} \w+ \d{4}\s*")
+_FENCE: Final = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+# What would reach out of a quote, or be lost in it; the scanner is asked about all that is structure.
+_LEAKS: Final = re.compile(r"%%|\$\$|<[!/?A-Za-z]|\t|[ ]$|\[[ ]\]|\[!|\A[ ]*(?:```|~~~)", re.MULTILINE)
+
+
+class Turn(NamedTuple):
+    """What the person said, what was answered, and where both stand in the note's text."""
+
+    id: str
+    at: datetime  # UTC
+    message: str
+    answer: str
+    context: str
+    start: int = 0
+    end: int = 0
+
+    @property
+    def mark(self) -> str:
+        """Its block id in the note, without the hat."""
+        return self.id.replace("_", "-")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One subject and its turns. `problem` says why its note cannot be changed, "" when it can."""
+
+    id: str
+    label: str
+    status: str
+    keywords: tuple[str, ...]
+    summary: str
+    session: str
+    created: datetime  # UTC
+    turns: tuple[Turn, ...]
+    private: bool
+    problem: str
+    text: str
+    path: str
+    sha256: str
+    is_own: bool = True
+
+    @property
+    def last(self) -> datetime:
+        """When something was said last."""
+        return self.turns[-1].at if self.turns else self.created
+
+
+def stamp(at: datetime) -> str:
+    """A moment as answers say it."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def local(at: datetime) -> str:
+    """A moment as a person reads it in a header: local time, no offset."""
+    return at.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def moment(digits: str) -> datetime | None:
+    """The moment in an id."""
+    try:
+        return datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def read_block(read: Read) -> Block:
+    """The block that a note is, as far as it is one."""
+    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    turns = _turns(note.text, note.header.body_start)
+    head = note.text[: note.header.body_start]
+    named = _ID.fullmatch(next(filter(_ID.fullmatch, note.aliases), "")) or _ID.search(head)
+    first = turns[0].id.removeprefix("turn_")[:15] if turns else ""
+    id_ = named[0] if named else f"block_{first}" if first else base_name(read.path)
+    tags = {tag.name.casefold() for tag in note.tags}
+    keywords = note.header.get("keywords")
+    session, told = note.string("session"), note.string("type")
+    return Block(
+        id=id_,
+        label=note.string("title") or base_name(read.path),
+        status=next((each for each in STATUSES if f"status/{each}" in tags), "paused"),
+        keywords=tuple(map(str, keywords)) if isinstance(keywords, list) else (),
+        summary=note.string("description") or "",
+        session=session or "",
+        created=_created(note, id_, turns),
+        turns=turns,
+        private=private_reason(read.path, note, ()) is not None,
+        problem=read.problem or note.problem or (note.header.problem.message if note.header.problem else ""),
+        text=note.text,
+        path=read.path,
+        sha256=read.sha256,
+        is_own=TOPIC.holds(read.path, told),
+    )
+
+
+TOPIC: Final[Kind[Block]] = Kind(FOLDER, "topic", read=read_block, place=lambda block: (block.created, block.path))
+
+
+def _created(note: Note, id_: str, turns: tuple[Turn, ...]) -> datetime:
+    """When a block began: its id says so, else its header, else its first turn."""
+    if (found := moment("".join(re.findall(r"\d+", id_)[:2]))) is not None:
+        return found
+    try:
+        return datetime.fromisoformat(note.string("created") or "").astimezone(UTC)
+    except (ValueError, OverflowError):
+        return turns[0].at if turns else datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _turns(text: str, start: int) -> tuple[Turn, ...]:
+    """The turns of a body, in the order they stand there: a quote, its id, and what is folded below it."""
+    lines = text[start:].split("\n")
+    starts = [start]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    found: list[Turn] = []
+    floor = 0  # the line after the turn before
+    for number, line in enumerate(lines):
+        mark = _TURN.fullmatch(line) if number >= floor and line.startswith("^turn-") else None
+        at = moment(mark[1] + mark[2]) if mark else None
+        if mark is None or at is None:
+            continue
+        last = number - 1
+        while last >= floor and not lines[last].strip():
+            last -= 1
+        first = last + 1
+        while first > floor and lines[first - 1].startswith(">"):
+            first -= 1
+        if first > last:
+            continue  # the quote has gone: so has the turn
+        message = _said(lines[first + lines[first].startswith("> [!") : last + 1])
+        folded, end = {"Answer": "", "Context": ""}, number + 1
+        for title in folded:
+            below = end
+            while below < len(lines) and not lines[below].strip():
+                below += 1
+            if below < len(lines) and re.fullmatch(rf"> \[!\w+\]-? {title}\s*", lines[below]):
+                end = below + 1
+                while end < len(lines) and lines[end].startswith(">"):
+                    end += 1
+                folded[title] = _said(lines[below + 1 : end])
+        id_ = f"turn_{mark[1]}_{mark[2]}_{mark[3]}"
+        place = starts[first], min(starts[end], len(text))
+        found.append(Turn(id_, at, message, folded["Answer"], folded["Context"], *place))
+        floor = end
+    return tuple(found)
+
+
+def _said(lines: list[str]) -> str:
+    """What a quote says, out of its fence when it stands in one."""
+    said = [re.sub(r"\A> ?", "", line.removesuffix("\r")) for line in lines]
+    if len(said) > 1 and re.fullmatch("`{3,}", said[0]) and said[-1] == said[0]:
+        said = said[1:-1]
+    return "\n".join(said)
+
+
+def _quoted(title: str, text: str) -> str:
+    """A text in a callout of that title, in a fence if it would be structure of the note or lose a byte otherwise."""
+    plain = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
+    if not _is_inert(text, f"> {title}\n{plain}\n\n# end\n"):
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+        plain = f"> {fence}\n{plain}\n> {fence}"
+    return f"> {title}\n{plain}\n"
+
+
+def _is_inert(text: str, quoted: str) -> bool:
+    """Whether a text in its quote is text alone: no heading, tag, link or id, and the quote ends where it should."""
+    if _LEAKS.search(text):
+        return False
+    body = read_body(quoted, 0)
+    kinds = {block.kind for block in body.blocks}
+    is_closed = [heading.text for heading in body.headings] == ["end"]
+    return is_closed and not (body.links or body.tags or body.block_ids or kinds & {"html", "definition", "math"})
+
+
+def render_turn(turn: Turn) -> str:
+    """A turn as it stands in a note."""
+    said = _quoted(f"[!quote] You, {turn.at.astimezone():%H:%M}", turn.message) + f"\n^{turn.mark}\n"
+    for title, text in (("[!note]- Answer", turn.answer), ("[!info]- Context", turn.context)):
+        said += f"\n{_quoted(title, text)}" if text else ""
+    return said
+
+
+def day_of(at: datetime) -> str:
+    """The heading of a day, in local time."""
+    day = at.astimezone()
+    return f"## {_DAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]} {day.year}\n"
+
+
+def with_turn(block: Block, turn: Turn) -> str:
+    """The note with a turn more, where it belongs in time. Every byte that stands there stays."""
+    text, newline = block.text, "\r\n" if "\r\n" in block.text else "\n"
+    before = [each for each in block.turns if each.at <= turn.at]
+    after = block.turns[len(before)] if len(before) < len(block.turns) else None
+    is_new_day = not before or day_of(before[-1].at) != day_of(turn.at)
+    at = len(text)
+    if after is not None:
+        at = before[-1].end if before else read_header(text).body_start
+        if is_new_day and day_of(after.at) == day_of(turn.at):
+            at, is_new_day = after.start, False
+        elif not before:
+            heading = next((h for h in read_body(text, at).headings if _DAY.fullmatch(text[h.start : h.end])), None)
+            at = min(heading.start if heading else after.start, after.start)
+    said = (f"{day_of(turn.at)}\n" if is_new_day else "") + render_turn(turn)
+    head, tail = text[:at], text[at:]
+    gap = "" if not head or head.endswith(newline * 2) else newline if head.endswith("\n") else newline * 2
+    below = newline if tail and not tail.startswith(("\n", "\r")) else ""
+    return head + gap + said.replace("\n", newline) + below + tail
+
+
+def new_block(label: str, turn: Turn, keywords: list[str], session: str, id_: str, continues: str = "") -> str:
+    """The text of a new block's note, with its first turn."""
+    when = local(turn.at)
+    properties: dict[str, object] = {"title": label, "aliases": [id_], "tags": ["status/active"], "keywords": keywords}
+    properties |= {"session": session or None, "continues": continues or None}
+    return TOPIC.render(properties, f"{day_of(turn.at)}\n{render_turn(turn)}", when)
+
+
+def place_of(label: str, at: datetime) -> str:
+    """Where a new block lies, without its ending: the day and the label."""
+    day = at.astimezone()
+    name = legal_name(f"{day:%Y-%m-%d} {label}"[: 11 + _MOST_LABEL].strip())
+    return f"{FOLDER}/{day:%Y}/{day:%m}/{name}"
+
+
+def with_status(text: str, status: str) -> str:
+    """The note with another status among its tags, in its place."""
+    tags = read_note(text.encode()).header.get("tags")
+    listed = [tags] if isinstance(tags, str) else tags if isinstance(tags, list) else []
+    kept, wanted = list[object](), f"status/{status}"
+    for tag in listed:
+        is_status = str(tag).lstrip("#").casefold() in {f"status/{each}" for each in STATUSES}
+        kept += [wanted] if is_status and wanted not in kept else [] if is_status else [tag]
+    return set_property(text, "tags", kept if wanted in kept else [*kept, wanted])
+
+
+def with_summary(text: str, summary: str) -> str:
+    """The note with this description, or with none."""
+    return set_property(text, "description", summary) if summary else remove_property(text, "description")
