@@ -139,6 +139,21 @@ class RerankSettings(_Section):
     seconds: float = _setting(1.5, "seconds a search waits for it", "no", gt=0, le=60)
 
 
+class LlmSettings(_Section):
+    """A language model, for what rules leave open in conversations: asked only where a person says so."""
+
+    provider: Literal["none", "openai", "ollama"] = _setting(
+        "none", "which protocol is spoken (docs/services.md)", ("none",)
+    )
+    url: str = _setting("", "where the service is, for example http://localhost:1234/v1", "no")
+    model: str = _setting("", "the model, by the name the service has for it", "no")
+    api_key: _ApiKey = _setting(None, "the key, or where it lies", "no", eg={"env": "OPENAI_API_KEY"})
+    timeout_seconds: float = _setting(30.0, "seconds for one request", "no", gt=0, le=3600)
+    max_calls_per_hour: int = _setting(120, "calls of one process in an hour", "no", ge=0, le=100_000)
+    route: bool = _setting(False, "ask it where a turn belongs, when the numbers are close", "no")
+    route_seconds: float = _setting(3.0, "seconds a turn waits for that", "no", gt=0, le=60)
+
+
 class VoyageSettings(_Section):
     """What a file of the original simplemem may say (SM-17), where `embed` and `rerank` name nothing."""
 
@@ -166,6 +181,7 @@ class Settings(_Section):
     write: WriteSettings = WriteSettings()
     access: AccessSettings = AccessSettings()
     rerank: RerankSettings = RerankSettings()
+    llm: LlmSettings = LlmSettings()
     voyage_ai: VoyageSettings = VoyageSettings()
 
     @property

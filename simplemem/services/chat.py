@@ -1,0 +1,106 @@
+"""A language model, asked for JSON of a given shape: OpenAI's protocol or Ollama's. Secrets are taken out of whatever is
+sent, an hour has a number of calls, and whatever is not the shape that was asked for is no answer."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from simplemem.errors import Unavailable
+from simplemem.note.hidden import find_secrets
+from simplemem.services.client import Key, KeySource, Refused, ServiceClient, address_of
+
+_HOUR = 3600.0
+_HOMES = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434"}
+_REDACTED = "[redacted]"
+
+
+def redacted(value: Any) -> Any:
+    """A value for the wire, without what looks like a secret in any of its texts."""
+    if isinstance(value, Mapping):
+        return {key: redacted(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [redacted(each) for each in value]
+    if isinstance(value, str):
+        for secret in sorted(find_secrets(value), key=lambda each: -each.start):
+            value = value[: secret.start] + _REDACTED + value[secret.end :]
+    return value
+
+
+class Chat:
+    """One model. It is asked nothing yet."""
+
+    def __init__(
+        self,
+        provider: str,
+        model: str,
+        *,
+        url: str = "",
+        key: KeySource = None,
+        timeout: float = 30.0,
+        per_hour: int = 120,
+    ) -> None:
+        is_ours = not url.strip()
+        address = address_of(url or _HOMES[provider], "llm.url")
+        self.name = f"{model} at {address.host}"
+        self.remote = not address.local
+        self._is_ollama, self._model, self._per_hour = provider == "ollama", model, per_hour
+        otherwise = "OPENAI_API_KEY" if is_ours and not self._is_ollama else ""
+        key_of_service = Key(key, setting="llm.api_key", otherwise=otherwise)
+        self._client = ServiceClient(self.name, address, key_of_service, timeout=timeout, section="llm")
+        self._calls: deque[float] = deque()
+        self._guard = threading.Lock()
+        self.close = self._client.close
+
+    def ask(
+        self, task: str, instructions: str, said: Mapping[str, Any], shape: Mapping[str, Any], seconds: float
+    ) -> Any:
+        """The object that answers, with the properties of this shape and no other. What anybody said goes as one JSON
+        object, never as instructions. Unavailable in all other cases."""
+        schema = {"type": "object", "properties": shape, "required": [*shape], "additionalProperties": False}
+        content = json.dumps(redacted(said), ensure_ascii=False)
+        messages = [{"role": "system", "content": instructions}, {"role": "user", "content": content}]
+        request: dict[str, Any] = {"model": self._model, "messages": messages}
+        ends = time.monotonic() + seconds
+        if self._is_ollama:
+            more = {"format": schema, "stream": False, "options": {"temperature": 0}}
+            return self._read(self._answer("/api/chat", request | more, ends), shape)
+        strict = {"type": "json_schema", "json_schema": {"name": task, "strict": True, "schema": schema}}
+        request["temperature"] = 0
+        try:
+            answer = self._answer("/chat/completions", request | {"response_format": strict}, ends)
+        except Refused:  # a server that knows no schemas knows JSON
+            answer = self._answer("/chat/completions", request | {"response_format": {"type": "json_object"}}, ends)
+        return self._read(answer, shape)
+
+    def _answer(self, path: str, request: Mapping[str, Any], ends: float) -> Any:
+        def attempt(seconds: float) -> Any:
+            self._spend()
+            return self._client.attempt(path, request, seconds)
+
+        return self._client.patience.call(attempt, ends)
+
+    def _spend(self) -> None:
+        """Count a call. Refused when those of this hour are spent: nothing is wrong with the service."""
+        with self._guard:
+            now = time.monotonic()
+            while self._calls and now - self._calls[0] > _HOUR:
+                self._calls.popleft()
+            if len(self._calls) >= self._per_hour:
+                hint = "llm.max_calls_per_hour sets how many there are."
+                raise Refused(f"{self.name} has had its {self._per_hour} calls of this hour", hint=hint)
+            self._calls.append(now)
+
+    def _read(self, answer: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            message = answer["message"] if self._is_ollama else answer["choices"][0]["message"]
+            found = json.loads(message["content"])
+        except (KeyError, IndexError, TypeError, ValueError, RecursionError):
+            raise Unavailable(f"{self.name} did not answer in JSON") from None
+        if not isinstance(found, dict) or found.keys() != shape.keys():
+            raise Unavailable(f"{self.name} answered in another shape than was asked for")
+        return found
