@@ -247,6 +247,8 @@ class Conventions:
     daily_template: str = ""
     daily_folder: str = ""
     daily_format: str = "YYYY-MM-DD"
+    date_format: str = "YYYY-MM-DD"  # of `{{date}}` and `{{time}}` in a template
+    time_format: str = "HH:mm"
 
     def daily_note(self, when: datetime) -> str:
         """The name of the daily note of that day."""
@@ -299,6 +301,8 @@ def read_conventions(root: Path) -> Conventions:
         daily_template=_folder(daily.get("template")).removesuffix(".md"),
         daily_folder=_folder(daily.get("folder")),
         daily_format=_folder(daily.get("format")) or "YYYY-MM-DD",
+        date_format=_text(templates.get("dateFormat")) or "YYYY-MM-DD",
+        time_format=_text(templates.get("timeFormat")) or "HH:mm",
     )
 
 
@@ -326,9 +330,9 @@ def moment(form: str, when: datetime) -> str:
     return _MOMENT.sub(part, form)
 
 
-def filled(template: str, title: str, when: datetime) -> str:
+def filled(template: str, title: str, when: datetime, conventions: Conventions) -> str:
     """The text of a template with its title, date and time."""
-    usual = {"date": "YYYY-MM-DD", "time": "HH:mm"}
+    usual = {"date": conventions.date_format, "time": conventions.time_format}
     return _FIELD.sub(lambda it: title if it[1] == "title" else moment((it[2] or usual[it[1]]).strip(), when), template)
 
 
