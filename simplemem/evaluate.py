@@ -24,7 +24,7 @@ from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.note.names import base_name, name_of
 from simplemem.note.note import read_note
 from simplemem.note.passages import as_read, sentence_spans
-from simplemem.note.properties import remove_property, set_property
+from simplemem.note.properties import remove_property, set_property, spliced
 from simplemem.note.words import content_words, words_in_order, words_of
 from simplemem.store import EnhancedStore, Progress, write_file
 
@@ -145,9 +145,8 @@ def without(text: str, held: Sequence[str], *, title: bool = False) -> str:
     begins = len(text) - len(note.content)
     spans = [(heading.start, heading.end) for heading in note.body.headings if says(heading.text)]
     sentences = [span for span in sentence_spans(note.content) if says(note.content[slice(*span)])]
-    for start, end in sorted([*spans, *((begins + start, begins + end) for start, end in sentences)], reverse=True):
-        text = text[:start] + text[end:]
-    return text
+    spans += [(begins + start, begins + end) for start, end in sentences]
+    return spliced(text, [(*span, "") for span in spans])
 
 
 def _key(text: str) -> str:

@@ -136,9 +136,8 @@ def _check_plain(folder: Path, only: Collection[str] = ()) -> None:
             if each.is_dir(follow_symlinks=False):
                 _check_plain(Path(each.path))
             elif not each.is_file(follow_symlinks=False):
-                raise Unavailable(
-                    f"{each.path} is a link, or no plain file; simplemem reads no repository through one."
-                )
+                message = f"{each.path} is a link, or no plain file; simplemem reads no repository through one."
+                raise Unavailable(message)
 
 
 def history(root: Path, path: str, limit: int = 20, allowed: Sequence[str] = ()) -> list[Commit]:

@@ -131,6 +131,12 @@ def count_lines(text: str, start: int, end: int) -> int:
     return sum(1 for _ in _LINE_END.finditer(text, start, end))
 
 
+def newline_of(text: str) -> str:
+    """The line end that a text uses: its first one."""
+    found = _LINE_END.search(text)
+    return found[0] if found else "\n"
+
+
 def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
     """What a heading says, without the marks of the heading and of what it stands in."""
     found = _HEADING.match(lines[leaf.first]) if leaf.end == leaf.first + 1 else None

@@ -21,8 +21,6 @@ DEPTH_LIMIT: Final = 16
 VALUE_LIMIT: Final = 20_000  # scalars and collections
 _DIGIT_LIMIT: Final = 3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
 
-SURROGATE: Final = re.compile("[\ud800-\udfff]")
-
 
 class HeaderProblem(NamedTuple):
     """What is wrong with a header, and where in the file (both counted from 1)."""
@@ -266,7 +264,7 @@ class _YamlReader:
                 value = core_value(value)
             elif style in "|>":  # blank lines below it stay when it changes
                 end = start + len(self.text[start:end].rstrip(" \t\r\n"))
-            elif style == '"' and SURROGATE.search(value):
+            elif style == '"' and re.search("[\ud800-\udfff]", value):
                 raise RefusedError("it holds half of a character", start)
             return Node(style, value, start, end)
         if levels == 0:

@@ -93,11 +93,9 @@ class Note:
     def must_be_editable(self, path: str) -> None:
         """Raise Unreadable where rewriting would mean guessing."""
         if self.problem is not None:
-            raise Unreadable(
-                f"{path} cannot be changed: {self.problem}",
-                hint="It is served and searched as it is. Mend it in an editor, then try again.",
-                line=self.header.problem and self.header.problem.line,
-            )
+            where = self.header.problem
+            hint = "It is served and searched as it is. Mend it in an editor, then try again."
+            raise Unreadable(f"{path} cannot be changed: {self.problem}", hint=hint, line=where and where.line)
 
 
 def read_note(data: bytes, sha256: str | None = None) -> Note:
