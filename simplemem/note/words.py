@@ -268,7 +268,15 @@ def holding_together(words: Iterable[str], languages: Collection[str]) -> frozen
 
 
 MARKS = {language: chr(0xE001 + place) for place, language in enumerate(LANGUAGES)}
-_STEMMERS = {"de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch", "pt": "Portuguese"}
+_STEMMERS = {
+    "": "English",
+    "de": "German",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "nl": "Dutch",
+    "pt": "Portuguese",
+}
 _ONE_AT_A_TIME = threading.Lock()  # a stemmer keeps the word it works on
 
 
@@ -282,7 +290,7 @@ def stems_of(text: str, language: str) -> str:
 def stem(word: str, language: str) -> str:
     """The marked stem of a word in small letters. The mark comes last, where no ending can be taken off it again."""
     with _ONE_AT_A_TIME:
-        return str(_stemmer(language).stemWord(word)) + MARKS[language]
+        return str(_stemmer(language).stemWord(word)) + MARKS.get(language, "")
 
 
 @cache

@@ -57,6 +57,7 @@ class Block:
     keywords: tuple[str, ...]
     summary: str
     session: str
+    facts_read: str  # the last turn whose facts a model has read
     created: datetime  # UTC
     turns: tuple[Turn, ...]
     private: bool
@@ -80,6 +81,14 @@ def stamp(at: datetime) -> str:
 def local(at: datetime) -> str:
     """A moment as a person reads it in a header: local time, no offset."""
     return at.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def moment_of(text: str) -> datetime | None:
+    """The moment that a text of a header or a line says, in UTC; None when it says none."""
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def moment(digits: str) -> datetime | None:
@@ -108,6 +117,7 @@ def read_block(read: Read) -> Block:
         keywords=tuple(map(str, keywords)) if isinstance(keywords, list) else (),
         summary=note.string("description") or "",
         session=session or "",
+        facts_read=note.string("facts_read") or "",
         created=_created(note, id_, turns),
         turns=turns,
         private=private_reason(read.path, note, ()) is not None,
@@ -126,10 +136,8 @@ def _created(note: Note, id_: str, turns: tuple[Turn, ...]) -> datetime:
     """When a block began: its id says so, else its header, else its first turn."""
     if (found := moment("".join(re.findall(r"\d+", id_)[:2]))) is not None:
         return found
-    try:
-        return datetime.fromisoformat(note.string("created") or "").astimezone(UTC)
-    except (ValueError, OverflowError):
-        return turns[0].at if turns else datetime(1970, 1, 1, tzinfo=UTC)
+    told = moment_of(note.string("created") or "")
+    return told or (turns[0].at if turns else datetime(1970, 1, 1, tzinfo=UTC))
 
 
 def _turns(text: str, start: int) -> tuple[Turn, ...]:

@@ -1,0 +1,340 @@
+"""The conversations of one store: a turn told is one step of the history, with its block, its facts and what it says of
+the person. All state is in notes; whoever changes them, the next call goes by it."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+
+from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError, Unreadable
+from simplemem.kinds.kind import ChangeSet, Kind, Shelf
+from simplemem.kinds.talk import block as blocks
+from simplemem.kinds.talk.block import TOPIC, Block, Turn
+from simplemem.kinds.talk.cues import keywords_of, label_of
+from simplemem.kinds.talk.facts import FACT, Fact, Told, fact_name, new_fact, with_told
+from simplemem.kinds.talk.governor import Decision, Governor
+from simplemem.kinds.talk.profile import PROFILE, Profile, with_traits
+from simplemem.kinds.talk.saying import Saying
+from simplemem.kinds.talk.statements import Statement
+from simplemem.memory import By
+from simplemem.note.names import base_name, path_of
+from simplemem.note.properties import set_property
+from simplemem.store import Read, now
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from simplemem.store import EnhancedStore
+
+T = TypeVar("T")
+_MOST_TURNS, _MOST_BYTES = 300, 500_000  # of a block; then a successor goes on
+_CLOSE: Final = 0.1  # between the two best numbers: a model may be asked
+PERSON: Final = path_of("profiles/default")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """What became of a turn."""
+
+    block: str
+    turn: Turn
+    scenario: str
+    topic: str
+    reason: str
+    method: str
+    facts: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def _read(read: Read) -> Any:
+    """A note of any of the three kinds; one that its header calls otherwise is what its folder says."""
+    found = [kind.read(read) for kind in (TOPIC, FACT, PROFILE) if read.path.startswith(f"{kind.folder}/")]
+    named = (each for kind in (TOPIC, FACT, PROFILE) if (each := kind.read(read)).is_own)
+    return next(named, found[0] if found else TOPIC.read(read))
+
+
+class _Talk(Kind[Any]):
+    """Blocks, facts and profiles are one shelf, as a turn may change all three."""
+
+    def holds(self, path: str, told: str | None) -> bool:
+        return any(kind.holds(path, told) for kind in (TOPIC, FACT, PROFILE))
+
+
+_TALK: Final = _Talk("", "", read=_read, place=lambda item: item.path)
+
+
+class Conversation:
+    """What was said in one vault. May be used from several threads."""
+
+    def __init__(self, store: EnhancedStore) -> None:
+        self._held = weakref.ref(store)  # whoever holds the store may let it go
+        self.bench, self.settings = store.bench, store.settings
+        self.shelf = Shelf[Any](store.bench, _TALK)
+        self.governor = Governor(_vectors)
+
+    @property
+    def store(self) -> EnhancedStore:
+        store = self._held()
+        assert store is not None
+        return store
+
+    def items(self, kind: type[T]) -> list[T]:
+        """All notes of a kind, as they are now."""
+        with self.shelf.reading():
+            return self.held(kind)
+
+    def held(self, kind: type[T]) -> list[T]:
+        """The notes of a kind, for whoever holds the shelf."""
+        return [each for each in self.shelf.in_order() if isinstance(each, kind)]
+
+    def spoken_of(self, saying: Saying) -> Block | None:
+        """The block that a message would go to, as far as it is there."""
+        every = self.items(Block)
+        chosen = self._decide(saying, every, _current(every, saying)).block
+        return next((each for each in every if each.id == chosen), None)
+
+    def topics(self) -> list[Block]:
+        """The blocks that are not closed: active ones first, then by what was said last."""
+        live = [each for each in self.items(Block) if each.status != "closed"]
+        return sorted(live, key=lambda each: (each.status == "active", each.last, each.id), reverse=True)
+
+    def profile(self) -> Profile | None:
+        """What is known of the person, None when nothing is."""
+        return next((each for each in self.items(Profile) if each.is_own), None)
+
+    def find(self, ref: str) -> Block:
+        """The block of this id, or of this label or note name."""
+        return _found(self.items(Block), ref)
+
+    def tell(self, saying: Saying, **by: Unpack[By]) -> Stored:
+        """Keep a turn, as one step with one undo."""
+        if saying.has_secret and self.settings.write.secrets == "refuse":
+            hint = "Leave the credential out, or allow it with write.secrets = warn."
+            raise Invalid("the message holds a credential, and the settings refuse secrets", hint=hint)
+        turn_id = f"turn_{saying.at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
+        turn = Turn(turn_id, saying.at, saying.message, saying.answer, saying.context)
+        advice = self._advice(saying)
+        stored, carried = self.shelf.change(lambda step: self._draft(step, saying, turn, advice), by)
+        self.governor.forget(stored.block) if stored.scenario == "topic_shift" else None
+        stored.warnings.extend(carried.warnings)
+        return stored
+
+    def _advice(self, saying: Saying) -> tuple[str, str] | None:
+        """Where a model says that a turn belongs, and how it is called, if one is asked; never while the vault is held."""
+        if saying.topic or saying.has_secret or not self.settings.llm.route or self.settings.llm.provider == "none":
+            return None
+        from simplemem.kinds.talk.asking import asked_where
+
+        every = self.items(Block)
+        decision = self._decide(saying, every, _current(every, saying))
+        if decision.close is None or decision.close >= _CLOSE:
+            return None
+        by_id = {each.id: each for each in every}
+        return asked_where(self.store, saying.message, [by_id[each] for each in decision.ranked])
+
+    def _decide(self, saying: Saying, every: Sequence[Block], current: Block | None) -> Decision:
+        readable = [each for each in every if not each.problem]
+        return self.governor.decide(saying.message, saying.at, readable, current)
+
+    def _draft(self, step: ChangeSet, saying: Saying, turn: Turn, advice: tuple[str, str] | None) -> Stored:
+        every = self.held(Block)
+        current = _current(every, saying)
+        method, label = "rules", saying.topic
+        if saying.topic:
+            method, target = "agent", _named(every, saying.topic)
+            reason = "the agent named the topic"
+        else:
+            decision = self._decide(saying, every, current)
+            reason, chosen = decision.reason, decision.block
+            if advice is not None and decision.close is not None and decision.close < _CLOSE:
+                method, chosen, reason = *advice, "a model was asked, as the numbers were close"
+            target = next((each for each in every if each.id == chosen), None)
+        is_late = current is not None and saying.at < current.last
+        scenario = _scenario(every, current, target)
+        target = _with_room(every, target)
+        label = target.label if target is not None else label or label_of(saying.message)
+        if target is not None and not target.problem:
+            step.text(target.path)  # Conflict when a person has just saved it
+        link, path, text, id_ = self._with_turn(every, target, label, saying, turn, is_late=is_late)
+        step.put(path, text)
+        active = next((each for each in every if each.status == "active" and each.session == saying.session), None)
+        if active is not None and active.path != path and not active.problem and not is_late:
+            step.put(active.path, closed_off(step.text(active.path), active))
+        facts = [self.keep(step, said, saying.at, link, id_) for said in saying.facts]
+        self._know(step, saying, link)
+        return Stored(block=id_, turn=turn, scenario=scenario, topic=label, reason=reason, method=method, facts=facts)
+
+    def _with_turn(
+        self, every: Sequence[Block], target: Block | None, label: str, saying: Saying, turn: Turn, *, is_late: bool
+    ) -> tuple[str, str, str, str]:
+        """The link to a turn, and the path, the text and the id of the block that holds it now."""
+        if target is not None:
+            if target.problem:
+                raise Unreadable(f"{target.label} cannot be written to: {target.problem}", hint="Mend it in an editor.")
+            path, text, id_ = target.path, blocks.with_turn(target, turn), target.id
+            if not is_late:
+                text = blocks.with_status(text, "active")
+        else:
+            stem, ids = f"block_{turn.at:%Y%m%d_%H%M%S}", {each.id for each in every}
+            id_ = next(each for each in _numbered(stem, "_") if each not in ids)
+            place = blocks.place_of(label, turn.at)
+            path = next(p for each in _numbered(place, "-") if not self.bench.is_taken(p := path_of(each)))
+            full = next((each for each in every if each.label == label and each.status == "closed"), None)
+            continues = f"[[{base_name(full.path)}]]" if full is not None and _is_full(full) else ""
+            text = blocks.new_block(label, turn, keywords_of([saying.message]), saying.session, id_, continues)
+            if is_late:
+                text = blocks.with_status(text, "paused")
+        if saying.has_secret:
+            text = set_property(text, "private", True)
+        return self.link_to(path, turn), path, text, id_
+
+    def link_to(self, path: str, turn: Turn) -> str:
+        """A link to a turn, by the note's bare name where that is unique."""
+        name = base_name(path)
+        called = [each for each in self.bench.files_called(f"{name}.md") if each != path]
+        return f"{path[:-3] if called else name}#^{turn.mark}"
+
+    def keep(self, step: ChangeSet, said: Statement, at: datetime, link: str, block: str) -> dict[str, Any]:
+        """Keep a fact in its note, and say what is kept. One that names a noun alone is the one fact of that noun."""
+        told, every = Told(said.value, at, link), [each for each in self.held(Fact) if not each.problem]
+        alike = [each for each in every if each.key == said.key] or [
+            each for each in every if said.secret and each.key.endswith(f"_{said.key}")
+        ]
+        if len(alike) == 1:
+            path = alike[0].path
+            said = said._replace(key=alike[0].key)
+            step.put(path, with_told(step.text(path), alike[0], said, told, block))
+        else:
+            names = _numbered(fact_name(said.key), "-")
+            path = next(p for each in names if not self.bench.is_taken(p := path_of(each)))
+            step.put(path, new_fact(said, told, block, now()))
+        return {"key": said.key, "value": said.value, "block_id": block, "confidence": said.confidence}
+
+    def _know(self, step: ChangeSet, saying: Saying, link: str) -> None:
+        """Keep what a turn says of the person."""
+        if not saying.traits:
+            return
+        known = next((each for each in self.held(Profile) if each.is_own), None)
+        path = known.path if known is not None else PERSON
+        text = step.text(path) if known is not None else None
+        step.put(path, with_traits(text, saying.traits, saying.at, link, now()))
+
+
+def conversation_of(store: EnhancedStore) -> Conversation:
+    """The conversations of a store: one for all who ask."""
+    made: dict[str, Conversation] = store.bench.made
+    return made.get("talk") or made.setdefault("talk", Conversation(store))
+
+
+def _current(every: Sequence[Block], saying: Saying) -> Block | None:
+    """The block a session is in: the active one; for what is told late, the one that was spoken in last before."""
+    mine = [each for each in every if each.session == saying.session and not each.problem]
+    active = [each for each in mine if each.status == "active"]
+    if active and saying.at >= (newest := max(active, key=lambda each: (each.last, each.id))).last:
+        return newest
+    before = [
+        (turn.at, each.id, each)
+        for each in mine
+        for turn in each.turns
+        if turn.at <= saying.at and each.status != "closed"
+    ]
+    return max(before)[2] if before and active else active[0] if active else None
+
+
+def _named(every: Sequence[Block], topic: str) -> Block | None:
+    """The block that an agent means: by its id, else the newest live one of that label; None for a new one."""
+    if topic.startswith("block_"):
+        return _found(every, topic)
+    alike = [each for each in every if each.label.casefold() == topic.casefold() and each.status != "closed"]
+    return max(alike, key=lambda each: (each.last, each.id), default=None)
+
+
+def _found(every: Sequence[Block], ref: str) -> Block:
+    wanted = ref.strip().removeprefix("[[").removesuffix("]]")
+    key = wanted.casefold()
+    found = [each for each in every if each.id == wanted] or [
+        each
+        for each in every
+        if key in (each.label.casefold(), base_name(each.path).casefold(), each.path[:-3].casefold())
+    ]
+    if len(found) > 1:
+        names = [f"{each.id} ({each.path[:-3]})" for each in found]
+        raise Ambiguous(f"{wanted[:80]} may be any of {len(found)} topics", candidates=names)
+    if not found:
+        near = get_close_matches(wanted[:80], [each.id for each in every], 3, 0.5)
+        hint = f"Near: {', '.join(near)}." if near else "list_active_topics lists them."
+        raise NotFound(f"there is no topic {wanted[:80]}", hint=hint, candidates=near)
+    return found[0]
+
+
+def _scenario(every: Sequence[Block], current: Block | None, target: Block | None) -> str:
+    if not every:
+        return "new_topic_first"
+    if target is None:
+        return "topic_shift"
+    return "topic_continuation" if current is not None and target.id == current.id else "topic_resumption"
+
+
+def _is_full(block: Block) -> bool:
+    return len(block.turns) >= _MOST_TURNS or len(block.text.encode()) >= _MOST_BYTES
+
+
+def _with_room(every: Sequence[Block], target: Block | None) -> Block | None:
+    """The block itself, or where it goes on when it is full; None when that has to be made."""
+    if target is None or not _is_full(target):
+        return target
+    later = [
+        each for each in every if each.label == target.label and each.created >= target.created and not _is_full(each)
+    ]
+    return max(later, key=lambda each: (each.created, each.id), default=None)
+
+
+def closed_off(text: str, block: Block, status: str = "") -> str:
+    """The note of a block that is left, with a summary in words that were said. A person's own description stays."""
+    text = blocks.with_status(text, status or ("closed" if _is_full(block) else "paused"))
+    is_ours = not block.summary or (block.summary.startswith("“") and block.summary.endswith("”"))
+    return blocks.with_summary(text, summary_of(block)) if is_ours and block.turns else text
+
+
+def summary_of(block: Block) -> str:
+    """The two most central sentences that the person said, quoted."""
+    from simplemem.note.passages import sentence_spans
+
+    said = [turn.message[start:stop] for turn in block.turns for start, stop in sentence_spans(turn.message)]
+    said = [" ".join(each.split()) for each in said if len(each) <= 300 and not re.search(r"[`#|<>\[\]]", each)]
+    weights = dict.fromkeys(keywords_of([turn.message for turn in block.turns]), 1.0)
+    ranked = sorted(
+        dict.fromkeys(said),
+        key=lambda each: -sum(weights.get(word, 0) for word in set(re.findall(r"\w+", each.lower()))),
+    )
+    best = [each for each in dict.fromkeys(said) if each in ranked[:2]]
+    return f"“{' … '.join(best)}”" if best else ""
+
+
+def _numbered(stem: str, between: str) -> Any:
+    return (stem if number == 1 else f"{stem}{between}{number}" for number in range(1, 100_000))
+
+
+def _vectors(texts: Sequence[str]) -> NDArray[np.float32] | None:
+    """Unit vectors by the word vectors that come with the program; None where they cannot be read."""
+    import numpy as np
+
+    from simplemem.services.embed import embedder_named
+
+    try:
+        _MADE[:] = _MADE or [embedder_named("wordllama")]
+    except SimplememError:
+        return None
+    rows = np.frombuffer(b"".join(_MADE[0].documents(texts)), np.int8).reshape(len(texts), -1).astype(np.float32)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return rows
+
+
+_MADE: list[Any] = []
