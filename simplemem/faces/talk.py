@@ -12,7 +12,7 @@ from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Several, about, also
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.kinds.talk.block import stamp
-from simplemem.kinds.talk.conversation import summary_of
+from simplemem.kinds.talk.choosing import summary_of
 from simplemem.kinds.talk.finding import context_for, remembered, shown
 from simplemem.kinds.talk.garden import garden
 from simplemem.kinds.talk.saying import said_now

@@ -3,19 +3,20 @@ the person. All state is in notes; whoever changes them, the next call goes by i
 
 from __future__ import annotations
 
-import re
 import secrets
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from difflib import get_close_matches
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
-from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError, Unreadable
+from simplemem.errors import Invalid, SimplememError, Unreadable
 from simplemem.kinds.kind import ChangeSet, Kind, Shelf
 from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import TOPIC, Block, Turn
+from simplemem.kinds.talk.choosing import closed_off, current_of, found, named, scenario_of, with_room
 from simplemem.kinds.talk.cues import keywords_of, label_of
 from simplemem.kinds.talk.facts import FACT, Fact, Told, fact_name, new_fact, with_told
 from simplemem.kinds.talk.governor import Decision, Governor
@@ -25,18 +26,19 @@ from simplemem.kinds.talk.statements import Statement
 from simplemem.memory import By
 from simplemem.note.names import base_name, path_of
 from simplemem.note.properties import set_property
+from simplemem.services.embed import embedder_named
 from simplemem.store import Read, now
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from simplemem.services.embed import Embedder
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
-_MOST_TURNS, _MOST_BYTES = 300, 500_000  # of a block; then a successor goes on
 _CLOSE: Final = 0.1  # between the two best numbers: a model may be asked
-PERSON: Final = path_of("profiles/default")
+PERSON: Final = "profiles/default"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +99,7 @@ class Conversation:
     def spoken_of(self, saying: Saying) -> Block | None:
         """The block that a message would go to, as far as it is there."""
         every = self.items(Block)
-        chosen = self._decide(saying, every, _current(every, saying)).block
+        chosen = self._decide(saying, every, current_of(every, saying.session, saying.at)).block
         return next((each for each in every if each.id == chosen), None)
 
     def topics(self) -> list[Block]:
@@ -111,7 +113,7 @@ class Conversation:
 
     def find(self, ref: str) -> Block:
         """The block of this id, or of this label or note name."""
-        return _found(self.items(Block), ref)
+        return found(self.items(Block), ref)
 
     def tell(self, saying: Saying, **by: Unpack[By]) -> Stored:
         """Keep a turn, as one step with one undo."""
@@ -133,7 +135,7 @@ class Conversation:
         from simplemem.kinds.talk.asking import asked_where
 
         every = self.items(Block)
-        decision = self._decide(saying, every, _current(every, saying))
+        decision = self._decide(saying, every, current_of(every, saying.session, saying.at))
         if decision.close is None or decision.close >= _CLOSE:
             return None
         by_id = {each.id: each for each in every}
@@ -145,10 +147,10 @@ class Conversation:
 
     def _draft(self, step: ChangeSet, saying: Saying, turn: Turn, advice: tuple[str, str] | None) -> Stored:
         every = self.held(Block)
-        current = _current(every, saying)
+        current = current_of(every, saying.session, saying.at)
         method, label = "rules", saying.topic
         if saying.topic:
-            method, target = "agent", _named(every, saying.topic)
+            method, target = "agent", named(every, saying.topic)
             reason = "the agent named the topic"
         else:
             decision = self._decide(saying, every, current)
@@ -157,43 +159,41 @@ class Conversation:
                 method, chosen, reason = *advice, "a model was asked, as the numbers were close"
             target = next((each for each in every if each.id == chosen), None)
         is_late = current is not None and saying.at < current.last
-        scenario = _scenario(every, current, target)
-        target = _with_room(every, target)
-        label = target.label if target is not None else label or label_of(saying.message)
-        if target is not None and not target.problem:
-            step.text(target.path)  # Conflict when a person has just saved it
-        link, path, text, id_ = self._with_turn(every, target, label, saying, turn, is_late=is_late)
-        step.put(path, text)
-        active = next((each for each in every if each.status == "active" and each.session == saying.session), None)
-        if active is not None and active.path != path and not active.problem and not is_late:
-            step.put(active.path, closed_off(step.text(active.path), active))
-        facts = [self.keep(step, said, saying.at, link, id_) for said in saying.facts]
-        self._know(step, saying, link)
-        return Stored(block=id_, turn=turn, scenario=scenario, topic=label, reason=reason, method=method, facts=facts)
-
-    def _with_turn(
-        self, every: Sequence[Block], target: Block | None, label: str, saying: Saying, turn: Turn, *, is_late: bool
-    ) -> tuple[str, str, str, str]:
-        """The link to a turn, and the path, the text and the id of the block that holds it now."""
+        scenario = scenario_of(every, current, target)
+        meant, target = target, with_room(every, target)
+        label = meant.label if meant is not None else label or label_of(saying.message)
         if target is not None:
             if target.problem:
-                raise Unreadable(f"{target.label} cannot be written to: {target.problem}", hint="Mend it in an editor.")
-            path, text, id_ = target.path, blocks.with_turn(target, turn), target.id
+                raise Unreadable(f"{label} cannot be written to: {target.problem}", hint="Mend it in an editor.")
+            step.text(target.path)  # Conflict when a person has just saved it
+            path, id_, text = target.path, target.id, blocks.with_turn(target, turn)
             if not is_late:
                 text = blocks.with_status(text, "active")
+                text = set_property(text, "session", saying.session) if saying.session != target.session else text
         else:
             stem, ids = f"block_{turn.at:%Y%m%d_%H%M%S}", {each.id for each in every}
             id_ = next(each for each in _numbered(stem, "_") if each not in ids)
-            place = blocks.place_of(label, turn.at)
-            path = next(p for each in _numbered(place, "-") if not self.bench.is_taken(p := path_of(each)))
-            full = next((each for each in every if each.label == label and each.status == "closed"), None)
-            continues = f"[[{base_name(full.path)}]]" if full is not None and _is_full(full) else ""
+            path = self._free(blocks.place_of(label, turn.at))
+            continues = f"[[{base_name(meant.path)}]]" if meant is not None else ""
             text = blocks.new_block(label, turn, keywords_of([saying.message]), saying.session, id_, continues)
-            if is_late:
-                text = blocks.with_status(text, "paused")
-        if saying.has_secret:
-            text = set_property(text, "private", True)
-        return self.link_to(path, turn), path, text, id_
+            text = blocks.with_status(text, "paused") if is_late else text
+        step.put(path, set_property(text, "private", True) if saying.has_secret else text)
+        link = self.link_to(path, turn)
+        for each in every if not is_late else ():
+            if each.status == "active" and each.session == saying.session and each.path != path and not each.problem:
+                step.put(each.path, closed_off(step.text(each.path), each))
+        facts = [self.keep(step, said, saying.at, link, id_) for said in saying.facts]
+        warnings = self._know(step, saying, link)
+        return Stored(
+            block=id_,
+            turn=turn,
+            scenario=scenario,
+            topic=label,
+            reason=reason,
+            method=method,
+            facts=facts,
+            warnings=warnings,
+        )
 
     def link_to(self, path: str, turn: Turn) -> str:
         """A link to a turn, by the note's bare name where that is unique."""
@@ -212,19 +212,25 @@ class Conversation:
             said = said._replace(key=alike[0].key)
             step.put(path, with_told(step.text(path), alike[0], said, told, block))
         else:
-            names = _numbered(fact_name(said.key), "-")
-            path = next(p for each in names if not self.bench.is_taken(p := path_of(each)))
+            path = self._free(fact_name(said.key))
             step.put(path, new_fact(said, told, block, now()))
         return {"key": said.key, "value": said.value, "block_id": block, "confidence": said.confidence}
 
-    def _know(self, step: ChangeSet, saying: Saying, link: str) -> None:
-        """Keep what a turn says of the person."""
-        if not saying.traits:
-            return
+    def _know(self, step: ChangeSet, saying: Saying, link: str) -> list[str]:
+        """Keep what a turn says of the person; what is to be said of that."""
         known = next((each for each in self.held(Profile) if each.is_own), None)
-        path = known.path if known is not None else PERSON
+        if not saying.traits:
+            return []
+        if known is not None and known.problem:
+            return [f"nothing was kept in {known.path[:-3]}: {known.problem}"]
+        path = known.path if known is not None else self._free(PERSON)
         text = step.text(path) if known is not None else None
         step.put(path, with_traits(text, saying.traits, saying.at, link, now()))
+        return []
+
+    def _free(self, name: str) -> str:
+        """The path of a new note of this name, or with a number behind it."""
+        return next(p for each in _numbered(name, "-") if not self.bench.is_taken(p := path_of(each)))
 
 
 def conversation_of(store: EnhancedStore) -> Conversation:
@@ -233,108 +239,23 @@ def conversation_of(store: EnhancedStore) -> Conversation:
     return made.get("talk") or made.setdefault("talk", Conversation(store))
 
 
-def _current(every: Sequence[Block], saying: Saying) -> Block | None:
-    """The block a session is in: the active one; for what is told late, the one that was spoken in last before."""
-    mine = [each for each in every if each.session == saying.session and not each.problem]
-    active = [each for each in mine if each.status == "active"]
-    if active and saying.at >= (newest := max(active, key=lambda each: (each.last, each.id))).last:
-        return newest
-    before = [
-        (turn.at, each.id, each)
-        for each in mine
-        for turn in each.turns
-        if turn.at <= saying.at and each.status != "closed"
-    ]
-    return max(before)[2] if before and active else active[0] if active else None
-
-
-def _named(every: Sequence[Block], topic: str) -> Block | None:
-    """The block that an agent means: by its id, else the newest live one of that label; None for a new one."""
-    if topic.startswith("block_"):
-        return _found(every, topic)
-    alike = [each for each in every if each.label.casefold() == topic.casefold() and each.status != "closed"]
-    return max(alike, key=lambda each: (each.last, each.id), default=None)
-
-
-def _found(every: Sequence[Block], ref: str) -> Block:
-    wanted = ref.strip().removeprefix("[[").removesuffix("]]")
-    key = wanted.casefold()
-    found = [each for each in every if each.id == wanted] or [
-        each
-        for each in every
-        if key in (each.label.casefold(), base_name(each.path).casefold(), each.path[:-3].casefold())
-    ]
-    if len(found) > 1:
-        names = [f"{each.id} ({each.path[:-3]})" for each in found]
-        raise Ambiguous(f"{wanted[:80]} may be any of {len(found)} topics", candidates=names)
-    if not found:
-        near = get_close_matches(wanted[:80], [each.id for each in every], 3, 0.5)
-        hint = f"Near: {', '.join(near)}." if near else "list_active_topics lists them."
-        raise NotFound(f"there is no topic {wanted[:80]}", hint=hint, candidates=near)
-    return found[0]
-
-
-def _scenario(every: Sequence[Block], current: Block | None, target: Block | None) -> str:
-    if not every:
-        return "new_topic_first"
-    if target is None:
-        return "topic_shift"
-    return "topic_continuation" if current is not None and target.id == current.id else "topic_resumption"
-
-
-def _is_full(block: Block) -> bool:
-    return len(block.turns) >= _MOST_TURNS or len(block.text.encode()) >= _MOST_BYTES
-
-
-def _with_room(every: Sequence[Block], target: Block | None) -> Block | None:
-    """The block itself, or where it goes on when it is full; None when that has to be made."""
-    if target is None or not _is_full(target):
-        return target
-    later = [
-        each for each in every if each.label == target.label and each.created >= target.created and not _is_full(each)
-    ]
-    return max(later, key=lambda each: (each.created, each.id), default=None)
-
-
-def closed_off(text: str, block: Block, status: str = "") -> str:
-    """The note of a block that is left, with a summary in words that were said. A person's own description stays."""
-    text = blocks.with_status(text, status or ("closed" if _is_full(block) else "paused"))
-    is_ours = not block.summary or (block.summary.startswith("“") and block.summary.endswith("”"))
-    return blocks.with_summary(text, summary_of(block)) if is_ours and block.turns else text
-
-
-def summary_of(block: Block) -> str:
-    """The two most central sentences that the person said, quoted."""
-    from simplemem.note.passages import sentence_spans
-
-    said = [turn.message[start:stop] for turn in block.turns for start, stop in sentence_spans(turn.message)]
-    said = [" ".join(each.split()) for each in said if len(each) <= 300 and not re.search(r"[`#|<>\[\]]", each)]
-    weights = dict.fromkeys(keywords_of([turn.message for turn in block.turns]), 1.0)
-    ranked = sorted(
-        dict.fromkeys(said),
-        key=lambda each: -sum(weights.get(word, 0) for word in set(re.findall(r"\w+", each.lower()))),
-    )
-    best = [each for each in dict.fromkeys(said) if each in ranked[:2]]
-    return f"“{' … '.join(best)}”" if best else ""
-
-
 def _numbered(stem: str, between: str) -> Any:
     return (stem if number == 1 else f"{stem}{between}{number}" for number in range(1, 100_000))
 
 
+@cache
+def _word_vectors() -> Embedder | None:
+    with suppress(SimplememError):
+        return embedder_named("wordllama")
+    return None
+
+
 def _vectors(texts: Sequence[str]) -> NDArray[np.float32] | None:
-    """Unit vectors by the word vectors that come with the program; None where they cannot be read."""
+    """Unit vectors by the word vectors that come with the program, whatever embeds the notes; None without them."""
     import numpy as np
 
-    from simplemem.services.embed import embedder_named
-
-    try:
-        _MADE[:] = _MADE or [embedder_named("wordllama")]
-    except SimplememError:
+    if (embedder := _word_vectors()) is None:
         return None
-    rows = np.frombuffer(b"".join(_MADE[0].documents(texts)), np.int8).reshape(len(texts), -1).astype(np.float32)
+    rows = np.frombuffer(b"".join(embedder.documents(texts)), np.int8).reshape(len(texts), -1).astype(np.float32)
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return rows
-
-
-_MADE: list[Any] = []

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from simplemem.kinds.talk.block import TOPIC, Block, Turn
+from simplemem.kinds.talk.block import TOPIC, Block, Turn, stamp
 from simplemem.kinds.talk.conversation import Conversation
 from simplemem.kinds.talk.facts import Fact, facts_for
 from simplemem.kinds.talk.hydrate import Context, hydrate
@@ -88,8 +88,6 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
 
 def shown(block: Block, turns: Sequence[Turn] | None = None) -> list[Mapping[str, Any]]:
     """Turns with the fields that clients know."""
-    from simplemem.kinds.talk.block import stamp
-
     return [
         {"turn_id": each.id, "timestamp": stamp(each.at), "user_message": each.message, "ai_response": each.answer}
         for each in (block.turns if turns is None else turns)

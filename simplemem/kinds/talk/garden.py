@@ -12,7 +12,8 @@ from simplemem.errors import SimplememError
 from simplemem.kinds.kind import ChangeSet
 from simplemem.kinds.talk.asking import chat_of, facts_in
 from simplemem.kinds.talk.block import Block, Turn
-from simplemem.kinds.talk.conversation import Conversation, closed_off
+from simplemem.kinds.talk.choosing import closed_off
+from simplemem.kinds.talk.conversation import Conversation
 from simplemem.kinds.talk.statements import Statement
 from simplemem.memory import By
 from simplemem.note.properties import set_property
