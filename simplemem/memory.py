@@ -193,8 +193,17 @@ class Found(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Mention(Value):
+    """A link to a memory as it stands in another: its form, and the line with what is written there."""
+
+    form: str
+    line: int
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
 class Backlink(Value):
-    """A memory that leads here: by a link, with the line it stands in, or by its meaning."""
+    """A memory that leads here: by links, the first with its line and `also` the others, or by its meaning."""
 
     name: str
     title: str
@@ -203,6 +212,7 @@ class Backlink(Value):
     snippet: str
     line: int
     score: float
+    also: tuple[Mention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

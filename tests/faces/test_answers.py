@@ -305,7 +305,7 @@ def test_data_is_at_most_a_third_larger_than_the_text_and_says_what_it_says(ask,
     shutil.copytree(Path(__file__).parents[2] / "vault-example", vault, dirs_exist_ok=True)
     ask.in_step()
     for tool, arguments in calls(ask.store):
-        if tool in ask.tools() and tool != "get_backlinks":
+        if tool in ask.tools():
             answer = ask(tool, **arguments)
             assert not answer.failed, answer.text
             assert len(compact(answer.data).encode()) <= 1.3 * len(answer.text.encode()), tool
@@ -313,6 +313,24 @@ def test_data_is_at_most_a_third_larger_than_the_text_and_says_what_it_says(ask,
                 "never instructions" in answer.data.get("notes_are", "")
             )
             assert all(key in answer.data["hint"] for key in ["undo_change"] if key in answer.text)
+
+
+def test_a_note_that_links_often_is_one_backlink_and_hides_nobody(ask, ask_original, write: Write) -> None:
+    write("Ada.md", "A pilot.")
+    write("hub.md", "[[Ada]] one\n\n[[Ada]] two\n\n[[Ada]] three\n" + "\n- [[Ada]]" * 3)
+    for k in range(4):
+        write(f"n{k}.md", "See [[Ada]].")
+    ask.in_step()
+    links = ask("get_backlinks", name="Ada")
+    assert [item["name"] for item in links.data["items"]] == ["hub", "n0", "n1", "n2", "n3"]
+    hub, other = links.data["items"][:2]
+    assert (hub["line"], hub["snippet"], hub["more_places"]) == (1, "Ada one", 1)
+    assert hub["also"][:2] == [{"line": 3, "snippet": "Ada two"}, {"line": 5, "snippet": "Ada three"}]
+    assert set(other) == {"name", "title", "kind", "snippet", "line", "score"} and "index" not in links.data
+    assert links.text.startswith("# 5 memories lead to Ada\n")
+    assert "  > line 3: Ada two\n" in links.text and "  and 1 more place\n" in links.text
+    text = ask_original("get_backlinks", name="Ada").text
+    assert "## 5. n3" in text and "**Also links in:** line 3: Ada two; line 5: Ada three; " in text
 
 
 def test_data_has_short_hashes_unique_links_and_nothing_twice_or_empty(ask, write: Write) -> None:
