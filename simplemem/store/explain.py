@@ -125,8 +125,7 @@ class Explained:
             return "below", f"{len(every)} notes or more come before it.", ""
         why = [] if self._ranking.mode == "semantic" else ["it holds none of the question's words"]
         if self._ranking.question.vector is not None:
-            has_vectors = self._core.index.vectors_of(row.id)
-            why.append("its meaning is nowhere near" if has_vectors else "it has no vectors")
+            why.append("its meaning is nowhere near" if self._core.index.vectors_of(row.id) else "it has no vectors")
         return "no_match", f"{', and '.join(why).capitalize()}.", ""
 
     def _passing(self, narrow: Narrow) -> int:

@@ -58,8 +58,7 @@ def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[
         linking = core.index.links(path)
         written = core.vault.trash(path, if_sha256, change_by(by, "delete"))
         indexed(core, {}, [], gone=[path])
-        named = core.index.files_named
-        broken = sum(1 for link in linking if resolve(link.target, link.source, named).path is None)
+        broken = sum(resolve(link.target, link.source, core.index.files_named).path is None for link in linking)
     return Deleted(name_of(path), written.version, broken)
 
 

@@ -61,9 +61,8 @@ class Vault:
         self.journal = Journal(self.history, durable=durable)
         with self._beneath() as here:
             here.folder(())
-        sidecar = self.root / SIDECAR
         # F9: a vault on a disk that cannot be written is opened all the same, and read.
-        self.read_only = read_only or not (os.access(self.root, os.W_OK) or os.access(sidecar, os.W_OK))
+        self.read_only = read_only or not (os.access(self.root, os.W_OK) or os.access(self.root / SIDECAR, os.W_OK))
 
     def scan(self) -> list[Entry]:
         """Every regular file that is not under a dot-folder, sorted by path. What it could not see: `problems`."""
