@@ -143,12 +143,13 @@ class Listed(Value):
 
 @dataclass(frozen=True, slots=True)
 class Page(Value):
-    """Part of a list. Pass `next_cursor` to go on; None at the end."""
+    """Part of a list. Pass `next_cursor` to go on; None at the end. `degraded` says what of the filter no note has."""
 
     items: tuple[Listed, ...]
     next_cursor: str | None
     total: int
     index: IndexState
+    degraded: str = ""
 
 
 @dataclass(frozen=True, slots=True)

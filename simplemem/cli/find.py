@@ -175,6 +175,7 @@ def _page(page: Page, screen: Screen) -> None:
     screen.table(rows, gives_way=2)
     if not rows:
         screen.say("No notes.")
+        warn(*filter(None, [page.degraded]))
     elif len(rows) < page.total:
         warn(f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more")
 

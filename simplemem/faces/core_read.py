@@ -239,10 +239,14 @@ class ListedShort(Result):
     flags: Sequence[str] = ()
 
 
-MemoryList = TypedDict(
-    "MemoryList",
-    {"items": Sequence[ListedShort], "next_cursor": str | None, "total": int, "index": NotRequired[IndexState]},
-)
+class MemoryList(TypedDict):
+    """Part of a list; the index where it is not ready, and what of the filter no note has."""
+
+    items: Sequence[ListedShort]
+    next_cursor: str | None
+    total: int
+    index: NotRequired[IndexState]
+    degraded: NotRequired[str]
 
 
 @tool("List memories")
@@ -270,9 +274,15 @@ def list_memories(
         said = (item.title, item.description, kind, render.tags_line(item.tags), item.modified, broken)
         known = render.facts(*(("", each) for each in said), ("sha256", item.sha256))
         lines.append(f"- **{render.name_of(item.name)}** {known}")
-    text = render.answer(head, "\n".join(lines), onward, render.index_line(page.index))
+    text = render.answer(head, "\n".join(lines), onward, render.index_line(page.index, page.degraded))
     data = MemoryList(items=items, next_cursor=page.next_cursor, total=page.total)
-    return Reply(text, data if page.index.state == "ready" else {**data, "index": page.index})
+    return Reply(text, _unless_whole(data, page.index, page.degraded))
+
+
+def _unless_whole(data: Any, index: IndexState, degraded: str) -> Any:
+    """An answer, with the state of the index where it is not ready, and what lessened it."""
+    data |= {"index": index} if index.state != "ready" else {}
+    return data | {"degraded": degraded} if degraded else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,11 +330,7 @@ def get_backlinks(
         lines.append("\n  ".join(said))
     index, degraded = store.state(), store.rerank_trouble if query else ""
     head = f"# {render.counted(len(items), 'memory leads', 'memories lead')} to {render.name_of(name)}"
-    data = BacklinkList(items=items)
-    if index.state != "ready":
-        data["index"] = index
-    if degraded:
-        data["degraded"] = degraded
+    data = _unless_whole(BacklinkList(items=items), index, degraded)
     return Reply(render.answer(head, "\n".join(lines), render.index_line(index, degraded)), data)
 
 

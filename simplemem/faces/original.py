@@ -134,7 +134,7 @@ def list_memories(
     """List the memories with their metadata. Long: search_memories is the better way to find one."""
     page = store.list(sort="name", limit=limit, cursor=cursor)
     if not page.items:
-        return Reply("There are no memories.\n")
+        return Reply(f"{index_line(page.index) or 'There are no memories.'}\n")
     most, said = _longest(store), [f"# Memories ({page.total})\n"]
     for item in page.items:
         memory = store.read(item.name)
@@ -144,7 +144,7 @@ def list_memories(
         said += [f"## {name_of(memory.name)}", *_facts(memory, 400, f"**Length:** {length}{over}")]
         said += [*(f"{line(key)}: {_value(value)}" for key, value in more.items()), ""]
     onward = f'\nMore: list_memories(cursor="{page.next_cursor}")\n' if page.next_cursor else ""
-    return Reply("\n".join(said) + onward)
+    return Reply("\n".join([*said, *filter(None, [index_line(page.index)])]) + onward)
 
 
 def _facts(memory: Memory, most: int, *more: str) -> list[str]:

@@ -116,7 +116,15 @@ def ranked(
         return _ranked(core, query, narrowed, next(standings, None) or core.index.standing(), reach, mode)
 
     ranking = core.fresh(once, lambda found: [found.shown[each.note].row for each in found.best])
+    if not ranking.best and not only:
+        ranking = replace(ranking, degraded=f"{ranking.degraded} {_unmet(core, narrowed)}".strip())
     return ranking if reranking is None else reranking.reordered(ranking, limit)
+
+
+def _unmet(core: Core, narrow: Narrow) -> str:
+    from simplemem.store.explain import unmet  # most questions are answered without
+
+    return unmet(core, narrow)
 
 
 def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit: int, mode: Mode) -> Ranking:
@@ -251,7 +259,8 @@ def list_page(
         for row in listing.rows
     )  # fmt: skip
     shown = int(after) + len(items)
-    return Page(items, f"{shown}-{sort}" if shown < listing.total else None, listing.total, core.state())
+    less = "" if listing.total else _unmet(core, narrow(core, filter or Filter()))
+    return Page(items, f"{shown}-{sort}" if shown < listing.total else None, listing.total, core.state(), less)
 
 
 def backlinks(

@@ -377,3 +377,23 @@ def test_words_that_no_memory_holds_are_named_and_what_is_near_is_no_answer(ask,
     assert "What the memories say" not in pack.text and "No memory holds: kubernetes, ingress." in pack.text
     assert "No memories were found" in ask_original("search_memories", query="kubernetes ingress").text
     assert "absent" not in ask("search_memories", query="harbour crane").data
+
+
+def test_a_filter_that_matches_nothing_names_what_is_near(ask, ask_original, write: Write) -> None:
+    write("trips/a.md", "---\ntype: journey\ntags: [lantern, status/done]\n---\nThe harbour.")
+    write("b.md", "---\ntags: [crane]\n---\nThe harbour.")
+    ask.in_step()
+    for asked, said in (
+        ({"tags": "lanter"}, "No note has #lanter; near: #lantern."),
+        ({"tags": {"status": "open"}}, "No note has #status/open; near: #status/done."),
+        ({"tags": "nosuch"}, "No note has #nosuch; there are: #crane, #lantern, #status/done."),
+        ({"type": "jorney"}, "No note passes type=jorney; near: journey."),
+        ({"prefix": "trip/", "since": "2000"}, "No note passes path=trip/; near: trips/."),
+        ({"prefix": "trips/", "tags": "crane"}, "No note passes all of tag=crane, path=trips/."),
+    ):
+        for answer in (ask("list_memories", **asked), ask("search_memories", query="harbour", **asked)):
+            assert said in answer.text and answer.data["degraded"] == said
+    assert "near: #lantern." in ask_original("search_memories", query="harbour", tags="lanter").text
+    assert "near: #crane" in ask("search_memories", query="harbour tag:crana").text
+    assert "degraded" not in ask("search_memories", query="harbour", tags="crane").data
+    assert "No note" not in ask("search_memories", query='"no such words"', tags="crane", mode="text").text
