@@ -279,7 +279,7 @@ def backlinks(
         linking = linking if "link" in kinds else {}
         found = {source: (links[0].source_id, 1.0) for source, links in linking.items()} | near
         scores = {source: score for source, (_, score) in found.items()}
-        scores = _by_query(core, scores, query, limit) if query else scores
+        scores = _by_query(core, scores, query, limit) if query and scores else scores
         best = {found[source][0]: scores[source] for source in list(scores)[:limit]}
         shown = core.index.shown(dict.fromkeys(best, 0), Question(like=path)) if best else {}
         return linking, [(shown[note], score) for note, score in best.items() if note in shown]

@@ -78,7 +78,12 @@ def test_backlinks_of_a_query_stand_in_its_order_too(vault: Path, service: Reran
         (vault / f"{name}.md").write_text((vault / f"{name}.md").read_text() + "\n[[x]]\n")
     with opened(vault, service) as store:
         assert [each.name for each in store.backlinks("x", query=QUERY, limit=3)] == ["c", "e", "b"]
-        assert len(store.backlinks("x", limit=3)) == 3 and len(service.asked) == 1 and store.rerank_trouble == ""
+        assert (
+            store.backlinks("a", query=QUERY) == ()
+            and len(store.backlinks("x", limit=3)) == 3
+            and len(service.asked) == 1
+            and store.rerank_trouble == ""
+        )
         service.always = failing(500)
         assert len(store.backlinks("x", query=QUERY)) == 5 and "does not answer" in store.rerank_trouble
 
