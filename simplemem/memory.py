@@ -143,12 +143,13 @@ class Listed(Value):
 
 @dataclass(frozen=True, slots=True)
 class Page(Value):
-    """Part of a list. Pass `next_cursor` to go on; None at the end."""
+    """Part of a list. Pass `next_cursor` to go on; None at the end. `degraded` says what of the filter no note has."""
 
     items: tuple[Listed, ...]
     next_cursor: str | None
     total: int
     index: IndexState
+    degraded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +194,17 @@ class Found(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Mention(Value):
+    """A link to a memory as it stands in another: its form, and the line with what is written there."""
+
+    form: str
+    line: int
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
 class Backlink(Value):
-    """A memory that leads here: by a link, with the line it stands in, or by its meaning."""
+    """A memory that leads here: by links, the first with its line and `also` the others, or by its meaning."""
 
     name: str
     title: str
@@ -203,6 +213,7 @@ class Backlink(Value):
     snippet: str
     line: int
     score: float
+    also: tuple[Mention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,7 @@ def _page(page: Page, screen: Screen) -> None:
     screen.table(rows, gives_way=2)
     if not rows:
         screen.say("No notes.")
+        warn(*filter(None, [page.degraded]))
     elif len(rows) < page.total:
         warn(f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more")
 
@@ -257,13 +258,17 @@ def backlinks(
     with opened(vault, embed="semantic" in kinds) as store:
         resolved = store.resolve(name)
         items = store.backlinks(resolved, query=query, limit=limit, kinds=kinds)
+        trouble = store.rerank_trouble if query else ""
     lines: list[list[Part]] = []
     for item in items:
-        place = f"{item.form}, line {item.line}" if item.kind == "link" else f"alike {item.score:.2f}"
+        numbers = ", ".join(map(str, [item.line, *(at.line for at in item.also)]))
+        place = f"{item.form}, line{'s' * bool(item.also)} {numbers}"
+        place = place if item.kind == "link" else f"alike {item.score:.2f}"
         lines.append([(item.name, "bold cyan"), (f"  {place}", "dim")])
         lines += [["    ", one_line(item.snippet)]] if item.snippet else []
+    lines = lines or [["Nothing links here, and nothing is like it."]]
     facts = {"name": resolved, "items": [item.as_dict() for item in items]}
-    return Answer(facts, lines or [["Nothing links here, and nothing is like it."]])
+    return Answer(facts, lines, warnings=[trouble] if trouble else [])
 
 
 @command(commands, _PANEL, filters=(*NOTES, *LINKS), dashed_words=True)

@@ -1,17 +1,20 @@
 """The default toolset: twelve tools, in the order a model should meet them. Those that write stand here; each is one
-operation of the store, attributed to whoever asked, and can be undone."""
+operation of the store, attributed to whoever asked, and can be undone. So does the history, which lists them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+
+from pydantic import Field
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces import arguments, render
 from simplemem.faces import core_read as read
-from simplemem.faces.arguments import EditIn, Name, Object, Several, Sha, Tags, about
-from simplemem.faces.face import Caller, Data, Reply, tool
+from simplemem.faces.arguments import EditIn, Name, Object, Several, Sha, Tags, about, at_most
+from simplemem.faces.face import Caller, Data, Reply, Result, tool
 from simplemem.memory import LeftAsIs, Saved, Value
 from simplemem.note.header import find_value
 from simplemem.note.names import compare_key
@@ -195,6 +198,61 @@ UndoAnswer = TypedDict(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class VersionLine(Result):
+    version: str
+    name: str
+    when: str
+    who: str
+    what: str
+    sha256: str | None
+    tool: str = ""
+    reason: str = ""
+    flags: Sequence[str] = ()
+    diff: str | None = None
+
+
+class Versions(TypedDict):
+    """A history; a warning says what it lacks."""
+
+    versions: Sequence[VersionLine]
+    hint: NotRequired[str]
+    warnings: NotRequired[Sequence[str]]
+
+
+@tool("History of memories")
+def memory_history(
+    store: EnhancedStore,
+    name: Annotated[Name | None, about("without it, the changes of all memories")] = None,
+    limit: Annotated[int, at_most(200), Field(ge=1)] = 20,
+    diff: Annotated[bool, about("show what each changed")] = False,
+) -> Reply[Versions]:
+    """Earlier versions of a memory, or the latest changes of all: when, who, what."""
+    entries = store.history(name, limit=limit, diff=diff, steps=True)
+    of = f" of {render.name_of(name)}" if name else ""
+    warned = [render.line(trouble, 600)] if name and (trouble := store.git_trouble) else []
+    more = Versions(versions=[], warnings=warned) if warned else Versions(versions=[])
+    if not entries:
+        return Reply(render.answer(f"There is no history{of} yet.", *warned), more)
+    room = max(200, read.MOST_TOKENS // len(entries))
+    lines, versions = [], []
+    for entry in entries:
+        changed = render.brief_lines(entry.diff or "", room)
+        op = f"{entry.op} {entry.name} to {entry.new_name}" if entry.new_name else entry.op
+        op += f', {entry.notes} memories (name="{entry.version}" lists them)' if entry.notes > 1 else ""
+        what = op if entry.new_name else op.replace(entry.op, f"{entry.op} {entry.name}", 1)
+        what += (f" ({entry.tool})" if entry.tool else "") + (f": {entry.reason}" if entry.reason else "")
+        digits = entry.sha256 and entry.sha256[:12]
+        who = f"{render.line(entry.when)} {render.line(entry.who) or 'somebody'}"
+        known = f", sha256 {digits}" if digits else ""
+        lines.append(f"- {entry.version} {who}: {render.line(what, 4096)}{known}\n{changed}".rstrip())
+        own = {"name": entry.new_name or entry.name, "what": op, "sha256": digits, "diff": changed if diff else None}
+        versions.append(VersionLine.of(entry, **own, flags=tuple(render.flags_of(what, changed))))
+    head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
+    hint = "undo_change takes one back; read_memory shows one."
+    return Reply(render.answer(head, "\n".join(lines), *warned, hint), {**more, "versions": versions, "hint": hint})
+
+
 @tool("Undo a change", writes=True, destructive=True, idempotent=False)
 def undo_change(
     store: EnhancedStore,
@@ -236,5 +294,5 @@ def _undo_all(store: EnhancedStore, by: str, since: str, preview: bool, change: 
 
 TOOLS = (
     *(read.search_memories, read.read_memory, create_memory, update_memory, change_tag, read.list_memories),
-    *(read.get_backlinks, read.build_context, move_memory, delete_memory, read.memory_history, undo_change),
+    *(read.get_backlinks, read.build_context, move_memory, delete_memory, memory_history, undo_change),
 )

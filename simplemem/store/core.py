@@ -178,8 +178,7 @@ class Core:
             if self.entry(path_of(wanted)) is None:
                 raise NotFound(f"there is no daily note {wanted} yet", hint="Append to `daily`, and it is made.")
             return path_of(wanted)
-        groups = self.index.called(compare_key(wanted))
-        for kind, found in zip(("path", "name", "title", "alias"), groups, strict=True):
+        for kind, found in zip(("path", "name", "title", "alias"), self.index.called(compare_key(wanted)), strict=True):
             there = [path for path in found if self.entry(path) is not None]
             if len(there) > 1:  # a conflict copy has the title and the aliases of its note, and is never meant by them
                 known = self.index.known(there)

@@ -89,8 +89,7 @@ def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
             if entry.size <= core.settings.max_note_bytes:
                 text = core.vault.read(entry.path).data.decode("utf-8", "replace")
         for secret in find_secrets(entry.path[:-3]):
-            message = f"its name holds a {secret.kind}: {secret.shown}"
-            yield Finding("secrets", "warning", entry.path, message, hint)
+            yield Finding("secrets", "warning", entry.path, f"its name holds a {secret.kind}: {secret.shown}", hint)
         for secret in find_secrets(text)[:20]:  # a dump of keys is one finding too many
             yield Finding("secrets", "warning", entry.path, f"{secret.kind}: {secret.shown}", hint, secret.line)
 

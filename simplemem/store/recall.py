@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.index.door import SORTS, Narrow, NoteId, Question, Shown, Standing
 from simplemem.index.text import instant
-from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Page
+from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Mention, Page
 from simplemem.note.names import name_of
 from simplemem.note.passages import as_read
 from simplemem.note.words import well_formed
@@ -94,11 +95,19 @@ def search(
 
 
 def ranked(
-    core: Core, text: str, filter: Filter | None, limit: int, mode: Mode = "hybrid", *, rerank: bool = True
+    core: Core,
+    text: str,
+    filter: Filter | None,
+    limit: int,
+    mode: Mode = "hybrid",
+    *,
+    rerank: bool = True,
+    only: Collection[str] = (),
 ) -> Ranking:
-    """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
+    """The ranking as it is answered from: of notes as they are now, by the reranker where there is one; of `only` some
+    paths, hidden notes take part as well."""
     query, standing = with_forms(read_query(text), core.index)
-    narrowed = narrow(core, filter or Filter(), query)
+    narrowed = replace(narrow(core, filter or Filter(), query), only=tuple(only), hidden=bool(only))
     reranking = core.reranking() if rerank else None
     reach = limit if reranking is None else max(limit, core.settings.rerank.candidates)
     standings = iter([standing])
@@ -107,7 +116,15 @@ def ranked(
         return _ranked(core, query, narrowed, next(standings, None) or core.index.standing(), reach, mode)
 
     ranking = core.fresh(once, lambda found: [found.shown[each.note].row for each in found.best])
+    if not ranking.best and not only:
+        ranking = replace(ranking, degraded=f"{ranking.degraded} {_unmet(core, narrowed)}".strip())
     return ranking if reranking is None else reranking.reordered(ranking, limit)
+
+
+def _unmet(core: Core, narrow: Narrow) -> str:
+    from simplemem.store.explain import unmet  # most questions are answered without
+
+    return unmet(core, narrow)
 
 
 def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit: int, mode: Mode) -> Ranking:
@@ -242,43 +259,53 @@ def list_page(
         for row in listing.rows
     )  # fmt: skip
     shown = int(after) + len(items)
-    return Page(items, f"{shown}-{sort}" if shown < listing.total else None, listing.total, core.state())
+    less = "" if listing.total else _unmet(core, narrow(core, filter or Filter()))
+    return Page(items, f"{shown}-{sort}" if shown < listing.total else None, listing.total, core.state(), less)
 
 
 def backlinks(
     core: Core, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
 ) -> tuple[Backlink, ...]:
-    """Memories that lead to this one, by a link or by meaning; by a query when one is given."""
+    """Memories that lead to this one, by links or by meaning, each once; in the order of a query when one is given."""
     path, limit = core.path_meant(name), within(limit, 1, MAX_LIMIT, "limit")
     unknown = [kind for kind in kinds if kind not in ("link", "semantic")]
     if unknown:
         raise Invalid(f"unknown kind of backlink: {unknown[0]!r}", hint="Kinds are: link, semantic.")
 
-    def once() -> tuple[list[StoredLink], dict[NoteId, float], Mapping[NoteId, Shown]]:
-        links = core.index.links(path)
-        wants_more = "semantic" in kinds and (bool(query) or "link" not in kinds or len(links) < limit)
-        near = _near(core, path, links, 3 * limit) if wants_more else {}
-        links = links if "link" in kinds else []
-        wanted = dict.fromkeys((*(link.source_id for link in links), *near), 0)
-        return links, near, core.index.shown(wanted, Question(like=path)) if wanted else {}
+    def once() -> tuple[Mapping[str, Sequence[StoredLink]], Sequence[tuple[Shown, float]]]:
+        linking = {source: list(links) for source, links in groupby(core.index.links(path), lambda link: link.source)}
+        wants_more = "semantic" in kinds and (bool(query) or "link" not in kinds or len(linking) < limit)
+        near = _near(core, path, linking, 3 * limit) if wants_more else {}
+        linking = linking if "link" in kinds else {}
+        found = {source: (links[0].source_id, 1.0) for source, links in linking.items()} | near
+        scores = {source: score for source, (_, score) in found.items()}
+        scores = _by_query(core, scores, query, limit) if query and scores else scores
+        best = {found[source][0]: scores[source] for source in list(scores)[:limit]}
+        shown = core.index.shown(dict.fromkeys(best, 0), Question(like=path)) if best else {}
+        return linking, [(shown[note], score) for note, score in best.items() if note in shown]
 
-    links, near, shown = core.fresh(once, lambda found: [each.row for each in found[2].values()])
+    linking, best = core.fresh(once, lambda found: [note.row for note, _ in found[1]])
     items: list[Backlink] = []
-    lines = {source: (text_of(core, source) or "").split("\n") for source in {link.source for link in links}}
-    for link in links:
-        there, source = lines[link.source], shown.get(link.source_id)
-        said = as_read(there[link.line - 1])[:300] if 0 < link.line <= len(there) else ""
-        title = source.row.title if source is not None else name_of(link.source)
-        items.append(Backlink(name_of(link.source), title, "link", link.form, said, link.line, 1.0))
-    for note, score in near.items():
-        wanted = note in shown and (bool(query) or len(items) < limit)
-        text = text_of(core, shown[note].row.path) if wanted else None
-        if text is not None:
-            row, place = shown[note].row, shown[note].best
+    for note, score in best:
+        row, place, text = note.row, note.best, text_of(core, note.row.path)
+        if text is None:
+            continue
+        kind: Literal["link", "semantic"] = "link" if row.path in linking else "semantic"
+        lines = text.split("\n") if kind == "link" else []
+        places = [
+            Mention(link.form, link.line, as_read("".join(lines[link.line - 1 : link.line]))[:300])
+            for link in linking.get(row.path, ())
+        ]
+        if not places:
             said = rank.snippet(text, place, None, 200) if place is not None else row.description
-            line = place.line if place is not None else 1
-            items.append(Backlink(name_of(row.path), row.title, "semantic", "", said, line, round(score, 4)))
-    return tuple((_by_query(core, items, query) if query else items)[:limit])
+            places = [Mention("", place.line if place is not None else 1, said)]
+        first, *also = places
+        items.append(
+            Backlink(
+                name_of(row.path), row.title, kind, first.form, first.snippet, first.line, round(score, 4), tuple(also)
+            )
+        )
+    return tuple(items)
 
 
 def related(core: Core, name: str, limit: int = 3) -> tuple[Backlink, ...]:
@@ -286,7 +313,7 @@ def related(core: Core, name: str, limit: int = 3) -> tuple[Backlink, ...]:
     path = core.path_meant(name)
 
     def once() -> tuple[dict[NoteId, float], Mapping[NoteId, Shown]]:
-        near = _near(core, path, core.index.links(path), limit)
+        near = dict(_near(core, path, [link.source for link in core.index.links(path)], limit).values())
         return near, core.index.shown(dict.fromkeys(near, 0), Question()) if near else {}
 
     near, shown = core.fresh(once, lambda found: [each.row for each in found[1].values()])
@@ -294,27 +321,20 @@ def related(core: Core, name: str, limit: int = 3) -> tuple[Backlink, ...]:
     return tuple(Backlink(name_of(row.path), row.title, "semantic", "", row.description, 1, at) for row, at in rows)
 
 
-def _near(core: Core, path: str, links: Sequence[StoredLink], limit: int) -> dict[NoteId, float]:
+def _near(core: Core, path: str, linking: Collection[str], limit: int) -> dict[str, tuple[NoteId, float]]:
     """The notes nearest to the middle of a note's passages, without those that link to it."""
     answer = core.index.ask(Question(like=path, nearest=4 * limit))
     near = {note: max(each.passage, each.score) for note, each in (answer.near or {}).items()}
     others = [note for note in near if near[note] >= _SEMANTIC_FLOOR and answer.paths[note] != path]
     best = sorted(others, key=lambda note: (-round(near[note], 6), answer.paths[note]))[:limit]
-    linking = {link.source for link in links}
-    return {note: near[note] for note in best if answer.paths[note] not in linking}
+    return {answer.paths[note]: (note, near[note]) for note in best if answer.paths[note] not in linking}
 
 
-def _by_query(core: Core, items: Sequence[Backlink], text: str) -> list[Backlink]:
-    """Candidates in the order in which a search for the query would give them."""
-    query, standing = with_forms(read_query(text), core.index)
-    scores: dict[str, float] = {}
-    if query.words and items:
-        vector, _ = core.embedding.question(query.text, standing)
-        only = Narrow(only=tuple(f"{item.name}.md" for item in items), hidden=True)
-        answer = core.index.ask(Question(query.terms(), query.side_by_side(), vector, narrow=only))
-        scores = {name_of(found.path): found.score for found in rank.ordered(answer, rank.signals_of(answer))}
-    scored = [replace(item, score=round(scores.get(item.name, 0.0), 4)) for item in items]
-    return sorted(scored, key=lambda item: -scores.get(item.name, 0.0))
+def _by_query(core: Core, paths: Mapping[str, float], query: str, limit: int) -> dict[str, float]:
+    """Candidates in the order of a search for the query among them, with its scores; those it does not find come last."""
+    ranking = ranked(core, query, None, limit, only=paths)
+    best, every = ({found.path: found.score for found in some} for some in (ranking.best, ranking.every))
+    return dict.fromkeys((*best, *every, *paths), 0.0) | every | best
 
 
 def within(value: int, least: int, most: int, what: str) -> int:

@@ -127,8 +127,7 @@ def change_tags(core: Core, name: str, tags: Any, *, if_sha256: str | None = Non
     changes = parse_tag_request(tags)
     if not changes:
         raise Invalid("no tag given", hint='Give tags as {"status": "done", "todo": null}.')
-    making = Making(lambda note: with_tags(note.text, changes))
-    return _carry_out(core, name, making, if_sha256, change_by(by, "tag"))
+    return _carry_out(core, name, Making(lambda note: with_tags(note.text, changes)), if_sha256, change_by(by, "tag"))
 
 
 def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, change: Change) -> Saved:

@@ -180,8 +180,7 @@ def _target_for(link: Link, path: str, source: str, named: Named, link_format: L
             preferred = [bare] if len(_candidates(bare, named)) == 1 else []
             preferred += [near] if link_format == "relative" else []
         for target in (*preferred, shown, near, rooted):
-            fits = link.form != "wiki" or not _ENDS_TARGET.search(target)
-            if fits and resolve(target, source, named).path == path:
+            if (link.form != "wiki" or not _ENDS_TARGET.search(target)) and resolve(target, source, named).path == path:
                 return target
     return None
 
@@ -360,8 +359,7 @@ def _is_found(entry: str, path: str) -> bool:
     if len(pattern) > _MAX_PATTERN or math.prod(max(1, int(n)) for n in _COUNT.findall(pattern)) > _MAX_REPEATS:
         _REFUSED[entry] = "The pattern is too large."
     try:
-        flags = regex.IGNORECASE
-        return entry not in _REFUSED and bool(regex.search(pattern, where, flags, timeout=_MATCH_SECONDS))
+        return entry not in _REFUSED and bool(regex.search(pattern, where, regex.IGNORECASE, timeout=_MATCH_SECONDS))
     except (regex.error, RecursionError) as error:
         _REFUSED[entry] = f"The pattern cannot be read: {error}."
     except (TimeoutError, MemoryError):

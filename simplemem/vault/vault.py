@@ -61,9 +61,8 @@ class Vault:
         self.journal = Journal(self.history, durable=durable)
         with self._beneath() as here:
             here.folder(())
-        sidecar = self.root / SIDECAR
         # F9: a vault on a disk that cannot be written is opened all the same, and read.
-        self.read_only = read_only or not (os.access(self.root, os.W_OK) or os.access(sidecar, os.W_OK))
+        self.read_only = read_only or not (os.access(self.root, os.W_OK) or os.access(self.root / SIDECAR, os.W_OK))
 
     def scan(self) -> list[Entry]:
         """Every regular file that is not under a dot-folder, sorted by path. What it could not see: `problems`."""
@@ -143,23 +142,6 @@ class Vault:
     def replace(self, path: str, data: bytes, expected_sha256: str, change: Change) -> Written:
         """Give a file new bytes. Conflict when it is not what was expected; done already is success."""
         return self.carry_out([Wish.update(path, expected_sha256, data)], change)[0]
-
-    def move(
-        self,
-        path: str,
-        new_path: str,
-        change: Change,
-        *,
-        rewrites: Sequence[Wish] = (),
-        data: bytes | None = None,
-        expected_sha256: str | None = None,
-    ) -> Written:
-        """Give a file another path, with new bytes if `data` is given, and others theirs: all of it or nothing."""
-        if path == new_path:
-            raise Invalid(f"{path!r} is its path already.", hint="Give another path.")
-        with self.lock():
-            wish = Wish("move", path, expected_sha256 or self.read(path).sha256, new_path, data)
-            return self.carry_out([wish, *rewrites], change)[0]
 
     def trash(self, path: str, expected_sha256: str | None, change: Change) -> Written:
         """Put a file into the trash. `undo` with the version brings it back, even when the trash was emptied."""

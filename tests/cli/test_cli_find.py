@@ -104,6 +104,8 @@ def test_a_list_is_narrowed_sorted_and_limited_or_whole(run: Run, vault: Path) -
     assert len({item["name"] for item in every["items"]}) == every["total"] == 523 and every["next_cursor"] is None
     assert len(run("list", "--limit", "510", "--json").json["items"]) == 510
     assert "2 of 523 notes" in run("list", "--limit", "2").err
+    for asked in (["list"], ["search", "budget"]):
+        assert run(*asked, "--tag", "projct").err == "note: No note has #projct; near: #project.\n"
 
 
 # -- show

@@ -15,7 +15,7 @@ from simplemem.errors import Conflict, Invalid, ReadOnly, SimplememError, Unavai
 from simplemem.vault import disk
 from simplemem.vault.disk import Intruded, sha256
 from simplemem.vault.paths import Beneath, telling
-from simplemem.vault.vault import Change, Vault
+from simplemem.vault.vault import Change, Vault, Wish
 
 CHANGE = Change("test")
 
@@ -121,7 +121,7 @@ def test_mode_and_attributes_of_a_note_are_kept(vault: Path, kind: str) -> None:
     opened.replace("n.md", b"new", sha256(b"old"), CHANGE)
     assert stat.S_IMODE(note.stat().st_mode) == 0o604
     assert not attributes or os.getxattr(note, "user.colour") == b"red"
-    opened.move("n.md", "m.md", CHANGE, data=b"newer")
+    opened.carry_out([Wish("move", "n.md", sha256(b"new"), "m.md", b"newer")], CHANGE)
     assert stat.S_IMODE((vault / "m.md").stat().st_mode) == 0o604
     if os.geteuid() == 0:
         os.chown(vault / "m.md", 1234, 1234)
