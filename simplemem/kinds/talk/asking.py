@@ -73,7 +73,7 @@ def asked_where(store: EnhancedStore, message: str, nearest: Sequence[Block]) ->
         return None
     if found["new"] is True:
         return f"llm:{store.settings.llm.model}", ""
-    known = found["block_id"] in {each.id for each in shown}
+    known = found["block_id"] in [each.id for each in shown]
     return (f"llm:{store.settings.llm.model}", found["block_id"]) if known else None
 
 

@@ -135,8 +135,9 @@ class Conversation:
         from simplemem.kinds.talk.asking import asked_where
 
         every = self.items(Block)
-        decision = self._decide(saying, every, current_of(every, saying.session, saying.at))
-        if decision.close is None or decision.close >= _CLOSE:
+        current = current_of(every, saying.session, saying.at)
+        decision = self._decide(saying, every, current)
+        if decision.close is None or decision.close >= _CLOSE or (current and current.private):
             return None
         by_id = {each.id: each for each in every}
         return asked_where(self.store, saying.message, [by_id[each] for each in decision.ranked])
