@@ -25,7 +25,7 @@ _MONTHS: Final = "January February March April May June July August September Oc
 _TURN: Final = re.compile(r"\^turn-(\d{8})-(\d{6})-([0-9a-z]{6,40})\s*")
 _ID: Final = re.compile(r"block_\d{8}_\d{6}(?:_\w+)?", re.ASCII)
 _DAY: Final = re.compile(r"## (?:\w+day )?\d{1,2} \w+ \d{4}\s*")
-_FENCE: Final = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+_FOLDED: Final = re.compile(r"> \[!\w+\]-? (Answer|Context)\s*")
 # What would reach out of a quote, or be lost in it; the scanner is asked about all that is structure.
 _LEAKS: Final = re.compile(r"%%|\$\$|<[!/?A-Za-z]|\t|[ ]$|\[[ ]\]|\[!|\A[ ]*(?:```|~~~)", re.MULTILINE)
 
@@ -162,16 +162,14 @@ def _turns(text: str, start: int) -> tuple[Turn, ...]:
         if first > last:
             continue  # the quote has gone: so has the turn
         message = _said(lines[first + lines[first].startswith("> [!") : last + 1])
-        folded, end = {"Answer": "", "Context": ""}, number + 1
-        for title in folded:
-            below = end
-            while below < len(lines) and not lines[below].strip():
-                below += 1
-            if below < len(lines) and re.fullmatch(rf"> \[!\w+\]-? {title}\s*", lines[below]):
-                end = below + 1
+        folded, end, below = {"Answer": "", "Context": ""}, number + 1, number + 1
+        while below < len(lines) and (not lines[below].strip() or (head := _FOLDED.fullmatch(lines[below]))):
+            below += 1
+            if lines[below - 1].strip() and head:
+                end = below
                 while end < len(lines) and lines[end].startswith(">"):
                     end += 1
-                folded[title] = _said(lines[below + 1 : end])
+                folded[head[1]], below = _said(lines[below:end]), end
         id_ = f"turn_{mark[1]}_{mark[2]}_{mark[3]}"
         place = starts[first], min(starts[end], len(text))
         found.append(Turn(id_, at, message, folded["Answer"], folded["Context"], *place))

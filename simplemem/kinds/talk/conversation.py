@@ -124,7 +124,6 @@ class Conversation:
         turn = Turn(turn_id, saying.at, saying.message, saying.answer, saying.context)
         advice = self._advice(saying)
         stored, carried = self.shelf.change(lambda step: self._draft(step, saying, turn, advice), by)
-        self.governor.forget(stored.block) if stored.scenario == "topic_shift" else None
         stored.warnings.extend(carried.warnings)
         return stored
 

@@ -1,29 +1,117 @@
+"""The words by which people change the subject, come back to one, go on or begin. English so far; another language is
+another table. Pure: no vectors, no notes."""
+
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
 
 from simplemem.note.words import STOP_WORDS
 
-CHAT = STOP_WORDS | frozenset(
-    "want build help plan need make like please anyway way different topic note something else back let tell would could what which".split()
+_MOST_LABEL: Final = 50
+_BACK_WITHIN: Final = 90  # characters of a message in which a return is announced
+
+_CHAT: Final = frozenset(
+    """hey hi hello wow yeah yep yup yes thanks thank great good nice cool awesome amazing glad love lovely sounds sound
+    sure ok okay oh well hmm haha lol please like got get know think thing things something anything lot much see way
+    going go gonna make made makes want need let even still one would take keep time definitely totally absolutely sorry
+    right day today say said tell talk feel look looks looking really anyway don't it's i'm that's you're i've what's
+    didn't can't there's i'd i'll let's""".split()
+)
+# What a message may begin with, as alternatives of one pattern each.
+_ENGLISH: Final = {
+    "shift": r"""any(?:way|how|ways)|by the way|btw|(?:a )?(?:whole |completely |totally )?(?:different|new|another|other|
+        unrelated|separate) (?:topic|subject|question|matter|thing|note)|(?:on|in) (?:an?other|a different|an unrelated)
+        (?:note|subject|topic)|(?:now |and now )?(?:for )?something (?:\w+ )?(?:else|different)|
+        (?:to )?(?:chang|switch)(?:e|ing) (?:the |of )?(?:topics?|subjects?|gears?)|(?:oh,? )?before i forget|unrelated(?:ly)?|moving on|next (?:topic|subject)|
+        (?:can|could|let's|let us) (?:we )?(?:talk about something else|change the subject)""",
+    "greeting": r"hey|hi|hello|hiya|yo|good (?:morning|afternoon|evening|day)|greetings|long time",
+    "opening": r"""i(?:'d| would) like|i (?:want|need|have|bought|just)|i(?:'m| am) (?:learning|planning|trying|looking|writing|
+        building|working|a|an|thinking)|i(?:'ve| have) (?:got|been|written|just|started|decided)|we (?:want|need|have)|
+        we(?:'ve|'re| are)|my|our|there(?:'s| is)|(?:can|could|would) you (?:please )?(?:help|make|write|explain|recommend|plan|
+        give me|show me)|(?:please )?help me|what(?:'s| is) the best""",
+    "follow": r"""and|but|so|or|then|also|what about|how about|thank(?:s| you)|ok(?:ay)?|yes|yeah|yep|yup|no|nope|wow|woah|oh|
+        aw+|haha|that|this|these|those|it|they|he|she|sure|right|great|good|cool|nice|awesome|amazing|sounds|absolutely|
+        definitely|totally|exactly|agreed|of course|for sure|glad|congrats|really|why|love|
+        you(?:'re|'ve)?|is (?:it|that)|does (?:it|that)""",
+    "pronoun": r"it|its|it's|that|that's|this|those|these|they|them|their|he|him|his|she|her|one|ones|such|there|meanwhile",
+    "news": r"""long time|since we (?:last )?(?:talked|chatted|spoke|met|caught)|last (?:time we|chat|talk)|how (?:have|are) you|
+        how(?:'ve|'re) you|how's (?:it going|everything|life)|been (?:up to|a while|ages)|what's (?:up|new)|catch(?:ing)? up|
+        (?:good|great|nice|lovely) to (?:see|hear|talk|chat)|guess what|you won't believe|(?:last|this|past) (?:week(?:end)?|month|
+        night|\w{3,6}day)|yesterday|the other day|few (?:days|weeks)|some news|happened""",
+}
+_BACK: Final = r"""(?:(?:go|going|come|coming|get|getting|jump|circle|circling|switch|switching) )?back (?:to|on)|
+    return(?:ing)? to|revisit(?:ing)?|pick(?:ing)? up|resum(?:e|ing)|continu(?:e|ing) with|as for|regarding|concerning|
+    speaking of|about|re:|on the (?:subject|topic|matter) of|(?:(?:another|one more|a|quick) )?(?:question|thing) (?:about|on|regarding)"""
+_LEAD: Final = r"""(?:(?:ok|okay|so|now|anyway|and|well|let's|let us|can we|could we|shall we|i want to|i'd like to|to|we should|one
+    more thing|please)[ ,.:;-]{1,3}){0,4}"""
+
+
+def _pattern(text: str) -> str:
+    return " ".join(text.split()).replace("| ", "|")
+
+
+def _begins(kind: str) -> re.Pattern[str]:
+    return re.compile(rf"\W{{0,9}}(?:{_pattern(_ENGLISH[kind])})(?!\w|'\w)", re.IGNORECASE)
+
+
+SHIFT, GREETING, OPENING, FOLLOW = map(_begins, ("shift", "greeting", "opening", "follow"))
+PRONOUN = re.compile(rf"\b(?:{_ENGLISH['pronoun']})\b", re.IGNORECASE)
+NEWS = re.compile(rf"\b(?:{_pattern(_ENGLISH['news'])})\b", re.IGNORECASE)
+_RETURN = re.compile(rf"\W{{0,9}}{_pattern(_LEAD)}(?:{_pattern(_BACK)}) ([^:,.?!;\n]{{2,60}})", re.IGNORECASE)
+_AGAIN = re.compile(r"\W{0,9}([^:,.?!;\n]{2,50}) again *[:,.]", re.IGNORECASE)
+_WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}\b")
+_START: Final = re.compile(
+    r"\b(?:build|help|me|plan|write|automate|give|show|explain|recommend|find|choose|move|can|could|would|please)\b",
+    re.IGNORECASE,
 )
 
 
+@lru_cache(maxsize=4096)
+def _content(text: str) -> tuple[str, ...]:
+    words = (word.replace("’", "'") for word in _WORD.findall(text.lower()))
+    return tuple(w for w in words if len(w) > 1 and not {w, w.split("'")[0]} & (STOP_WORDS | _CHAT))
+
+
 def content_words(text: str) -> list[str]:
-    return [w for w in re.findall(r"[^\W_][\w'-]*", text.lower()) if w not in CHAT]
+    """What a text is about: its words in order, without those that hold sentences and chats together."""
+    return list(_content(text))
+
+
+def names_in(text: str) -> set[str]:
+    """Words with a capital where no sentence begins."""
+    return {name.lower() for name in _NAME.findall(text)}
+
+
+def back_to(message: str) -> list[str] | None:
+    """What a message says it goes back to, in content words; none of them for "that thing". None if it says no such
+    thing."""
+    head = message[:_BACK_WITHIN]
+    found = _RETURN.match(head) or _AGAIN.match(head)
+    return content_words(found[1]) if found else None
 
 
 def label_of(message: str) -> str:
-    m = [x for x in re.finditer(r"[^\W_][\w'-]*", message) if x[0].lower() not in CHAT][:5]
-    return (
-        (message[m[0].start() : m[-1].end()] if m else " ".join(message.split())[:40] or "Talk")[:50]
-        .replace("\n", " ")
-        .strip()
-        .capitalize()
-    )
+    """A label of words that were used: the first clause that says something, from its first such word on."""
+    said = message
+    while cue := SHIFT.match(said) or GREETING.match(said):
+        said = said[cue.end() :]
+    for clause in (*re.split(r"[.!?:;\n]|, ", said[:1000]), said[:1000], message[:1000]):
+        words = list(_WORD.finditer(clause))
+        telling = [k for k, word in enumerate(words) if _content(word[0]) and not _START.fullmatch(word[0])]
+        if len(telling) > 1 or (telling and clause is message):
+            start = words[telling[0]].start()
+            ends = [words[k].end() for k in telling if words[k].end() - start <= _MOST_LABEL]
+            label = clause[start : ends[-1]] if ends else clause[start : start + _MOST_LABEL]
+            return label[:1].upper() + label[1:]
+    return " ".join(message.split())[:_MOST_LABEL].strip() or "Conversation"
 
 
 def keywords_of(messages: Sequence[str]) -> list[str]:
-    return [w for w, _ in Counter(w for m in messages for w in content_words(m) if len(w) > 3).most_common(5)]
+    """At most five words: those of most messages, the earliest first."""
+    counts = Counter(word for message in messages for word in dict.fromkeys(content_words(message)))
+    return [word for word, _ in counts.most_common(5)]

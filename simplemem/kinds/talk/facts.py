@@ -25,7 +25,7 @@ from simplemem.store import Read
 FOLDER: Final = "facts"
 _TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
 # What a question may leave out of a key, and words that are asked for by others.
-_GENERIC: Final = frozenset("api access secret private number code id name address credential".split())
+_GENERIC: Final = frozenset("api access secret private number code id name address credential phone email".split())
 _SYNONYMS: Final = {
     **dict.fromkeys("key token password passphrase passcode pin login credentials".split(), "credential"),
     **dict.fromkeys("telephone mobile cell cellphone call".split(), "phone"),
@@ -124,8 +124,10 @@ def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str)
     is_newest = (told.at, told.value) >= (fact.valid_from, fact.value)
     if any((each.value, each.at) == (told.value, told.at) for each in fact.history):
         return text
-    later = next((at for at, each in _history(text) if (each.at, each.value) > (told.at, told.value)), None)
-    text = with_line(text, "History", _line(told), later)
+    lines = _history(text)
+    behind = (text.find("\n", at) + 1 or None for at, _ in reversed(lines))
+    later = (at for at, each in lines if (each.at, each.value) > (told.at, told.value))
+    text = with_line(text, "History", _line(told), next(later, next(behind, None)))
     if said.secret:
         text = set_property(text, "private", True)
     if is_newest:

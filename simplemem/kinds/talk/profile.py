@@ -22,7 +22,7 @@ from simplemem.store import Read
 
 FOLDER: Final = "profiles"
 SECTIONS: Final = ("Constraints", "Preferences", "Identity")
-_START: Final = r"(?:\A|[,;:–(] ?|\b(?:and|but|so|because|as|since) )"
+_START: Final = r"(?:\A|[,;:–(] ?|\b(?:and|but|so|because|as|since|that) )"
 _AM: Final = r"(?:I'm|I’m|I am) "
 _REST: Final = r"[^.!?\n,;:()]{2,60}?(?=[.!?\n,;:()]|\Z| so | but | and I | because )"
 _KINDS: Final = (

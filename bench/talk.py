@@ -1,0 +1,197 @@
+"""How turns are routed to blocks: `python bench/talk.py --data locomo_half.json.gz --scripts DIR [--seed 1] [--streams 8]`.
+
+`--scripts` is the folder of talk_quality.py and talk_acceptance.py: the streams of the first (sessions of LoCoMo,
+interleaved, no cue), and the chats of the second, without a cue, with their subjects on different days, and cued. The
+governor decides in this process, without a server or a note. `--tune N` climbs N steps from the numbers that stand in
+`governor.py`, on the conversations that are named, and prints better ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import random
+import statistics
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simplemem.kinds.talk import governor
+from simplemem.kinds.talk.block import Block, Turn
+from simplemem.kinds.talk.governor import Governor
+from simplemem.services.wordllama import WordLlama
+
+Said = tuple[str, str, str, int, str]  # session, message, reply, minute, first | shift | resume | continue
+Router = Callable[[str, datetime, Sequence[Block], Block | None], str]
+_START = datetime(2026, 1, 5, 9, tzinfo=UTC)
+_WORDS = WordLlama()
+_ROWS = "right kept split shift resume B3 blocks".split()
+
+
+@lru_cache(maxsize=200_000)
+def _vector(text: str) -> NDArray[np.float32]:
+    row = np.frombuffer(_WORDS.documents([text])[0], np.int8).astype(np.float32)
+    return row / np.float32(max(float(np.linalg.norm(row)), 1e-9))
+
+
+def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Unit rows of the bundled word vectors."""
+    return np.stack([_vector(text) for text in texts])
+
+
+def govern() -> Router:
+    """The governor as it is."""
+    made = Governor(vectors)
+    return lambda message, at, blocks, current: made.decide(message, at, blocks, current).block
+
+
+def always() -> Router:
+    """All in one block."""
+    return lambda _message, _at, _blocks, current: current.id if current else ""
+
+
+def eight_hours() -> Router:
+    """A new block after eight hours of silence."""
+    return lambda _message, at, _blocks, now: now.id if now and at - now.last < timedelta(hours=8) else ""
+
+
+def play(stream: Sequence[Said], route: Router) -> list[str]:
+    """The block that each turn of a stream comes to, each going by what became of those before."""
+    blocks: dict[str, Block] = {}
+    current, placed = "", list[str]()
+    for number, (_, message, reply, minute, _) in enumerate(stream):
+        at = _START + timedelta(minutes=minute)
+        turn = Turn(f"turn_{number}", at, message, reply, "")
+        decided = route(message, at, list(blocks.values()), blocks.get(current))
+        current = decided or f"block_{number}"
+        old = blocks.get(current) or Block(current, "", "active", (), "", "", at, (), False, "", "", "", "")
+        blocks[current] = replace(old, turns=(*old.turns, turn), sha256=f"{number}")
+        placed.append(current)
+    return placed
+
+
+def judge(streams: Sequence[Sequence[Said]], router: Callable[[], Router]) -> dict[str, float]:
+    """How turns came right: the counts of talk_quality.py, over all streams."""
+    counts: Counter[str] = Counter()
+    b3, blocks = [], []
+    for stream in streams:
+        placed, owner, last = play(stream, router()), dict[str, str](), ""
+        by_block, by_session = defaultdict[str, Counter[str]](Counter), defaultdict[str, Counter[str]](Counter)
+        for (session, _, _, _, kind), block in zip(stream, placed, strict=True):
+            is_fresh = block not in owner
+            owner.setdefault(block, session)
+            counts[kind] += 1
+            counts["kept"] += kind == "continue" and block == last
+            counts["split"] += kind == "continue" and is_fresh
+            counts["shifted"] += kind == "shift" and is_fresh
+            counts["resumed"] += kind == "resume" and not is_fresh and owner[block] == session
+            by_block[block][session] += 1
+            by_session[session][block] += 1
+            last = block
+        pairs = [(by_block[b][said[0]], b, said[0]) for b, said in zip(placed, stream, strict=True)]
+        pure = sum(n / by_block[b].total() for n, b, _ in pairs)
+        whole = sum(n / by_session[s].total() for n, _, s in pairs)
+        b3.append(2 * pure * whole / (pure + whole) / len(pairs))
+        blocks.append(len(owner))
+    judged = counts["continue"] + counts["shift"] + counts["resume"]
+    right = (counts["kept"] + counts["shifted"] + counts["resumed"]) / judged
+    share = [
+        counts[a] / max(counts[b], 1)
+        for a, b in (("kept", "continue"), ("split", "continue"), ("shifted", "shift"), ("resumed", "resume"))
+    ]
+    return dict(zip(_ROWS, (right, *share, statistics.mean(b3), statistics.mean(blocks)), strict=True))
+
+
+def chat(script: Any, chance: random.Random, cued: bool, gap: Callable[[random.Random], int]) -> list[Said]:
+    """The chats of the acceptance script as it interleaves them, with or without its cues."""
+    kinds = {"topic_shift": "shift", "topic_resumption": "resume", "topic_continuation": "continue"}
+    plain = {text.lower(): text for texts in script.CHATS.values() for text in texts}
+    stream, minute = list[Said](), 0
+    for subject, text, kind, begins in script.script(chance):
+        minute += gap(chance) if begins else 3
+        bare = next(whole for low, whole in plain.items() if text.lower().endswith(low))
+        stream.append((subject, text if cued else bare, "", minute, kinds.get(kind, "first")))
+    return stream
+
+
+def streams_of(given: argparse.Namespace) -> dict[str, list[list[Said]]]:
+    """What is played, by its name in the table."""
+    sys.path.insert(0, str(given.scripts))
+    quality, script = (importlib.import_module(name) for name in ("talk_quality", "talk_acceptance"))
+    talk, names = quality.sessions(given.data), given.conversations.split(",")
+    found = {}
+    for title, several in (("several pairs", True), ("one pair", False)):
+        chance = random.Random(given.seed)
+        found[title] = [quality.stream(talk, names, chance, several) for _ in range(given.streams)]
+    a_day: Callable[[random.Random], int] = lambda chance: 1440 * chance.randint(1, 3)  # noqa: E731
+    mixed: Callable[[random.Random], int] = lambda c: a_day(c) * 6 if c.random() < 0.35 else c.randint(1, 8)  # noqa: E731
+    for title, cued, gap in (("chats", False, mixed), ("chats, days", False, a_day), ("chats, cued", True, mixed)):
+        chance = random.Random(given.seed)
+        found[title] = [chat(script, chance, cued, gap) for _ in range(given.streams)]
+    return found
+
+
+def table(streams: dict[str, list[list[Said]]], routers: dict[str, Callable[[], Router]]) -> None:
+    print(f"{'':32}" + "".join(f"{title:>8}" for title in _ROWS))
+    for title, played in streams.items():
+        for name, router in routers.items():
+            figures = judge(played, router)
+            print(f"{f'{title}: {name}':32}" + "".join(f"{figures[row]:8.3f}" for row in _ROWS), flush=True)
+
+
+def worth(streams: dict[str, list[list[Said]]]) -> float:
+    """What tuning looks for: B3 and turns right of all, few false splits."""
+    total = 0.0
+    for played in streams.values():
+        figures = judge(played, govern)
+        total += figures["B3"] + figures["right"] - 4 * max(0.0, figures["split"] - 0.02)
+    return total
+
+
+def tune(streams: dict[str, list[list[Said]]], steps: int, seed: int) -> None:
+    """Change a few numbers at a time, and keep what is worth more."""
+    chance, best = random.Random(seed), worth(streams)
+    tables = {name: getattr(governor, name) for name in ("NEAR", "STAY", "BACK", "NEW")}
+    places = [(held, key) for held in tables.values() for key in held if key != "follows"]
+    for _ in range(steps):
+        tried = chance.sample(places, chance.choice((1, 1, 2, 3)))
+        before = [held[key] for held, key in tried]
+        for held, key in tried:
+            held[key] = round(held[key] + chance.gauss(0, max(0.05, 0.3 * abs(held[key]))), 3)
+        if (now := worth(streams)) > best:
+            best = now
+            continue
+        for (held, key), old in zip(tried, before, strict=True):
+            held[key] = old
+    print(f"worth {best:.3f}")
+    for name, held in tables.items():
+        print(f"{name} = {held}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--scripts", type=Path, required=True)
+    parser.add_argument("--conversations", default="c03,c04", help="tune on c00,c01,c02; report these")
+    parser.add_argument("--streams", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tune", type=int, default=0, metavar="STEPS")
+    given = parser.parse_args()
+    streams = streams_of(given)
+    if given.tune:
+        tune(streams, given.tune, given.seed)
+    table(streams, {"governor": govern} | ({} if given.tune else {"one block": always, "8 hours": eight_hours}))
+
+
+if __name__ == "__main__":
+    main()

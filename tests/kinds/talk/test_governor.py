@@ -1,0 +1,125 @@
+"""Which block a message belongs to: vague words go on, a name brings back, a cue begins, nearness decides the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from simplemem.kinds.talk.block import Block, Turn
+from simplemem.kinds.talk.cues import back_to, keywords_of, label_of
+from simplemem.kinds.talk.governor import Decision, Governor
+from simplemem.services.wordllama import WordLlama
+
+START = datetime(2026, 11, 20, 9, tzinfo=UTC)
+WORDS = WordLlama()
+
+
+def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    rows = np.stack([np.frombuffer(row, np.int8) for row in WORDS.documents(texts)]).astype(np.float32)
+    unit: NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    return unit
+
+
+class Talk:
+    """A conversation whose turns go where the governor says; what it wrote is kept here."""
+
+    def __init__(self, with_vectors: bool = True) -> None:
+        self.governor = Governor(vectors if with_vectors else lambda texts: None)
+        self.blocks: dict[str, Block] = {}
+        self.current = ""
+        self.now = START
+
+    def decide(self, message: str) -> Decision:
+        return self.governor.decide(message, self.now, list(self.blocks.values()), self.blocks.get(self.current))
+
+    def say(self, message: str, reply: str = "", minutes: int = 3) -> str:
+        self.now += timedelta(minutes=minutes)
+        self.current = self.decide(message).block or f"block_{len(self.blocks)}"
+        new = Block(self.current, label_of(message), "active", (), "", "", self.now, (), False, "", "", "", "")
+        old = self.blocks.get(self.current, new)
+        turn = Turn(f"turn_{len(self.blocks)}_{len(old.turns)}", self.now, message, reply, "")
+        self.blocks[self.current] = replace(old, turns=(*old.turns, turn), sha256=str(len(old.turns)))
+        return self.current
+
+
+@pytest.fixture(params=[True, False], ids=["vectors", "words alone"])
+def talk(request: pytest.FixtureRequest) -> Talk:
+    made = Talk(request.param)
+    made.say("I want to build a rain gauge with a tipping bucket for the garden.")
+    return made
+
+
+def test_the_first_message_of_all_begins_a_block() -> None:
+    assert Talk().decide("Why?").block == ""
+
+
+@pytest.mark.parametrize("vague", ["Why?", "Tell me more.", "ok, and then?", "How do I count the tips of the bucket?"])
+def test_a_vague_or_near_message_goes_on(talk: Talk, vague: str) -> None:
+    assert talk.say(vague) == "block_0"
+
+
+def test_a_cue_begins_and_a_name_brings_back_weeks_later(talk: Talk) -> None:
+    assert talk.say("Anyway, help me plan the food for my father's seventieth birthday.") == "block_1"
+    assert talk.say("He likes trout, but my aunt eats no fish.") == "block_1"
+    decided = talk.decide("Back to the rain gauge: which bearing would rust least?")
+    assert (decided.block, decided.cue, decided.close) == ("block_0", True, None)
+    assert talk.say("Back to the rain gauge: which bearing would rust least?", minutes=30_000) == "block_0"
+    assert talk.say("Back to that thing.") == "block_0"
+
+
+def test_a_closed_block_is_reached_by_its_name_alone(talk: Talk) -> None:
+    talk.say("Anyway, help me plan the food for my father's seventieth birthday.")
+    talk.blocks["block_0"] = replace(talk.blocks["block_0"], status="closed", sha256="closed")
+    assert talk.decide("How often does the tipping bucket of the gauge tip in heavy rain?").block != "block_0"
+    assert "block_0" not in talk.decide("How often does the tipping bucket of the gauge tip in heavy rain?").ranked
+    assert talk.decide("About the rain gauge again: is brass better?").block == "block_0"
+
+
+def test_numbers_that_decide_say_how_close_they_were(talk: Talk) -> None:
+    talk.say("Anyway, help me plan the food for my father's seventieth birthday.")
+    decided = talk.decide("Which spices and herbs would you serve with the smoked trout fillets?")
+    assert decided.close is not None and decided.close >= 0 and set(decided.ranked) == {"block_0", "block_1"}
+    assert decided.reason and "\n" not in decided.reason
+
+
+@given(messages=st.lists(st.text() | st.sampled_from(["Back to the ", "By the way, ", "hey Mel! ", "?"]), max_size=6))
+def test_any_text_is_routed(messages: list[str]) -> None:
+    talk = Talk()
+    for message in messages:
+        assert talk.say(message, reply=message) in talk.blocks
+        assert label_of(message) and len(label_of(message)) <= 50 and len(keywords_of([message])) <= 5
+
+
+@pytest.mark.parametrize(
+    ("message", "label"),
+    [
+        (
+            "I want to build a rain gauge with a tipping bucket for the garden.",
+            "Rain gauge with a tipping bucket for the garden",
+        ),
+        (
+            "Anyway, help me plan the food for my father's seventieth birthday.",
+            "Food for my father's seventieth birthday",
+        ),
+        ("Different topic: how do I wash a down jacket?", "Wash a down jacket"),
+        ("My sourdough starter has a grey liquid on top, is it spoiled?", "Sourdough starter has a grey liquid on top"),
+        ("日本語の話", "日本語の話"),
+    ],
+)
+def test_a_label_is_in_words_that_were_used(message: str, label: str) -> None:
+    assert label_of(message) == label
+
+
+@pytest.mark.parametrize(
+    "said", ["Back to the {}: ", "Let's go back to the {}, ", "As for the {}: ", "About the {} again: "]
+)
+def test_what_is_gone_back_to(said: str) -> None:
+    assert back_to(said.format("rain gauge") + "is it dry?") == ["rain", "gauge"]
+    assert back_to("I cannot wait to be back to dancing.") is None
