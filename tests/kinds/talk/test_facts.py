@@ -104,7 +104,7 @@ def test_what_a_person_says_of_themselves(message: str, found: list[tuple[str, s
 @pytest.mark.skipif(not LOCOMO.exists(), reason="the conversations are not beside this checkout")
 def test_what_fires_in_conversations_of_others() -> None:
     """2,760 turns, none of which tells a secret or a name: what is read in them are three statements, all of them true."""
-    turns = [text for doc in json.load(gzip.open(LOCOMO))["docs"] for _, text in doc["turns"]]
+    turns = [text for doc in json.loads(gzip.decompress(LOCOMO.read_bytes()))["docs"] for _, text in doc["turns"]]
     assert len(turns) == 2760
     assert [each for text in turns for each in statements(text)] == []
     assert [each.text for text in turns for each in traits(text)] == [
@@ -112,9 +112,10 @@ def test_what_fires_in_conversations_of_others() -> None:
     ]  # fmt: skip
 
 
-@given(st.one_of(st.text(), st.lists(st.sampled_from(
-    ["my", "the", "key", "is", "for", "password", ":", "Ab1", "I'm", "allergic to", "call me", "Ada", ",", "her name is", "%", "\n"]
-)).map(" ".join)))  # fmt: skip
+PIECES = "my|the|key|is|for|password|:|Ab1|I'm|allergic to|call me|Ada|,|her name is|%|\n".split("|")
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map(" ".join)))
 def test_no_text_makes_the_rules_fail(text: str) -> None:
     for each in statements(text):
         assert each.key and each.value and each.value in " ".join(text.split())
