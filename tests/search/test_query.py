@@ -30,17 +30,7 @@ def test_quotes_fields_and_a_minus_are_syntax_when_they_stand_alone() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "multi-agent",
-        "38.101",
-        "C++",
-        "foo/bar",
-        "a AND b NOT c",
-        "NEAR(x y)",
-        "col:x",
-        "20 -5 degrees",
-        'odd " quote',
-    ],
+    ["multi-agent", "38.101", "C++", "foo/bar", "a AND b NOT c", "NEAR(x y)", "col:x", "20 -5 degrees", 'odd " quote'],
 )
 def test_everything_else_is_only_words(text: str) -> None:
     query = read_query(text)

@@ -73,11 +73,7 @@ def test_what_is_left_out_of_recall_is_told_by_which_rule(harbour: EnhancedStore
     write("log/0.sync-conflict-20260124-120000-ABCDEF.md", "The crane.")
     write("log/0.md", "The crane again.")
     harbour.sync()
-    rules = {
-        "attic/old": "attic/",
-        "forms/Day": "template",
-        "log/0.sync-conflict-20260124-120000-ABCDEF": "conflict",
-    }
+    rules = {"attic/old": "attic/", "forms/Day": "template", "log/0.sync-conflict-20260124-120000-ABCDEF": "conflict"}
     for name, rule in rules.items():
         told = why(harbour, "crane", name)
         assert told["verdict"] == "hidden"

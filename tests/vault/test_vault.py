@@ -183,10 +183,7 @@ class TestTrashAndUndo:
     def test_an_emptied_or_edited_trash_loses_nothing(self, vault: Path, trash: str) -> None:
         opened = Vault(vault, trash=trash)  # type: ignore[arg-type]
         opened.create("n.md", b"text", CHANGE)
-        for ruin in (
-            shutil.rmtree,
-            lambda folder: next(p for p in folder.rglob("n.md")).write_bytes(b"edited"),
-        ):
+        for ruin in (shutil.rmtree, lambda folder: next(p for p in folder.rglob("n.md")).write_bytes(b"edited")):
             written = opened.trash("n.md", None, CHANGE)
             ruin(vault / (".trash" if trash == "obsidian" else ".simplemem/trash"))
             opened.undo(written.version, CHANGE)
