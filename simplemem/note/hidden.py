@@ -210,12 +210,12 @@ def find_unseen(text: str, first_line: int = 1) -> list[tuple[str, int]]:
     if "<!--" in text or "%%" in text:
         shown = _FENCED.sub(lambda fenced: "\n" * fenced[0].count("\n"), text)
     comments = [*_COMMENT.finditer(shown)]
-    found = (
-        ("character", sum(len(run[0]) for run in characters), characters, text),
-        ("comment", len(comments), comments, shown),
-    )
+    found = ((sum(len(run[0]) for run in characters), "character", characters), (len(comments), "comment", comments))
     return [
-        (f"{counted(number, kind)} that readers do not see", first_line + within.count("\n", 0, each[0].start()))
-        for kind, number, each, within in found
+        (
+            f"{counted(number, kind)} that readers do not see",
+            first_line + each[0].string.count("\n", 0, each[0].start()),
+        )
+        for number, kind, each in found
         if each
     ]
