@@ -215,8 +215,21 @@ def print_json(value: Any, *, compact: bool = False) -> None:
         sys.stdout.flush()
 
 
+_TYPED = {  # what agents call it in a hint, and what a person types
+    "Use update_memory to change it; overwrite=true": "`simplemem edit` changes it; --overwrite",
+    "change it with update_memory": "change it with `simplemem edit`",
+    "with overwrite those": "with --overwrite those",
+    "Append to `daily`, and it is made": "`simplemem daily` makes it",
+    "Search for it, or list": "`simplemem search` finds it by what it says; `simplemem list` shows",
+    'Give {"todo": true, "status": "done"} or ["todo", "status/done"]': "Give todo, status=done or -todo",
+    "delete_memory deletes it": "`simplemem rm` deletes it",
+}
+
+
 def print_error(error: SimplememError, *, as_json: bool) -> None:
     """Say what failed: one red line and a hint on stderr, or with `--json` the error object on stdout."""
+    for for_agents, typed in _TYPED.items():
+        error.hint = error.hint.replace(for_agents, typed)
     if as_json:
         print_json({"error": error.as_dict()})
         return
