@@ -212,10 +212,7 @@ def find_unseen(text: str, first_line: int = 1) -> list[tuple[str, int]]:
     comments = [*_COMMENT.finditer(shown)]
     found = ((sum(len(run[0]) for run in characters), "character", characters), (len(comments), "comment", comments))
     return [
-        (
-            f"{counted(number, kind)} that readers do not see",
-            first_line + each[0].string.count("\n", 0, each[0].start()),
-        )
-        for number, kind, each in found
-        if each
+        (f"{counted(number, kind)} that readers do not see", first_line + at[0].string.count("\n", 0, at[0].start()))
+        for number, kind, at in found
+        if at
     ]
