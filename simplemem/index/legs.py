@@ -32,6 +32,7 @@ _A_SEEK = 200  # entries that are walked in the time in which one word is sought
 _SOUGHT = 30  # rows: so few are sought one by one
 
 LEGS = {"note": "note_text", "block": "block_text"}
+_ORDER = {"modified": "n.modified DESC", "created": "n.created DESC", "name": "n.path_key", "title": "n.title_key"}
 
 TITLE_WEIGHT, BODY_WEIGHT = 10.0, 1.0  # docs/search.md
 _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's
@@ -57,9 +58,6 @@ def quoted(words: Iterable[str]) -> str:
 def fts_terms(terms: Sequence[Term]) -> list[str]:
     """Terms as FTS5 takes them, once each."""
     return list(dict.fromkeys(quoted(term.words) + "*" * term.beginning for term in terms))
-
-
-_ORDER = {"modified": "n.modified DESC", "created": "n.created DESC", "name": "n.path_key", "title": "n.title_key"}
 
 
 def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
@@ -198,8 +196,7 @@ def legs(
     blocks = leg(db, "block", others, question.blocks, closer, counts)
     common = {word for term in asked if term not in terms for word in term.words}
     pairs = [pair for pair in question.pairs if common.isdisjoint(pair.words)]
-    side_by_side = leg(db, "note", pairs, question.notes, closer, counts) if pairs else []
-    return notes, blocks, side_by_side
+    return notes, blocks, leg(db, "note", pairs, question.notes, closer, counts) if pairs else []
 
 
 def _telling(db: apsw.Connection, name: str, terms: Sequence[Term], counts: Counts) -> Sequence[Term]:
