@@ -39,13 +39,9 @@ def unmet(core: Core, narrow: Narrow) -> str:
     for label, value, changes in conditions:
         if label != "tag" and not is_met(Narrow(**changes)):
             notes = core.index.known() if label in ("type", "path") else {}
-            there = {row.type for row in notes.values() if row.type} if label == "type" else map(_folder, notes)
-            said.append(f"No note passes {label}={value}{_near(value, sorted(there))}.")
+            there = {row.type if label == "type" else f"{row.path.rpartition('/')[0]}/" for row in notes.values()}
+            said.append(f"No note passes {label}={value}{_near(value, sorted(there - {'', '/'}))}.")
     return " ".join(said) or f"No note passes all of {', '.join(f'{label}={value}' for label, value, _ in conditions)}."
-
-
-def _folder(path: str) -> str:
-    return f"{path.rpartition('/')[0]}/"
 
 
 def _near(wanted: str, names: Iterable[str], mark: str = "") -> str:
@@ -53,7 +49,7 @@ def _near(wanted: str, names: Iterable[str], mark: str = "") -> str:
     keys, key = {compare_key(name): name for name in names}, compare_key(wanted)
     begins = key.partition("/")[0]
     near = get_close_matches(key, keys, 3, 0.6) or [each for each in keys if each.startswith(begins)][:3]
-    shown = ", ".join(f"{mark}{keys[each][:40]}" for each in near or list(keys)[:3] if each != "/")
+    shown = ", ".join(f"{mark}{keys[each][:40]}" for each in near or list(keys)[:3])
     return f"; {'near' if near else 'there are'}: {shown}" if shown else ""
 
 

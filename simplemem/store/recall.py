@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.index.door import SORTS, Narrow, NoteId, Question, Shown, Standing
@@ -95,19 +95,11 @@ def search(
 
 
 def ranked(
-    core: Core,
-    text: str,
-    filter: Filter | None,
-    limit: int,
-    mode: Mode = "hybrid",
-    *,
-    rerank: bool = True,
-    only: Collection[str] = (),
+    core: Core, text: str, filter: Filter | Narrow | None, limit: int, mode: Mode = "hybrid", *, rerank: bool = True
 ) -> Ranking:
-    """The ranking as it is answered from: of notes as they are now, by the reranker where there is one; of `only` some
-    paths, hidden notes take part as well."""
+    """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
     query, standing = with_forms(read_query(text), core.index)
-    narrowed = replace(narrow(core, filter or Filter(), query), only=tuple(only), hidden=bool(only))
+    narrowed = filter if isinstance(filter, Narrow) else narrow(core, filter or Filter(), query)
     reranking = core.reranking() if rerank else None
     reach = limit if reranking is None else max(limit, core.settings.rerank.candidates)
     standings = iter([standing])
@@ -116,15 +108,11 @@ def ranked(
         return _ranked(core, query, narrowed, next(standings, None) or core.index.standing(), reach, mode)
 
     ranking = core.fresh(once, lambda found: [found.shown[each.note].row for each in found.best])
-    if not ranking.best and not only:
-        ranking = replace(ranking, degraded=f"{ranking.degraded} {_unmet(core, narrowed)}".strip())
+    if not ranking.best and not narrowed.only:
+        from simplemem.store.explain import unmet  # most questions are answered without
+
+        ranking = replace(ranking, degraded=f"{ranking.degraded} {unmet(core, narrowed)}".strip())
     return ranking if reranking is None else reranking.reordered(ranking, limit)
-
-
-def _unmet(core: Core, narrow: Narrow) -> str:
-    from simplemem.store.explain import unmet  # most questions are answered without
-
-    return unmet(core, narrow)
 
 
 def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit: int, mode: Mode) -> Ranking:
@@ -258,8 +246,11 @@ def list_page(
         )
         for row in listing.rows
     )  # fmt: skip
-    shown = int(after) + len(items)
-    less = "" if listing.total else _unmet(core, narrow(core, filter or Filter()))
+    shown, less = int(after) + len(items), ""
+    if not listing.total:
+        from simplemem.store.explain import unmet
+
+        less = unmet(core, narrow(core, filter or Filter()))
     return Page(items, f"{shown}-{sort}" if shown < listing.total else None, listing.total, core.state(), less)
 
 
@@ -287,23 +278,20 @@ def backlinks(
     linking, best = core.fresh(once, lambda found: [note.row for note, _ in found[1]])
     items: list[Backlink] = []
     for note, score in best:
-        row, place, text = note.row, note.best, text_of(core, note.row.path)
+        row, place, links, text = note.row, note.best, linking.get(note.row.path, ()), text_of(core, note.row.path)
         if text is None:
             continue
-        kind: Literal["link", "semantic"] = "link" if row.path in linking else "semantic"
-        lines = text.split("\n") if kind == "link" else []
+        lines = text.split("\n")
         places = [
-            Mention(link.form, link.line, as_read("".join(lines[link.line - 1 : link.line]))[:300])
-            for link in linking.get(row.path, ())
+            Mention(link.form, link.line, as_read("".join(lines[link.line - 1 : link.line]))[:300]) for link in links
         ]
         if not places:
             said = rank.snippet(text, place, None, 200) if place is not None else row.description
             places = [Mention("", place.line if place is not None else 1, said)]
         first, *also = places
+        at = first.form, first.snippet, first.line
         items.append(
-            Backlink(
-                name_of(row.path), row.title, kind, first.form, first.snippet, first.line, round(score, 4), tuple(also)
-            )
+            Backlink(name_of(row.path), row.title, "link" if links else "semantic", *at, round(score, 4), tuple(also))
         )
     return tuple(items)
 
@@ -332,7 +320,7 @@ def _near(core: Core, path: str, linking: Collection[str], limit: int) -> dict[s
 
 def _by_query(core: Core, paths: Mapping[str, float], query: str, limit: int) -> dict[str, float]:
     """Candidates in the order of a search for the query among them, with its scores; those it does not find come last."""
-    ranking = ranked(core, query, None, limit, only=paths)
+    ranking = ranked(core, query, Narrow(only=tuple(paths), hidden=True), limit)
     best, every = ({found.path: found.score for found in some} for some in (ranking.best, ranking.every))
     return dict.fromkeys((*best, *every, *paths), 0.0) | every | best
 
