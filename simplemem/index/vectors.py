@@ -176,10 +176,11 @@ class Filling:
                 return None
             widths = sorted({len(vector) for vector in made.values()} | ({space.dimension} - {0}))
             if len(widths) > 1:
-                raise Unavailable(
-                    f"{name} gives vectors of {' and '.join(map(str, widths))} numbers; it is not the model it was",
-                    hint="`simplemem index --rebuild` makes all vectors with the model as it is now.",
+                message = (
+                    f"{name} gives vectors of {' and '.join(map(str, widths))} numbers; it is not the model it was"
                 )
+                hint = "`simplemem index --rebuild` makes all vectors with the model as it is now."
+                raise Unavailable(message, hint=hint)
             if made and not space.dimension:  # the first vector has come
                 db.execute("UPDATE vector_space SET dimension = ?", (widths[0],)).fetchall()
             done = 0

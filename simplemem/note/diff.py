@@ -2,8 +2,7 @@
 
 Lines that stand once in both texts are matched first, in the longest order they share (patience), then what lies
 between them, and a small rest by `difflib`. Where the work allowed is used up, a merge, a blame and a diff see one
-large change, never a wrong one.
-"""
+large change, never a wrong one."""
 
 from __future__ import annotations
 

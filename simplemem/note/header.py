@@ -2,8 +2,7 @@
 
 A header is what stands between `---` on line 1 and the next `---` (obsidian.md §3.1). Reading never raises and never
 stalls. libyaml does the parsing, and its events give the values their places; size and depth are bounded, anchors and
-aliases refused (durability.md §0.4, F42, F43). Plain headers are read line by line at a quarter of the cost.
-"""
+aliases refused (durability.md §0.4, F42, F43). Plain headers are read line by line at a quarter of the cost."""
 
 from __future__ import annotations
 

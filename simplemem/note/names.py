@@ -1,8 +1,7 @@
 """Names of notes: what a caller means by one, which may be written, how two are compared, what a name says. Pure.
 
 A note's name is its vault path without `.md`. Whatever exists can be read under the name it has; a new name must be
-legal on every system that may see the vault, and in a link (obsidian.md §5, durability.md F34, F38).
-"""
+legal on every system that may see the vault, and in a link (obsidian.md §5, durability.md F34, F38)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """One note as a value: its bytes read once, into everything the rest of the house asks about it. Pure.
 
 A note is never refused: bytes that are not text, a header that is not YAML, ten megabytes of brackets all give a `Note`
-that can be served and searched. What must not be rewritten says so in `problem`.
-"""
+that can be served and searched. What must not be rewritten says so in `problem`."""
 
 from __future__ import annotations
 
