@@ -129,10 +129,9 @@ class Screen:
         if not self.is_terminal and "COLUMNS" not in os.environ:
             self.console.width = _UNBOUNDED
 
-    def say(self, *parts: Part, hang: int | None = None, query: str = "") -> None:
-        """Print one line of parts, the words of a query in bold. In a terminal it is wrapped between words, and goes on
-        where it began or at `hang`."""
-        line = with_words_bold(styled(*parts), query)
+    def say(self, *parts: Part, hang: int | None = None) -> None:
+        """Print one line of parts. In a terminal it is wrapped between words, and goes on where it began or at `hang`."""
+        line = styled(*parts)
         hang = len(line.plain) - len(line.plain.lstrip(" ")) if hang is None else hang
         width = self.console.width
         if line.cell_len <= width or width - hang < 20:
@@ -246,9 +245,9 @@ def print_error(error: SimplememError, *, as_json: bool) -> None:
         screen.say(*line)
 
 
-def with_words_bold(text: Text, query: str) -> Text:
+def highlighted(text: str, query: str) -> list[Part]:
     """A text with the words of a query in bold: no fields, nothing excluded, no "the"."""
     asked = (part for part in query.split() if part[0] != "-" and ":" not in part)
-    if words := content_words(words_of(" ".join(asked))):
-        text.highlight_words(words, "bold", case_sensitive=False)
-    return text
+    words = "|".join(map(re.escape, content_words(words_of(" ".join(asked)))))
+    pieces = re.split(f"({words})", text, flags=re.IGNORECASE) if words else [text]  # every second one is a word
+    return [(piece, "bold" * (number % 2)) for number, piece in enumerate(pieces)]

@@ -18,8 +18,7 @@ from simplemem.faces.face import PROFILES, choose
 
 def bold(snippet: str, query: str) -> list[str]:
     """The parts of a snippet that are shown in bold for a query."""
-    shown = output.with_words_bold(output.styled(snippet), query)
-    return [shown.plain[span.start : span.end] for span in shown.spans]
+    return [part for part, style in output.highlighted(snippet, query) if style]
 
 
 def test_control_characters_of_a_note_never_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
