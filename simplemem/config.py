@@ -235,8 +235,8 @@ def settings_with_sources(
 ) -> list[tuple[str, Any, str]]:
     """Every setting as (dotted name, value, where it came from)."""
     values, sources = _merged(flags or {}, vault, os.environ if env is None else env)
-    settings = _validated(values, sources)
-    return [(key, attrgetter(key)(settings), sources.get(key, "default")) for key in _FIELDS]
+    shown = attrgetter(*_FIELDS)(_validated(values, sources))
+    return [(key, value, sources.get(key, "default")) for key, value in zip(_FIELDS, shown, strict=True)]
 
 
 def _merged(
@@ -294,8 +294,7 @@ def _from_vault(vault_file: Path, user_file: Path, mine: Mapping[str, Any]) -> d
 
 def user_config_path(env: Mapping[str, str]) -> Path:
     """The user's own settings: `$XDG_CONFIG_HOME/simplemem/config.toml`, by default below `~/.config`."""
-    base = env.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(base).expanduser() / "simplemem" / "config.toml"
+    return Path(env.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "simplemem" / "config.toml"
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -355,12 +354,11 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
         return Settings.model_validate(tree)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        if "api_key" in first["loc"]:  # what is wrong with a key is said without showing it
-            key = key.partition("api_key")[0] + "api_key"
-            kinds = "a text, { env = NAME } or { path = FILE }"
-            raise Invalid(f"the setting {key} ({sources.get(key, '')}) must be {kinds}") from None
+        key = ".".join(map(str, first["loc"][:2]))
         where = sources.get(key, "")
+        if "api_key" in first["loc"]:  # what is wrong with a key is said without showing it
+            kinds = "a text, { env = NAME } or { path = FILE }"
+            raise Invalid(f"the setting {key} ({where}) must be {kinds}") from None
         raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error
 
 

@@ -118,16 +118,13 @@ def _run(function: Callable[..., Any], as_json: bool, arguments: dict[str, Any])
             for each in answers if isinstance(answers, Iterator) else (answers,):
                 show(each, compact=isinstance(answers, Iterator))
                 failed = failed or each.failed
-    except SimplememError as error:
-        failed = True
-        print_error(error, as_json=as_json)
     except BrokenPipeError:
         raise
-    except OSError as error:
-        # What the system refuses (no space, no permission) is no fault of ours: its own words will do.
-        where = f": {error.filename}" if error.filename else ""
+    except (SimplememError, OSError) as error:
         failed = True
-        print_error(Unavailable(f"{error.strerror or error}{where}"), as_json=as_json)
+        if isinstance(error, OSError):  # what the system refuses, for want of space or permission, in its own words
+            error = Unavailable(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+        print_error(error, as_json=as_json)
     if failed:
         raise typer.Exit(1)
 

@@ -17,11 +17,7 @@ from simplemem.note.words import content_words, counted, words_of
 if TYPE_CHECKING:
     from rich.text import Text
 
-# A pipe has no width: what reads it cuts lines as it likes. `COLUMNS` sets one all the same.
-_UNBOUNDED = 100_000
 _GAP = 2  # columns between the columns of a table
-
-_WORD = re.compile(r"\S+\s*")
 
 Part: TypeAlias = str | tuple[str, str]
 """A text, or a text and its style."""
@@ -127,7 +123,7 @@ class Screen:
         self.console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
         self.is_terminal = self.console.is_terminal
         if not self.is_terminal and "COLUMNS" not in os.environ:
-            self.console.width = _UNBOUNDED
+            self.console.width = 100_000  # a pipe has none: what reads it cuts lines as it likes
 
     def say(self, *parts: Part, hang: int | None = None) -> None:
         """Print one line of parts. In a terminal it is wrapped between words, and goes on where it began or at `hang`."""
@@ -139,7 +135,7 @@ class Screen:
             return
         head, rest = line.divide([hang]) if hang else (styled(), line)
         ends, column = [], 0
-        for word in _WORD.finditer(rest.plain):  # Rich would cut what is wider than the terminal, a path for instance
+        for word in re.finditer(r"\S+\s*", rest.plain):  # Rich would cut what is wider than the terminal
             taken = styled(word[0].rstrip()).cell_len
             if column and column + taken > width - hang:
                 ends.append(word.start())
@@ -234,14 +230,11 @@ def print_error(error: SimplememError, *, as_json: bool) -> None:
         return
     screen = Screen(stderr=True)
     screen.say(("error: ", "bold red"), (one_line(error.message), "red"))
-    candidates = error.details.get("candidates")
-    near = [c for c in candidates if c not in error.message + error.hint] if isinstance(candidates, list) else []
-    if near:
+    if near := [each for each in error.details.get("candidates", ()) if each not in error.message + error.hint]:
         screen.say(("near: ", "dim"), ", ".join(near))
     if error.hint:
         screen.say(("hint: ", "dim"), error.hint)
-    diff = error.details.get("diff")
-    for line in diff_lines(diff if isinstance(diff, str) else None):
+    for line in diff_lines(error.details.get("diff")):
         screen.say(*line)
 
 

@@ -54,11 +54,11 @@ def new(
     except UnicodeDecodeError as error:
         why = f"standard input is not UTF-8 (byte {error.start})"
         raise Invalid(why, hint="Convert it first, with iconv for instance.") from error
-    metadata: dict[str, Any] = dict(_property(each) for each in properties or ())
+    metadata: dict[str, Any] = dict(map(_property, properties or ()))
     named = {"title": title, "description": description, "type": kind}
     metadata |= {key: value for key, value in named.items() if value is not None}
     if tag:
-        metadata["tags"] = dict(_tag_change(each) for each in tag)
+        metadata["tags"] = dict(map(_tag_change, tag))
     with opened(vault, make=True) as store, DraftFile(store, name, text) if edit else nullcontext() as draft:
         if draft is not None:
             text = draft.edited()
@@ -147,9 +147,8 @@ def tag(
             memory = store.read(name).as_dict()
             facts = {key: memory[key] for key in ("name", "sha256", "tags", "tag_map")}
             return Answer(facts, [[(tags_shown(memory["tags"]) or "No tags.", "green")]])
-        wanted = dict(_tag_change(each) for each in changes)
         finish()
-        saved = store.change_tags(name, wanted, who=WHO, tool="tag")
+        saved = store.change_tags(name, dict(map(_tag_change, changes)), who=WHO, tool="tag")
     tags = f"{saved.name}: {tags_shown(saved.tags) or 'no tags'}"
     return Answer(saved.as_dict(), [[(tags, "green" if saved.changed else "")]], warnings=saved.warnings)
 

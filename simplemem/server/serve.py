@@ -73,8 +73,7 @@ class Door:
     async def run(self, work: Callable[[], T], *, writes: bool = False) -> T:
         """Do something in a thread, when its turn comes if it writes. Whoever is cancelled does not wait for it."""
         is_first = not writes and (self._latest is None or self._latest.done())
-        lane = self._writer if writes else self._first if is_first else self._readers
-        asked = lane.submit(work)
+        asked = (self._writer if writes else self._first if is_first else self._readers).submit(work)
         if is_first:  # who asks one thing after the other meets the thread whose connection knows the most
             self._latest = asked
         done = await asyncio.wrap_future(asked)

@@ -13,9 +13,8 @@ from simplemem.services.client import VOYAGE, Key, KeySource, address_of, client
 
 
 class Reranker:
-    """Voyage, or any rerank endpoint; it is asked nothing yet. With a model it is asked as Cohere is (Jina, vLLM,
-    Infinity, llama.cpp), without one as text-embeddings-inference, which serves one. `remote`: texts leave this
-    machine."""
+    """Voyage, or any rerank endpoint. With a model it is asked as Cohere is (Jina, vLLM, Infinity, llama.cpp), without
+    one as text-embeddings-inference, which serves one. `remote`: texts leave this machine."""
 
     def __init__(
         self,
