@@ -1,6 +1,5 @@
-"""Settings: a flag beats the environment, the environment beats TOML, TOML beats the default. A field says what it is
-for, and what a vault's own `config.toml` may say of it: a vault arrives by `git clone`, so it may say how it is kept,
-never where to read, what to send or what to run."""
+"""Settings: a flag beats the environment, that beats TOML, that beats the default. A vault arrives by `git clone`, so its
+own `config.toml` may say how it is kept, never where to read, what to send or what to run: each field has its policy."""
 
 from __future__ import annotations
 
@@ -252,8 +251,7 @@ def _merged(
                 values[key] = [*_listed(values[key]), *_listed(value)]
                 sources[key] = f"{sources[key]}, {source}"
             else:
-                values[key] = value
-                sources[key] = source
+                values[key], sources[key] = value, source
 
     user_file = user_config_path(env)
     take(_from_file(user_file), str(user_file))

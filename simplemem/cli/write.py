@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
@@ -91,8 +92,6 @@ def daily(
 
 def _property(typed: str) -> tuple[str, Any]:
     """One `key=value`. Values that read as JSON (numbers, true, lists) are that, anything else is text."""
-    import json
-
     key, sign, value = typed.partition("=")
     if not sign or not key.strip():
         raise typer.BadParameter(f"a property is KEY=VALUE, not {typed!r}")

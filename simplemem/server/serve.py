@@ -1,6 +1,5 @@
-"""One server process over standard input and output, from its first message to its end, which is prompt: two seconds
-when idle, five when a note is being written. Its log tells a failure by its kind and its place, never by its message,
-which may quote a note. The garbage collector rests while the SDK is imported: a twentieth of the start."""
+"""One server process over standard input and output, from its first message to its end: two seconds when idle, five when
+a note is being written. Its log tells a failure by its kind and place, never by its message, which may quote a note."""
 
 from __future__ import annotations
 

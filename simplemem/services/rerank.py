@@ -1,5 +1,4 @@
-"""A question and passages to scores: rerankers by name, off until a person asks for one. What a reranker scores was
-found before; an answer that is not whole is none."""
+"""A question and passages to scores: rerankers, off until a person asks for one. An answer that is not whole is none."""
 
 from __future__ import annotations
 

@@ -117,8 +117,7 @@ class WordLlama:
 
 
 class Tokenizer:
-    """Words to the numbers of their tokens by byte pair encoding: the pair that was learned first is joined first. No
-    token reaches across a space or a line break, so a text is cut there."""
+    """Byte pair encoding: the pair that was learned first is joined first, never across a space or a line break."""
 
     def __init__(self, path: Path) -> None:
         model = json.loads(path.read_bytes())["model"]
