@@ -69,7 +69,7 @@ def search(
     warnings: list[str] = []
     if (why_it := found.why) is None or found.explain is not None:
         if not found.hits or found.only_nearest:
-            lines.append(["Nothing found." + " Nearest in meaning:" * bool(found.hits)])
+            lines.append(["Nothing found." + " Nearest:" * bool(found.hits)])
         lines += [line for rank, hit in enumerate(found.hits, 1) for line in _hit(rank, hit, found.query)]
         if found.absent:
             lines.append([(one_line(f"No memory holds: {', '.join(found.absent)}."), "dim")])
@@ -98,7 +98,11 @@ def _hit(rank: int, hit: Hit, query: str) -> list[list[Part]]:
         written = f", {day(hit.written)}" if hit.written else ""
         lines.append(["    ", (f"by {one_line(' and '.join(hit.authors))}{written}", "dim")])
     if hit.why:
-        numbers = (f"{part} {number:.2f}" for part, number in hit.why.items() if number and isinstance(number, float))
+        numbers = (
+            f"{part.replace('_', ' ')} {number:.2f}"
+            for part, number in hit.why.items()
+            if number and isinstance(number, float)
+        )
         lines.append(["    ", (f"why  {', '.join(numbers)} · {_held(hit.why)}", "dim")])
     return lines
 
@@ -278,7 +282,8 @@ def context(
     """
     with opened(vault, embed=True) as store:
         pack = store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
-    warnings = [one_line(f"No memory holds: {', '.join(pack.absent)}.")] if pack.absent else []
+    warnings = ["Nothing found; these are the nearest."] if pack.only_nearest and pack.items else []
+    warnings += [one_line(f"No memory holds: {', '.join(pack.absent)}.")] if pack.absent else []
     left = [f"{pack.left_out} for the budget"] if pack.left_out else []
     left += [f"{pack.duplicates} that say the same"] if pack.duplicates else []
     if left and Screen().is_terminal:  # hardly news, and so no remark for a script to hear

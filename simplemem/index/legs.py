@@ -157,11 +157,9 @@ def tags_of(db: apsw.Connection, some: Sequence[int]) -> dict[int, tuple[str, ..
     return found
 
 
-def vocabulary(db: apsw.Connection, asked: Sequence[AnyOf]) -> list[bool]:
-    """Whether any note holds one of the words, for each of some groups of them."""
-    sql = """SELECT EXISTS (SELECT 1 FROM note_text WHERE note_text MATCH value) FROM json_each(:expressions)"""
-    expressions = [" OR ".join(fts_terms(group)) for group in asked]
-    return [bool(row[0]) for row in db.execute(sql, {"expressions": json.dumps(expressions)})]
+def vocabulary(db: apsw.Connection, asked: Sequence[AnyOf], counts: Counts) -> list[int]:
+    """How many notes hold one of the words, for each of some groups of them."""
+    return [counts.of(db, "note_text", " OR ".join(fts_terms(group))) for group in asked]
 
 
 def holding(db: apsw.Connection, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:

@@ -72,7 +72,18 @@ class Explained:
             place, ranked = found[hit.name]
             words = _words_of(self._holding, ranked.note)
             reranked = self._ranking.reranked.get(ranked.note, {})
-            told.append(replace(hit, why={"rank": place, **self._numbers(ranked), **words, **reranked}))
+            told.append(
+                replace(
+                    hit,
+                    why={
+                        "rank": place,
+                        "rank_score": round(ranked.score, 4),
+                        **self._numbers(ranked),
+                        **words,
+                        **reranked,
+                    },
+                )
+            )
         return told
 
     def search(self) -> dict[str, Any]:
@@ -86,7 +97,7 @@ class Explained:
             left = self._passing(narrow)
             filters.append({"filter": label, "value": value, "removed": before - left, "left": left})
         added = " + ".join(f"{round(each.weight, 4):g} × {each.name}" for each in ranking.signals if each.weight)
-        formula = f"score = {added}, each divided by the best of its kind."
+        formula = f"rank_score = {added}, each divided by the best of its kind."
         state = self._core.state(ranking.standing)
         not_searched = {
             "hidden": index.counts()["hidden"],
@@ -133,7 +144,7 @@ class Explained:
             numbers = {"limit": self._limit}
             if place:
                 found, of = self._ranking.every[place - 1], len(self._ranking.every)
-                numbers |= {"rank": at or place, "of": of, "score": round(found.score, 4), **self._numbers(found)}
+                numbers |= {"rank": at or place, "of": of, "rank_score": round(found.score, 4), **self._numbers(found)}
             numbers |= _words_of(self._which_hold([row.id]), row.id)
             verdict, because, hint = self._verdict(row, place, numbers)
             if at:
