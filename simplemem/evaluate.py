@@ -29,6 +29,8 @@ from simplemem.note.words import content_words, words_in_order, words_of
 from simplemem.store import EnhancedStore, Progress, write_file
 
 KINDS = ("title", "heading", "sentence")
+QUALITY = ("recall5", "recall10", "mrr")
+_LOOKED_AT = 10  # hits
 FILE = "eval.json"  # in `.simplemem/`, beside the index, so never a note
 _LEAST_LEFT = 10  # words that a note must keep, so that it can be found at all
 _SHORTEST, _LONGEST = 8, 40  # words of a sentence that is asked for
@@ -157,10 +159,6 @@ def _key(text: str) -> str:
 def _stems(text: str) -> frozenset[str]:
     """The beginnings of the words that carry meaning."""
     return frozenset(word[:5] for word in content_words(words_of(text)) if len(word) > 2 or not word.isascii())
-
-
-QUALITY = ("recall5", "recall10", "mrr")
-_LOOKED_AT = 10  # hits
 
 
 def run(

@@ -180,7 +180,7 @@ class Hit(Value):
 @dataclass(frozen=True, slots=True)
 class Found(Value):
     """The answer to a search. `degraded` says what was missing; `why` accounts for a note asked for by name. No note
-    holds the words in `absent`; where these are all, the hits are `only_nearest` in meaning, and no answer."""
+    holds the words in `absent`. The hits are `only_nearest`, and no answer, where these are all, or none is good enough."""
 
     query: str
     mode: str

@@ -30,6 +30,51 @@ IfSha = Annotated[Sha, about("sha256 you read: refused if it has changed since")
 Texts = Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class VersionLine(Result):
+    version: str
+    name: str
+    when: str
+    who: str
+    what: str
+    sha256: str | None
+    tool: str = ""
+    reason: str = ""
+    flags: Sequence[str] = ()
+    diff: str | None = None
+
+
+Created = TypedDict("Created", {"name": str, "path": str, "sha256": str, "warnings": Texts})
+Updated = TypedDict(
+    "Updated",
+    {"name": str, "sha256": str, "previous_sha256": str | None, "changed": bool, "warnings": NotRequired[Texts]},
+)
+Tagged = TypedDict(
+    "Tagged",
+    {"name": str, "sha256": str, "tags": Texts, "tag_map": Data, "changed": bool, "warnings": NotRequired[Texts]},
+)
+Renamed = TypedDict(
+    "Renamed", {"name": str, "path": str, "rewritten": Texts, "sha256": str, "warnings": NotRequired[Texts]}
+)
+Removed = TypedDict("Removed", {"name": str, "version": str, "links_left_unresolved": int, "hint": str})
+UndoneName = TypedDict("UndoneName", {"name": str, "becomes": str, "new_name": str | None})
+UndoAnswer = TypedDict(
+    "UndoAnswer",
+    {
+        "name": str,
+        "sha256": str | None,
+        "version": str,
+        "what": str,
+        "notes": NotRequired[list[UndoneName]],
+        "left": NotRequired[Sequence[LeftAsIs]],
+        "hint": NotRequired[str],
+    },
+)
+Versions = TypedDict(
+    "Versions", {"versions": Sequence[VersionLine], "hint": NotRequired[str], "warnings": NotRequired[Texts]}
+)
+
+
 def _reply(kind: Any, value: Value, first: str, *more: str, hint: str = "", **other: Any) -> Reply[Any]:
     """What was done, the hash now, what else is to be said and the warnings; and the fields of `value` for this answer.
     In the text a `hint` names the version that it speaks of."""
@@ -55,9 +100,6 @@ def _said(saved: Saved, metadata: Mapping[str, Any] | None, more: Texts = ()) ->
     return (*more, *saved.warnings, *respelled(find_value(metadata or {}, "tags"), saved.tag_map))
 
 
-Created = TypedDict("Created", {"name": str, "path": str, "sha256": str, "warnings": Texts})
-
-
 @tool("Create a memory", writes=True, destructive=True, idempotent=False)  # with overwrite=true it replaces a text
 def create_memory(
     store: EnhancedStore,
@@ -79,12 +121,6 @@ def create_memory(
         saved = store.create(name, content, metadata, overwrite=overwrite, reason=reason, **caller)
     first = f"Saved {render.name_of(saved.name)} as {render.name_of(saved.path)}."
     return _reply(Created, saved, first, warnings=_said(saved, metadata, said))
-
-
-Updated = TypedDict(
-    "Updated",
-    {"name": str, "sha256": str, "previous_sha256": str | None, "changed": bool, "warnings": NotRequired[Texts]},
-)
 
 
 @tool("Update a memory", writes=True, destructive=True, idempotent=False)
@@ -114,12 +150,6 @@ def update_memory(
     return _reply(Updated, saved, first, warnings=_said(saved, metadata, said))
 
 
-Tagged = TypedDict(
-    "Tagged",
-    {"name": str, "sha256": str, "tags": Texts, "tag_map": Data, "changed": bool, "warnings": NotRequired[Texts]},
-)
-
-
 @tool("Change tags", writes=True, destructive=True)
 def change_tag(
     store: EnhancedStore,
@@ -138,11 +168,6 @@ def change_tag(
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
     now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
     return _reply(Tagged, saved, first, now, as_map, warnings=_said(saved, {"tags": tags}))
-
-
-Renamed = TypedDict(
-    "Renamed", {"name": str, "path": str, "rewritten": Texts, "sha256": str, "warnings": NotRequired[Texts]}
-)
 
 
 @tool("Move a memory", writes=True, destructive=True, idempotent=False)
@@ -165,9 +190,6 @@ def move_memory(store: EnhancedStore, caller: Caller, name: Name, new_name: Name
     return _reply(Renamed, moved, first, links, rewritten=rewritten[:_MOST], warnings=warnings)
 
 
-Removed = TypedDict("Removed", {"name": str, "version": str, "links_left_unresolved": int, "hint": str})
-
-
 @tool("Delete a memory", writes=True, destructive=True, idempotent=False, deletes=True)
 def delete_memory(
     store: EnhancedStore, caller: Caller, name: Name, if_sha256: IfSha = None, reason: str = ""
@@ -179,45 +201,6 @@ def delete_memory(
     links = f"{render.counted(left, 'link now leads', 'links now lead')} nowhere." if left else ""
     back = "undo_change(version) brings it back."
     return _reply(Removed, gone, f"Deleted {render.name_of(gone.name)}.", links, hint=back)
-
-
-UndoneName = TypedDict("UndoneName", {"name": str, "becomes": str, "new_name": str | None})
-
-
-UndoAnswer = TypedDict(
-    "UndoAnswer",
-    {
-        "name": str,
-        "sha256": str | None,
-        "version": str,
-        "what": str,
-        "notes": NotRequired[list[UndoneName]],
-        "left": NotRequired[Sequence[LeftAsIs]],
-        "hint": NotRequired[str],
-    },
-)
-
-
-@dataclass(frozen=True, slots=True)
-class VersionLine(Result):
-    version: str
-    name: str
-    when: str
-    who: str
-    what: str
-    sha256: str | None
-    tool: str = ""
-    reason: str = ""
-    flags: Sequence[str] = ()
-    diff: str | None = None
-
-
-class Versions(TypedDict):
-    """A history; a warning says what it lacks."""
-
-    versions: Sequence[VersionLine]
-    hint: NotRequired[str]
-    warnings: NotRequired[Sequence[str]]
 
 
 @tool("History of memories")

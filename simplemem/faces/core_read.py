@@ -104,7 +104,7 @@ def search_memories(
         return Reply(f"{nothing} {state}".strip(), data)
     head = f"# {render.counted(len(hits), 'memory', 'memories')}{asked}"
     if found.only_nearest:
-        head, state = f"# {nothing} {state} Nearest in meaning:", ""
+        head, state = f"# {nothing} {state} Nearest:", ""
     lines = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1))
     explained = f"Explained: {json.dumps(told, ensure_ascii=False)}" if told else ""
     return Reply(render.answer(head, lines, explained, state, flagged=True), data)
@@ -364,7 +364,7 @@ def build_context(
     if pack.text and not pack.only_nearest:
         head = f"# What the memories say about {subject}"
     elif pack.text:
-        head = f"# Nothing found about {subject}. Nearest in meaning:"
+        head = f"# Nothing found about {subject}. Nearest:"
     else:
         head = (
             f"Nothing about {subject} fits into {budget_tokens} tokens." if left else f"Nothing found about {subject}."

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _HITS = 5
-_MOST_PLACES = 4  # of a memory that links often, beside the first
 _SET_BY_US = {"created", "modified"}
 _DEMANDED: dict[str, Any] = {"title": str, "description": str, "tags": (dict, list, str)}
 _SHOWN = _SET_BY_US | _DEMANDED.keys() | {"links"}
@@ -199,9 +198,8 @@ def get_backlinks(
     for number, item in enumerate(items, 1):
         kind = "explicit" if item.kind == "link" else "semantic"
         facts = f"**Link Type:** {kind} | **Relevance:** {item.score:.3f}"
-        also = [f"line {at.line}: {brief(at.snippet, 30)}" for at in item.also[:_MOST_PLACES]]
-        also += [f"{len(item.also) - _MOST_PLACES} more places"] if len(item.also) > _MOST_PLACES else []
-        facts += f"\n**Also links in:** {'; '.join(also)}" if also else ""
+        also = line(", ".join(str(at.line) for at in item.also))
+        facts += f"\n**Also in lines:** {also}" if also else ""
         lines += _entry(number, item, facts, store.read(item.name).description)
     return Reply("\n".join(lines) + state)
 

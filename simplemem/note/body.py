@@ -1,8 +1,7 @@
 """What stands in a note's body: headings, blocks, links, tags, block ids, each with its place. Pure.
 
 Blocks are CommonMark's (`blocks.py`), links and tags Obsidian's: what counts and what hides is obsidian.md §1.1, §1.2
-and §2. Whatever begins first wins. Offsets are into the whole text of the note; nothing here knows what a link leads to.
-"""
+and §2. Whatever begins first wins. Offsets are into the whole text of the note; nothing here knows where a link leads."""
 
 from __future__ import annotations
 

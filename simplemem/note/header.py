@@ -2,8 +2,7 @@
 
 A header is what stands between `---` on line 1 and the next `---` (obsidian.md §3.1). Reading never raises and never
 stalls. libyaml does the parsing, and its events give the values their places; size and depth are bounded, anchors and
-aliases refused (durability.md §0.4, F42, F43). Plain headers are read line by line at a quarter of the cost.
-"""
+aliases refused (durability.md §0.4, F42, F43). Plain headers are read line by line at a quarter of the cost."""
 
 from __future__ import annotations
 
@@ -20,6 +19,9 @@ HEADER_LIMIT: Final = 256 * 1024  # characters; real headers are under 2,000
 DEPTH_LIMIT: Final = 16
 VALUE_LIMIT: Final = 20_000  # scalars and collections
 _DIGIT_LIMIT: Final = 3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
+_OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
+_CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
 class HeaderProblem(NamedTuple):
@@ -94,11 +96,6 @@ def find_key(properties: Mapping[str, Any], key: str) -> str | None:
 def find_value(properties: Mapping[str, Any], key: str) -> Any:
     """A property's value, however the note spells its name."""
     return properties.get(find_key(properties, key) or key)
-
-
-_OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
-_CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
 @lru_cache(maxsize=1)  # one change of a note asks for the header of the very same text again and again

@@ -1,8 +1,7 @@
 """Two versions of a note into one: the header property by property, the body line by line by the rules of diff3. Pure.
 
 What only one side changed is taken from it, what both changed alike is taken once. Where they differ both stand, marked
-as git marks them: for properties at the head of the body, since marks in a header would make it unreadable.
-"""
+as git marks them: for properties at the head of the body, since marks in a header would make it unreadable."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Tags and metadata as they are asked for and changed: a new note gets a list, a note keeps the notation it has. Pure.
 
-An inline `#tag` is never changed, and forms that Obsidian dropped are never written (obsidian.md §2, §3.3).
-"""
+An inline `#tag` is never changed, and forms that Obsidian dropped are never written (obsidian.md §2, §3.3)."""
 
 from __future__ import annotations
 

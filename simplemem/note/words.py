@@ -1,8 +1,7 @@
 """Words of a text, as the index and a question both see them. Pure; the same on both sides or nothing is found.
 
 SQLite's `unicode61` tokenizer leaves whole sentences of Chinese, Japanese, Thai and Korean as one word. `searchable`
-writes such runs out as overlapping pairs and single characters; everything else is left to the tokenizer.
-"""
+writes such runs out as overlapping pairs and single characters; everything else is left to the tokenizer."""
 
 from __future__ import annotations
 

@@ -39,13 +39,9 @@ def unmet(core: Core, narrow: Narrow) -> str:
     for label, value, changes in conditions:
         if label != "tag" and not is_met(Narrow(**changes)):
             notes = core.index.known() if label in ("type", "path") else {}
-            there = {row.type for row in notes.values() if row.type} if label == "type" else map(_folder, notes)
-            said.append(f"No note passes {label}={value}{_near(value, sorted(there))}.")
+            there = {row.type if label == "type" else f"{row.path.rpartition('/')[0]}/" for row in notes.values()}
+            said.append(f"No note passes {label}={value}{_near(value, sorted(there - {'', '/'}))}.")
     return " ".join(said) or f"No note passes all of {', '.join(f'{label}={value}' for label, value, _ in conditions)}."
-
-
-def _folder(path: str) -> str:
-    return f"{path.rpartition('/')[0]}/"
 
 
 def _near(wanted: str, names: Iterable[str], mark: str = "") -> str:
@@ -53,7 +49,7 @@ def _near(wanted: str, names: Iterable[str], mark: str = "") -> str:
     keys, key = {compare_key(name): name for name in names}, compare_key(wanted)
     begins = key.partition("/")[0]
     near = get_close_matches(key, keys, 3, 0.6) or [each for each in keys if each.startswith(begins)][:3]
-    shown = ", ".join(f"{mark}{keys[each][:40]}" for each in near or list(keys)[:3] if each != "/")
+    shown = ", ".join(f"{mark}{keys[each][:40]}" for each in near or list(keys)[:3])
     return f"; {'near' if near else 'there are'}: {shown}" if shown else ""
 
 
@@ -76,7 +72,18 @@ class Explained:
             place, ranked = found[hit.name]
             words = _words_of(self._holding, ranked.note)
             reranked = self._ranking.reranked.get(ranked.note, {})
-            told.append(replace(hit, why={"rank": place, **self._numbers(ranked), **words, **reranked}))
+            told.append(
+                replace(
+                    hit,
+                    why={
+                        "rank": place,
+                        "rank_score": round(ranked.score, 4),
+                        **self._numbers(ranked),
+                        **words,
+                        **reranked,
+                    },
+                )
+            )
         return told
 
     def search(self) -> dict[str, Any]:
@@ -90,7 +97,7 @@ class Explained:
             left = self._passing(narrow)
             filters.append({"filter": label, "value": value, "removed": before - left, "left": left})
         added = " + ".join(f"{round(each.weight, 4):g} × {each.name}" for each in ranking.signals if each.weight)
-        formula = f"score = {added}, each divided by the best of its kind."
+        formula = f"rank_score = {added}, each divided by the best of its kind."
         state = self._core.state(ranking.standing)
         not_searched = {
             "hidden": index.counts()["hidden"],
@@ -137,7 +144,7 @@ class Explained:
             numbers = {"limit": self._limit}
             if place:
                 found, of = self._ranking.every[place - 1], len(self._ranking.every)
-                numbers |= {"rank": at or place, "of": of, "score": round(found.score, 4), **self._numbers(found)}
+                numbers |= {"rank": at or place, "of": of, "rank_score": round(found.score, 4), **self._numbers(found)}
             numbers |= _words_of(self._which_hold([row.id]), row.id)
             verdict, because, hint = self._verdict(row, place, numbers)
             if at:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.index.door import SORTS, Narrow, NoteId, Question, Shown, Standing
@@ -45,6 +45,7 @@ class Ranking:
     signals: Sequence[Signal]
     question: Question
     degraded: str
+    titled: Collection[NoteId] = ()  # what is called as the question is
     reranked: Mapping[NoteId, Mapping[str, Any]] = field(default_factory=dict)
     reranker: Mapping[str, Any] = field(default_factory=dict)  # its name, and whether it is remote
 
@@ -77,7 +78,7 @@ def search(
     if mode not in rank.MODES:
         raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(rank.MODES)}.")
     ranking = ranked(core, query, filter, limit, mode, rerank=rerank)
-    hits = [hit for found in ranking.best if (hit := _hit(core, ranking.shown[found.note], found, ranking.query.words))]
+    hits = [hit for found in ranking.best if (hit := _hit(core, ranking, found))]
     if authors or ranking.narrow.author or ANYONE in (ranking.query.author, filter.author if filter else ""):
         for k, hit in enumerate(hits):
             by = core.changes.last_author(hit.sha256)
@@ -91,23 +92,15 @@ def search(
             told, hits = explained.search(), explained.hits(hits)
         of_note = explained.note(why, hits) if why else None
     state, asked, less = core.state(ranking.standing), ranking.query, ranking.degraded_by
-    return Found(query, mode, tuple(hits), state, told, less, of_note, asked.absent, asked.only_nearest)
+    return Found(query, mode, tuple(hits), state, told, less, of_note, asked.absent, only_nearest(core, ranking))
 
 
 def ranked(
-    core: Core,
-    text: str,
-    filter: Filter | None,
-    limit: int,
-    mode: Mode = "hybrid",
-    *,
-    rerank: bool = True,
-    only: Collection[str] = (),
+    core: Core, text: str, filter: Filter | Narrow | None, limit: int, mode: Mode = "hybrid", *, rerank: bool = True
 ) -> Ranking:
-    """The ranking as it is answered from: of notes as they are now, by the reranker where there is one; of `only` some
-    paths, hidden notes take part as well."""
+    """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
     query, standing = with_forms(read_query(text), core.index)
-    narrowed = replace(narrow(core, filter or Filter(), query), only=tuple(only), hidden=bool(only))
+    narrowed = filter if isinstance(filter, Narrow) else narrow(core, filter or Filter(), query)
     reranking = core.reranking() if rerank else None
     reach = limit if reranking is None else max(limit, core.settings.rerank.candidates)
     standings = iter([standing])
@@ -116,15 +109,11 @@ def ranked(
         return _ranked(core, query, narrowed, next(standings, None) or core.index.standing(), reach, mode)
 
     ranking = core.fresh(once, lambda found: [found.shown[each.note].row for each in found.best])
-    if not ranking.best and not only:
-        ranking = replace(ranking, degraded=f"{ranking.degraded} {_unmet(core, narrowed)}".strip())
+    if not ranking.best and not narrowed.only:
+        from simplemem.store.explain import unmet  # most questions are answered without
+
+        ranking = replace(ranking, degraded=f"{ranking.degraded} {unmet(core, narrowed)}".strip())
     return ranking if reranking is None else reranking.reordered(ranking, limit)
-
-
-def _unmet(core: Core, narrow: Narrow) -> str:
-    from simplemem.store.explain import unmet  # most questions are answered without
-
-    return unmet(core, narrow)
 
 
 def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit: int, mode: Mode) -> Ranking:
@@ -158,12 +147,10 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     reach = max(limit, rank.COVERED_NOTES if covers else 0, DATED_NOTES if days else 0)
     shown = core.index.shown({found.note: found.place for found in every[:reach]}, question)
     there = [found for found in every[:reach] if found.note in shown]
-    embedder = core.embedding.wanted()[0] if covers and vector is not None else None
-    if isinstance(embedder, WordLlama):
-        if core.coverage is None or core.coverage.vectors is not embedder:
-            core.coverage = rank.Coverage(embedder)
+    coverage = _coverage(core) if covers and vector is not None else None
+    if coverage is not None:
         notes = [found.note for found in there[: rank.COVERED_NOTES]]
-        covered = core.coverage.of(query.words, dict(_covering(core, shown[note]) for note in notes))
+        covered = coverage.of(query.words, dict(_covering(core, shown[note]) for note in notes))
         signals = rank.beside(signals, "covered", rank.COVERED_WEIGHT, dict(zip(notes, covered, strict=True)))
     if days:
         dated = [found.note for found in there[:DATED_NOTES] if is_of(shown[found.note].row, days)]
@@ -171,7 +158,9 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     if len(signals) > 3:
         every = rank.ordered(answer, signals)
         there = [found for found in every if found.note in shown]
-    return Ranking(query, narrow, standing, mode, there[:limit], shown, every, signals, question, degraded)
+    return Ranking(
+        query, narrow, standing, mode, there[:limit], shown, every, signals, question, degraded, answer.titled
+    )
 
 
 def _covering(core: Core, note: Shown) -> tuple[Hashable, Callable[[], list[str]]]:
@@ -188,7 +177,44 @@ def _covering(core: Core, note: Shown) -> tuple[Hashable, Callable[[], list[str]
     return (note.row.path, note.row.sha256, first), texts
 
 
-def _hit(core: Core, note: Shown, found: Ranked, words: Sequence[str]) -> Hit | None:
+def quality(core: Core, ranking: Ranking, found: Ranked) -> float:
+    """How good a hit is in itself: the share of the question that it holds, or what the reranker says."""
+    if ranking.reranker or not ranking.query.words or found.note in ranking.titled:
+        return found.score
+    note, query = ranking.shown[found.note], ranking.query
+    weights = rank.weights_of(query.words, query.holders, ranking.standing.notes)
+    called = " ".join((name_of(note.row.path), note.row.title, note.row.description, *note.tags))
+    key, texts = _covering(core, note)
+    coverage = _coverage(core) if ranking.mode != "text" else None
+    if coverage is not None:
+        return coverage.share(weights, called, key, texts)
+    near = ranking.signals[2].values.get(found.note, 0.0)
+    return max(near, rank.share_held(weights, called, texts()))
+
+
+def only_nearest(core: Core, ranking: Ranking) -> bool:
+    """Whether the best note is below the floor, so that nothing was found. The floors are of words and of the built-in
+    vectors: another model's figures, and a reranker's, are of scales of their own."""
+    query, best = ranking.query, ranking.best[:1]
+    if query.only_nearest or not best or not query.words:
+        return query.only_nearest
+    is_known = ranking.mode == "text" or isinstance(core.embedding.wanted()[0], WordLlama)
+    if query.instead or ranking.reranker or best[0].note in ranking.titled or not is_known:
+        return False
+    return rank.above_floor(quality(core, ranking, best[0]), ranking.every, ranking.mode, query.text) < 0
+
+
+def _coverage(core: Core) -> rank.Coverage | None:
+    embedder = core.embedding.wanted()[0]
+    if not isinstance(embedder, WordLlama):
+        return None
+    if core.coverage is None or core.coverage.vectors is not embedder:
+        core.coverage = rank.Coverage(embedder)
+    return core.coverage
+
+
+def _hit(core: Core, ranking: Ranking, found: Ranked) -> Hit | None:
+    note, words, score = ranking.shown[found.note], ranking.query.words, quality(core, ranking, found)
     row, text, limit = note.row, text_of(core, note.row.path), core.settings.search.snippet_characters
     if text is None:
         return None
@@ -197,7 +223,7 @@ def _hit(core: Core, note: Shown, found: Ranked, words: Sequence[str]) -> Hit | 
     heading, line = (" > ".join(stands.headings), stands.line) if stands is not None else ("", 1)
     shown = (around and rank.snippet(text, around, place, limit)) or as_read(row.description)
     return Hit(
-        name_of(row.path), row.title, row.description, row.type or "memory", round(found.score, 4), shown, heading, line,
+        name_of(row.path), row.title, row.description, row.type or "memory", round(score, 4), shown, heading, line,
         note.tags, row.created or None, row.modified, row.sha256,
     )  # fmt: skip
 
@@ -258,8 +284,11 @@ def list_page(
         )
         for row in listing.rows
     )  # fmt: skip
-    shown = int(after) + len(items)
-    less = "" if listing.total else _unmet(core, narrow(core, filter or Filter()))
+    shown, less = int(after) + len(items), ""
+    if not listing.total:
+        from simplemem.store.explain import unmet
+
+        less = unmet(core, narrow(core, filter or Filter()))
     return Page(items, f"{shown}-{sort}" if shown < listing.total else None, listing.total, core.state(), less)
 
 
@@ -287,23 +316,20 @@ def backlinks(
     linking, best = core.fresh(once, lambda found: [note.row for note, _ in found[1]])
     items: list[Backlink] = []
     for note, score in best:
-        row, place, text = note.row, note.best, text_of(core, note.row.path)
+        row, place, links, text = note.row, note.best, linking.get(note.row.path, ()), text_of(core, note.row.path)
         if text is None:
             continue
-        kind: Literal["link", "semantic"] = "link" if row.path in linking else "semantic"
-        lines = text.split("\n") if kind == "link" else []
+        lines = text.split("\n")
         places = [
-            Mention(link.form, link.line, as_read("".join(lines[link.line - 1 : link.line]))[:300])
-            for link in linking.get(row.path, ())
+            Mention(link.form, link.line, as_read("".join(lines[link.line - 1 : link.line]))[:300]) for link in links
         ]
         if not places:
             said = rank.snippet(text, place, None, 200) if place is not None else row.description
             places = [Mention("", place.line if place is not None else 1, said)]
         first, *also = places
+        at = first.form, first.snippet, first.line
         items.append(
-            Backlink(
-                name_of(row.path), row.title, kind, first.form, first.snippet, first.line, round(score, 4), tuple(also)
-            )
+            Backlink(name_of(row.path), row.title, "link" if links else "semantic", *at, round(score, 4), tuple(also))
         )
     return tuple(items)
 
@@ -332,7 +358,7 @@ def _near(core: Core, path: str, linking: Collection[str], limit: int) -> dict[s
 
 def _by_query(core: Core, paths: Mapping[str, float], query: str, limit: int) -> dict[str, float]:
     """Candidates in the order of a search for the query among them, with its scores; those it does not find come last."""
-    ranking = ranked(core, query, None, limit, only=paths)
+    ranking = ranked(core, query, Narrow(only=tuple(paths), hidden=True), limit)
     best, every = ({found.path: found.score for found in some} for some in (ranking.best, ranking.every))
     return dict.fromkeys((*best, *every, *paths), 0.0) | every | best
 

@@ -72,7 +72,7 @@ def test_options_narrow_a_search(run: Run, options: tuple[str, ...], wanted: set
 def test_explain_shows_the_numbers_of_every_hit(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMPLEMEM_EMBED_PROVIDER", "wordllama")
     shown = run("search", "launch", "budget", "zzzqqq", "--prefix", "projects/", "--explain").out
-    assert "why  words 1.00, meaning 1.00 · holds launch, budget · lacks zzzqqq" in shown
+    assert "why  rank score 1.00, words 1.00, meaning 1.00 · holds launch, budget · lacks zzzqqq" in shown
     assert "launch in 2, budget in 1, zzzqqq in 0" in shown and "path projects/: 2" in shown
     assert "why  " not in run("search", "launch").out
 

@@ -75,11 +75,7 @@ def test_a_note_can_be_respelled(disk: Run, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "operation"),
-    [
-        ("a Mac's", "move to another case"),
-        ("a memory stick", "move to another case"),
-        ("a memory stick", "replace"),
-    ],
+    [("a Mac's", "move to another case"), ("a memory stick", "move to another case"), ("a memory stick", "replace")],
 )
 def test_dying_there_leaves_old_or_new(disk: Run, name: str, operation: str) -> None:
     case: Case = CASES[operation]

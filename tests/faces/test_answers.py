@@ -330,7 +330,7 @@ def test_a_note_that_links_often_is_one_backlink_and_hides_nobody(ask, ask_origi
     assert links.text.startswith("# 5 memories lead to Ada\n")
     assert "  > line 3: Ada two\n" in links.text and "  and 1 more place\n" in links.text
     text = ask_original("get_backlinks", name="Ada").text
-    assert "## 5. n3" in text and "**Also links in:** line 3: Ada two; line 5: Ada three; " in text
+    assert "## 5. n3" in text and "**Also in lines:** 3, 5, 7, 8, 9\n" in text
 
 
 def test_data_has_short_hashes_unique_links_and_nothing_twice_or_empty(ask, write: Write) -> None:
@@ -377,6 +377,15 @@ def test_words_that_no_memory_holds_are_named_and_what_is_near_is_no_answer(ask,
     assert "What the memories say" not in pack.text and "No memory holds: kubernetes, ingress." in pack.text
     assert "No memories were found" in ask_original("search_memories", query="kubernetes ingress").text
     assert "absent" not in ask("search_memories", query="harbour crane").data
+    for k, said in enumerate(("roof", "cellar", "garden", "stove", "piano")):  # who is in every note answers nothing
+        write(f"{k}.md", f"Ines was at the {said}.")
+    ask.in_step()
+    unanswered = "Which passport did Ines renew for the expedition?"
+    assert ask("search_memories", query=unanswered).text.startswith(
+        f'# Nothing found for "{unanswered}", in 7 memories.'
+    )
+    assert ask("build_context", query=unanswered).text.startswith("# Nothing found about Which passport")
+    assert "No memories were found; nearest" in ask_original("search_memories", query=unanswered).text
 
 
 def test_a_filter_that_matches_nothing_names_what_is_near(ask, ask_original, write: Write) -> None:

@@ -144,13 +144,7 @@ def test_a_file_outside_that_shares_its_bytes_by_a_hard_link_is_untouched(vault:
 
 
 def test_files_of_others_beside_a_note_are_untouched(vault: Path) -> None:
-    strangers = {
-        "note.tmp": b"1",
-        ".note.md.swp": b"2",
-        "note.md~": b"3",
-        "4913": b"4",
-        ".simplemem-notes.tmp": b"5",
-    }
+    strangers = {"note.tmp": b"1", ".note.md.swp": b"2", "note.md~": b"3", "4913": b"4", ".simplemem-notes.tmp": b"5"}
     for name, data in strangers.items():
         (vault / name).write_bytes(data)
     opened = Vault(vault)

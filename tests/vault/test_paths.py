@@ -144,14 +144,7 @@ class TestLinks:
         (vault / "folder").symlink_to(outside)
         (vault / "evil").symlink_to("../vault-evil")
         before, opened = everything(outside), Vault(vault)
-        for path in (
-            "file.md",
-            "relative.md",
-            "folder/secret.md",
-            "evil/secret.md",
-            "folder/new.md",
-            "evil/x/y.md",
-        ):
+        for path in ("file.md", "relative.md", "folder/secret.md", "evil/secret.md", "folder/new.md", "evil/x/y.md"):
             assert SECRET not in attempt_everything(opened, path), path
             assert everything(outside) == before, path
         assert [e.path for e in opened.scan()] == ["moved.md"] or [e.path for e in opened.scan()] == ["a.md"]

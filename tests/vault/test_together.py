@@ -73,9 +73,7 @@ def test_eight_processes_append_and_no_acknowledged_line_is_lost(vault: Path, ki
         (vault / f"n{k}.md").write_bytes(b"start\n")
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", APPEND, str(vault), f"p{k}", str(count), kind],
-            stdout=subprocess.PIPE,
-            text=True,
+            [sys.executable, "-c", APPEND, str(vault), f"p{k}", str(count), kind], stdout=subprocess.PIPE, text=True
         )
         for k in range(8)
     ]

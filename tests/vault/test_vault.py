@@ -143,15 +143,6 @@ class TestReplacing:
         assert files(vault) == {"n.md": theirs}
 
 
-class TestMoving:
-    def test_only_the_case_of_a_name_may_change(self, vault: Path, opened: Vault) -> None:
-        opened.create("folder/note.md", b"x", CHANGE)
-        moved(opened, "folder/note.md", b"x", "folder/Note.md")
-        assert os.listdir(vault / "folder") == ["Note.md"]
-        moved(opened, "folder/Note.md", b"x", "folder/NOTE.md", b"y")
-        assert files(vault) == {"folder/NOTE.md": b"y"}
-
-
 class TestTrashAndUndo:
     @pytest.mark.parametrize("trash", ["own", "obsidian"])
     def test_a_deleted_note_comes_back_as_it_was(self, vault: Path, trash: str) -> None:
@@ -183,10 +174,7 @@ class TestTrashAndUndo:
     def test_an_emptied_or_edited_trash_loses_nothing(self, vault: Path, trash: str) -> None:
         opened = Vault(vault, trash=trash)  # type: ignore[arg-type]
         opened.create("n.md", b"text", CHANGE)
-        for ruin in (
-            shutil.rmtree,
-            lambda folder: next(p for p in folder.rglob("n.md")).write_bytes(b"edited"),
-        ):
+        for ruin in (shutil.rmtree, lambda folder: next(p for p in folder.rglob("n.md")).write_bytes(b"edited")):
             written = opened.trash("n.md", None, CHANGE)
             ruin(vault / (".trash" if trash == "obsidian" else ".simplemem/trash"))
             opened.undo(written.version, CHANGE)
