@@ -110,7 +110,7 @@ def read_profile(read: Read) -> Profile:
     bullets = {section: _bullets(read.text, section) for section in SECTIONS}
     constraints = []
     for bullet in bullets["Constraints"]:
-        marks = dict(re.findall(r"(\w+)=(\S+)", bullet["marks"] or ""))
+        marks = dict(re.findall(r"\b(\w{1,20})=(\S+)", bullet["marks"] or ""))
         strict = re.search(r"\b(?:strictly|allergic)\b", bullet["text"])
         severity = marks.get("severity") or ("strict" if strict else "firm")
         constraints.append(Constraint(bullet["text"], severity, marks.get("since", "")))
