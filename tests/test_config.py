@@ -121,19 +121,20 @@ def test_a_setting_of_an_earlier_version_is_read_and_ignored(tmp_path: Path) -> 
     assert load_settings(env=env).search.limit == 7
 
 
-def test_the_vault_is_found_as_designed(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", tmp_path / "work" / "deep"
+def test_the_vault_is_found_as_designed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    here = tmp_path / "work" / "deep"
     here.mkdir(parents=True)
     none: dict[str, str] = {"XDG_CONFIG_HOME": str(tmp_path / "nowhere")}
-    assert find_vault(env=none, cwd=here, home=home) == home / "simplemem"
+    assert find_vault(env=none, cwd=here) == tmp_path / "home" / "simplemem"
     (here / ".memories").mkdir()
-    assert find_vault(env=none, cwd=here, home=home) == here / ".memories"
+    assert find_vault(env=none, cwd=here) == here / ".memories"
     (tmp_path / "work" / ".simplemem").mkdir()
-    assert find_vault(env=none, cwd=here, home=home) == tmp_path / "work"
+    assert find_vault(env=none, cwd=here) == tmp_path / "work"
     configured = user_file(tmp_path, f'vault = "{tmp_path / "set"}"')
-    assert find_vault(env=configured, cwd=here, home=home) == tmp_path / "set"
-    assert find_vault(env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == Path("/env")
-    assert find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == here / "flag"
+    assert find_vault(env=configured, cwd=here) == tmp_path / "set"
+    assert find_vault(env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here) == Path("/env")
+    assert find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here) == here / "flag"
 
 
 # -- a file that came with the vault
