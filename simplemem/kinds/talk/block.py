@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from simplemem.kinds.kind import Kind
 from simplemem.note.body import read_body
@@ -47,25 +47,31 @@ class Turn(NamedTuple):
         return self.id.replace("_", "-")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What all notes of conversations have. `problem` says why one cannot be changed, "" when it can."""
+
+    path: str
+    sha256: str = ""
+    private: bool = False
+    problem: str = ""
+    is_own: bool = True
+
+
 @dataclass(frozen=True)
-class Block:
-    """One subject and its turns. `problem` says why its note cannot be changed, "" when it can."""
+class Block(Kept):
+    """One subject and its turns."""
 
     id: str
     label: str
     status: str
-    keywords: tuple[str, ...]
-    summary: str
-    session: str
-    facts_read: str  # the last turn whose facts a model has read
     created: datetime  # UTC
     turns: tuple[Turn, ...]
-    private: bool
-    problem: str
-    text: str
-    path: str
-    sha256: str
-    is_own: bool = True
+    keywords: tuple[str, ...] = ()
+    summary: str = ""
+    session: str = ""
+    facts_read: str = ""  # the last turn whose facts a model has read
+    text: str = ""
 
     @property
     def last(self) -> datetime:
@@ -99,45 +105,42 @@ def moment(digits: str) -> datetime | None:
         return None
 
 
+def kept(read: Read, kind: Kind[Any]) -> tuple[Note, dict[str, Any]]:
+    """A note, and what all notes of conversations have."""
+    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    problem = read.problem or note.problem or (note.header.problem.message if note.header.problem else "")
+    is_private = private_reason(read.path, note, ()) is not None
+    is_own = kind.holds(read.path, note.string("type"))
+    where = {"path": read.path, "sha256": read.sha256, "private": is_private, "problem": problem, "is_own": is_own}
+    return note, where
+
+
 def read_block(read: Read) -> Block:
     """The block that a note is, as far as it is one."""
-    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    note, where = kept(read, TOPIC)
     turns = _turns(note.text, note.header.body_start)
-    head = note.text[: note.header.body_start]
-    named = _ID.fullmatch(next(filter(_ID.fullmatch, note.aliases), "")) or _ID.search(head)
+    named = _ID.fullmatch(next(filter(_ID.fullmatch, note.aliases), ""))
+    named = named or _ID.search(note.text, 0, note.header.body_start)  # of a header that cannot be read
     first = turns[0].id.removeprefix("turn_")[:15] if turns else ""
     id_ = named[0] if named else f"block_{first}" if first else base_name(read.path)
-    tags = {tag.name.casefold() for tag in note.tags}
-    keywords = note.header.get("keywords")
-    session, told = note.string("session"), note.string("type")
+    tags, keywords = {tag.name.casefold() for tag in note.tags}, note.header.get("keywords")
+    told = moment("".join(re.findall(r"\d+", id_)[:2])) or moment_of(note.string("created") or "")
     return Block(
         id=id_,
         label=note.string("title") or base_name(read.path),
         status=next((each for each in STATUSES if f"status/{each}" in tags), "paused"),
+        created=told or (turns[0].at if turns else datetime(1970, 1, 1, tzinfo=UTC)),
+        turns=turns,
         keywords=tuple(map(str, keywords)) if isinstance(keywords, list) else (),
         summary=note.string("description") or "",
-        session=session or "",
+        session=note.string("session") or "",
         facts_read=note.string("facts_read") or "",
-        created=_created(note, id_, turns),
-        turns=turns,
-        private=private_reason(read.path, note, ()) is not None,
-        problem=read.problem or note.problem or (note.header.problem.message if note.header.problem else ""),
         text=note.text,
-        path=read.path,
-        sha256=read.sha256,
-        is_own=TOPIC.holds(read.path, told),
+        **where,
     )
 
 
 TOPIC: Final[Kind[Block]] = Kind(FOLDER, "topic", read=read_block, place=lambda block: (block.created, block.path))
-
-
-def _created(note: Note, id_: str, turns: tuple[Turn, ...]) -> datetime:
-    """When a block began: its id says so, else its header, else its first turn."""
-    if (found := moment("".join(re.findall(r"\d+", id_)[:2]))) is not None:
-        return found
-    told = moment_of(note.string("created") or "")
-    return told or (turns[0].at if turns else datetime(1970, 1, 1, tzinfo=UTC))
 
 
 def _turns(text: str, start: int) -> tuple[Turn, ...]:
