@@ -14,7 +14,7 @@ from simplemem.note.body import read_body
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.note import Note, private_reason, read_note
-from simplemem.note.properties import remove_property, set_property
+from simplemem.note.properties import set_property
 from simplemem.store import Read
 
 FOLDER: Final = "topics"
@@ -84,24 +84,11 @@ def stamp(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def local(at: datetime) -> str:
-    """A moment as a person reads it in a header: local time, no offset."""
-    return at.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
-
-
 def moment_of(text: str) -> datetime | None:
     """The moment that a text of a header or a line says, in UTC; None when it says none."""
     try:
         return datetime.fromisoformat(text.strip()).astimezone(UTC)
     except (ValueError, OverflowError):
-        return None
-
-
-def moment(digits: str) -> datetime | None:
-    """The moment in an id."""
-    try:
-        return datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-    except ValueError:
         return None
 
 
@@ -124,7 +111,7 @@ def read_block(read: Read) -> Block:
     first = turns[0].id.removeprefix("turn_")[:15] if turns else ""
     id_ = named[0] if named else f"block_{first}" if first else base_name(read.path)
     tags, keywords = {tag.name.casefold() for tag in note.tags}, note.header.get("keywords")
-    told = moment("".join(re.findall(r"\d+", id_)[:2])) or moment_of(note.string("created") or "")
+    told = moment_of("T".join(id_.split("_")[1:3]) + "Z") or moment_of(note.string("created") or "")
     return Block(
         id=id_,
         label=note.string("title") or base_name(read.path),
@@ -153,7 +140,7 @@ def _turns(text: str, start: int) -> tuple[Turn, ...]:
     floor = 0  # the line after the turn before
     for number, line in enumerate(lines):
         mark = _TURN.fullmatch(line) if number >= floor and line.startswith("^turn-") else None
-        at = moment(mark[1] + mark[2]) if mark else None
+        at = moment_of(f"{mark[1]}T{mark[2]}Z") if mark else None
         if mark is None or at is None:
             continue
         last = number - 1
@@ -244,10 +231,11 @@ def with_turn(block: Block, turn: Turn) -> str:
 
 def new_block(label: str, turn: Turn, keywords: list[str], session: str, id_: str, continues: str = "") -> str:
     """The text of a new block's note, with its first turn."""
-    when = local(turn.at)
     properties: dict[str, object] = {"title": label, "aliases": [id_], "tags": ["status/active"], "keywords": keywords}
     properties |= {"session": session or None, "continues": continues or None}
-    return TOPIC.render(properties, f"{day_of(turn.at)}\n{render_turn(turn)}", when)
+    return TOPIC.render(
+        properties, f"{day_of(turn.at)}\n{render_turn(turn)}", turn.at.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+    )
 
 
 def place_of(label: str, at: datetime) -> str:
@@ -266,8 +254,3 @@ def with_status(text: str, status: str) -> str:
         is_status = str(tag).lstrip("#").casefold() in {f"status/{each}" for each in STATUSES}
         kept += [wanted] if is_status and wanted not in kept else [] if is_status else [tag]
     return set_property(text, "tags", kept if wanted in kept else [*kept, wanted])
-
-
-def with_summary(text: str, summary: str) -> str:
-    """The note with this description, or with none."""
-    return set_property(text, "description", summary) if summary else remove_property(text, "description")
