@@ -7,13 +7,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from simplemem.kinds.kind import Kind
 from simplemem.note.body import read_body
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
-from simplemem.note.note import Note, private_reason, read_note
+from simplemem.note.note import Note, private_reason, read_note, read_tags
 from simplemem.note.properties import set_property
 from simplemem.store import Read
 
@@ -53,9 +54,14 @@ class Kept:
 
     path: str
     sha256: str = ""
-    private: bool = False
     problem: str = ""
+    text: str = ""
     is_own: bool = True
+
+    @cached_property
+    def private(self) -> bool:
+        """Whether its text never leaves this machine."""
+        return private_reason(self.path, read_note(self.text.encode()), ()) is not None
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,6 @@ class Block(Kept):
     summary: str = ""
     session: str = ""
     facts_read: str = ""  # the last turn whose facts a model has read
-    text: str = ""
 
     @property
     def last(self) -> datetime:
@@ -96,10 +101,8 @@ def kept(read: Read, kind: Kind[Any]) -> tuple[Note, dict[str, Any]]:
     """A note, and what all notes of conversations have."""
     note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
     problem = read.problem or note.problem or (note.header.problem.message if note.header.problem else "")
-    is_private = private_reason(read.path, note, ()) is not None
     is_own = kind.holds(read.path, note.string("type"))
-    where = {"path": read.path, "sha256": read.sha256, "private": is_private, "problem": problem, "is_own": is_own}
-    return note, where
+    return note, {"path": read.path, "sha256": read.sha256, "problem": problem, "text": note.text, "is_own": is_own}
 
 
 def read_block(read: Read) -> Block:
@@ -110,7 +113,8 @@ def read_block(read: Read) -> Block:
     named = named or _ID.search(note.text, 0, note.header.body_start)  # of a header that cannot be read
     first = turns[0].id.removeprefix("turn_")[:15] if turns else ""
     id_ = named[0] if named else f"block_{first}" if first else base_name(read.path)
-    tags, keywords = {tag.name.casefold() for tag in note.tags}, note.header.get("keywords")
+    tags = {tag.name.casefold() for tag in read_tags(note.header.properties, ())}
+    keywords = note.header.get("keywords")
     told = moment_of("T".join(id_.split("_")[1:3]) + "Z") or moment_of(note.string("created") or "")
     return Block(
         id=id_,
@@ -122,7 +126,6 @@ def read_block(read: Read) -> Block:
         summary=note.string("description") or "",
         session=note.string("session") or "",
         facts_read=note.string("facts_read") or "",
-        text=note.text,
         **where,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Invalid, SimplememError, Unreadable
@@ -23,6 +24,7 @@ from simplemem.kinds.talk.profile import PROFILE, Profile, with_traits
 from simplemem.kinds.talk.saying import Saying
 from simplemem.kinds.talk.statements import Statement
 from simplemem.memory import By
+from simplemem.note.header import read_header
 from simplemem.note.names import base_name, path_of
 from simplemem.note.properties import set_property
 from simplemem.services.embed import embedder_named
@@ -53,21 +55,23 @@ class Stored(NamedTuple):
     warnings: list[str]
 
 
+_KINDS: Final = (TOPIC, FACT, PROFILE)
+
+
 def _read(read: Read) -> Any:
-    """A note of any of the three kinds; one that its header calls otherwise is what its folder says."""
-    found = [kind.read(read) for kind in (TOPIC, FACT, PROFILE) if read.path.startswith(f"{kind.folder}/")]
-    named = (each for kind in (TOPIC, FACT, PROFILE) if (each := kind.read(read)).is_own)
-    return next(named, found[0] if found else TOPIC.read(read))
+    """A note of one of the three kinds, by its header or its folder."""
+    told = str(read_header(read.text).get("type") or "")
+    return next((kind for kind in _KINDS if kind.holds(read.path, told)), TOPIC).read(read)
 
 
 class _Talk(Kind[Any]):
     """Blocks, facts and profiles are one shelf, as a turn may change all three."""
 
     def holds(self, path: str, told: str | None) -> bool:
-        return any(kind.holds(path, told) for kind in (TOPIC, FACT, PROFILE))
+        return any(kind.holds(path, told) for kind in _KINDS)
 
 
-_TALK: Final = _Talk("", "", read=_read, place=lambda item: item.path)
+_TALK: Final = _Talk("", "", read=_read, place=attrgetter("path"))
 
 
 class Conversation:
@@ -92,7 +96,7 @@ class Conversation:
 
     def held(self, kind: type[T]) -> list[T]:
         """The notes of a kind, for whoever holds the shelf."""
-        return [each for each in self.shelf.in_order() if isinstance(each, kind)]
+        return [each for each in self.shelf.items.values() if isinstance(each, kind)]
 
     def spoken_of(self, saying: Saying) -> Block | None:
         """The block that a message would go to, as far as it is there."""
