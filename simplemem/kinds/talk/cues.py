@@ -21,6 +21,7 @@ _CHAT: Final = frozenset(
     right day today say said tell talk feel look looks looking really anyway don't it's i'm that's you're i've what's
     didn't can't there's i'd i'll let's""".split()
 )
+_EMPTY: Final = STOP_WORDS | _CHAT
 # What a message begins with, or has in it (pronouns, news), as alternatives of one pattern each.
 _ENGLISH: Final = {
     "shift": """any(?:way|how|ways)|by the way|btw|moving on|(?:oh,? )?before i forget|unrelated(?:ly)?|
@@ -80,7 +81,7 @@ _START: Final = re.compile(
 @lru_cache(maxsize=256)
 def _content(text: str) -> tuple[str, ...]:
     words = (word.replace("’", "'") for word in _WORD.findall(text.lower()))
-    return tuple(w for w in words if len(w) > 1 and not {w, w.split("'")[0]} & (STOP_WORDS | _CHAT))
+    return tuple(w for w in words if len(w) > 1 and w not in _EMPTY and w.split("'")[0] not in _EMPTY)
 
 
 def content_words(text: str) -> list[str]:

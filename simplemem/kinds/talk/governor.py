@@ -31,19 +31,21 @@ _MOST_TEXT: Final = 2000  # characters of a message or reply that are read
 # of the acceptance script.
 # Of every block: how the message follows what was said last (raw texts), what it is about (content words, the nearest of
 # the last exchanges), a word that both hold, by its rareness, a last reply that asked, a name that only others know.
-NEAR = {"follows": 1.0, "about": 0.9, "shared": 0.05, "asked": 0.18, "stranger": -0.6}
+NEAR = {"share": 0.0, "follows": 1.0, "about": 1.156, "shared": 0.121, "asked": 0.226, "stranger": -0.195}
 STAY = {
-    "": 0.85,
-    "day": -0.8,
-    "few": 0.1,
-    "opening": -0.2,
-    "shift": -1.1,
-    "greeting": -0.4,
-    "pronoun": 0.0,
+    "": 0.812,
+    "day": -0.787,
+    "few": 0.051,
+    "opening": -0.144,
+    "shift": -1.07,
+    "greeting": -0.217,
+    "pronoun": 0.055,
     "follow": 0.05,
+    "silence": 0.0,
+    "begun": 0.0,
 }
-BACK = {"opening": -0.2, "shift": -0.2}
-NEW = {"": 0.5, "greeting": 0.9, "news": 1.0, "opening": 0.5, "shift": 0.4, "follow": -0.7, "pronoun": 0.0}
+BACK = {"opening": -0.182, "shift": -0.231}
+NEW = {"": 0.482, "greeting": 0.9, "news": 1.371, "opening": 0.5, "shift": 0.331, "follow": -0.7, "pronoun": -0.142}
 
 
 class Decision(NamedTuple):
@@ -94,24 +96,34 @@ class Governor:
         self, message: str, words: list[str], at: datetime, live: Sequence[Block], current: Block | None
     ) -> dict[str, float]:
         """A number for each live block, and for a new one under ""."""
-        head = message[:_MOST_TEXT]
-        manner = {"": True, "few": len(words) < _FEW_WORDS, "news": cues.NEWS.search(head[:160]) is not None}
-        manner |= {"pronoun": cues.PRONOUN.search(head[:40]) is not None, "shift": cues.SHIFT.match(head) is not None}
-        manner |= {"greeting": cues.GREETING.match(head) is not None, "opening": cues.OPENING.match(head) is not None}
-        manner |= {"follow": cues.FOLLOW.match(head) is not None}
-        manner["day"] = current is not None and (at - current.last).total_seconds() >= _SAME_DAY
+        head, manner = message[:_MOST_TEXT], _manner(message[:_MOST_TEXT], words)
+        if current is not None:
+            silence = (at - current.last).total_seconds()
+            before = current.turns[-2].at if len(current.turns) > 1 else current.created
+            others = (b.last for b in live if b.id != current.id and b.session == current.session)
+            manner["day"] = silence >= _SAME_DAY
+            manner["silence"] = math.log2(1 + min(max(silence, 0), 3600) / 300)
+            manner["begun"] = len(current.turns) < 2 or any(last > before for last in others)
         self._catch_up(live)
         near = self._nearness(live, head, words)
         names = [self._holders[name] for name in cues.names_in(head) if name in self._holders]
         known = set[str]().union(*names)
-        for word in set(map(_stem, words)) & self._holders.keys():
+        shared = Counter[str]()
+        weights = {
+            w: math.log(1 + (len(live) + 1) / len(self._holders[w]))
+            for w in {_stem(w) for w in words} & self._holders.keys()
+        }
+        for word, weight in weights.items():
             for id_ in self._holders[word]:
-                near[id_] += NEAR["shared"] * math.log(1 + (len(live) + 1) / len(self._holders[word]))
+                shared[id_] += weight
+        total = sum(weights.values())
+        for id_, weight in shared.items():
+            near[id_] += NEAR["shared"] * weight + NEAR["share"] * weight / total
         for id_ in near:
             near[id_] += NEAR["asked"] * (id_ in self._asked) + NEAR["stranger"] * (bool(names) and id_ not in known)
             kinds = STAY if current is not None and id_ == current.id else BACK
-            near[id_] += sum(value for kind, value in kinds.items() if manner[kind])
-        return near | {"": sum(value for kind, value in NEW.items() if manner[kind])}
+            near[id_] += sum(value * manner.get(kind, 0) for kind, value in kinds.items())
+        return near | {"": sum(value * manner[kind] for kind, value in NEW.items())}
 
     def _nearness(self, live: Sequence[Block], head: str, words: Sequence[str]) -> dict[str, float]:
         """How near each block is by vectors, where there are any."""
@@ -176,5 +188,14 @@ class Governor:
         return best if sum(weight[w] for w in shares[best.id]) >= _NAMED * sum(weight.values()) else None
 
 
+def _manner(head: str, words: Sequence[str]) -> dict[str, float]:
+    """How a message is said: the kinds of sentence that it is."""
+    found: dict[str, float] = {"": 1, "few": len(words) < _FEW_WORDS, "news": cues.NEWS.search(head[:160]) is not None}
+    starts = {"shift": cues.SHIFT, "greeting": cues.GREETING, "opening": cues.OPENING, "follow": cues.FOLLOW}
+    found |= {kind: pattern.match(head) is not None for kind, pattern in starts.items()}
+    return found | {"pronoun": cues.PRONOUN.search(head[:40]) is not None}
+
+
 def _stem(word: str) -> str:
+    word = word.removesuffix("'s")
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
