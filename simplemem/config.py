@@ -1,6 +1,5 @@
-"""Settings: a flag beats the environment, the environment beats TOML, TOML beats the default. A field says what it is
-for, and what a vault's own `config.toml` may say of it: a vault arrives by `git clone`, so it may say how it is kept,
-never where to read, what to send or what to run."""
+"""Settings: a flag beats the environment, that beats TOML, that beats the default. A vault arrives by `git clone`, so its
+own `config.toml` may say how it is kept, never where to read, what to send or what to run: each field has its policy."""
 
 from __future__ import annotations
 
@@ -251,8 +250,8 @@ def settings_with_sources(
 ) -> list[tuple[str, Any, str]]:
     """Every setting as (dotted name, value, where it came from)."""
     values, sources = _merged(flags or {}, vault, os.environ if env is None else env)
-    settings = _validated(values, sources)
-    return [(key, attrgetter(key)(settings), sources.get(key, "default")) for key in _FIELDS]
+    shown = attrgetter(*_FIELDS)(_validated(values, sources))
+    return [(key, value, sources.get(key, "default")) for key, value in zip(_FIELDS, shown, strict=True)]
 
 
 def _merged(
@@ -268,8 +267,7 @@ def _merged(
                 values[key] = [*_listed(values[key]), *_listed(value)]
                 sources[key] = f"{sources[key]}, {source}"
             else:
-                values[key] = value
-                sources[key] = source
+                values[key], sources[key] = value, source
 
     user_file = user_config_path(env)
     take(_from_file(user_file), str(user_file))
@@ -310,8 +308,7 @@ def _from_vault(vault_file: Path, user_file: Path, mine: Mapping[str, Any]) -> d
 
 def user_config_path(env: Mapping[str, str]) -> Path:
     """The user's own settings: `$XDG_CONFIG_HOME/simplemem/config.toml`, by default below `~/.config`."""
-    base = env.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(base).expanduser() / "simplemem" / "config.toml"
+    return Path(env.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "simplemem" / "config.toml"
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -371,12 +368,11 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
         return Settings.model_validate(tree)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        if "api_key" in first["loc"]:  # what is wrong with a key is said without showing it
-            key = key.partition("api_key")[0] + "api_key"
-            kinds = "a text, { env = NAME } or { path = FILE }"
-            raise Invalid(f"the setting {key} ({sources.get(key, '')}) must be {kinds}") from None
+        key = ".".join(map(str, first["loc"][:2]))
         where = sources.get(key, "")
+        if "api_key" in first["loc"]:  # what is wrong with a key is said without showing it
+            kinds = "a text, { env = NAME } or { path = FILE }"
+            raise Invalid(f"the setting {key} ({where}) must be {kinds}") from None
         raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error
 
 

@@ -24,11 +24,13 @@ from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.note.names import base_name, name_of
 from simplemem.note.note import read_note
 from simplemem.note.passages import as_read, sentence_spans
-from simplemem.note.properties import remove_property, set_property
+from simplemem.note.properties import remove_property, set_property, spliced
 from simplemem.note.words import content_words, words_in_order, words_of
 from simplemem.store import EnhancedStore, Progress, write_file
 
 KINDS = ("title", "heading", "sentence")
+QUALITY = ("recall5", "recall10", "mrr")
+_LOOKED_AT = 10  # hits
 FILE = "eval.json"  # in `.simplemem/`, beside the index, so never a note
 _LEAST_LEFT = 10  # words that a note must keep, so that it can be found at all
 _SHORTEST, _LONGEST = 8, 40  # words of a sentence that is asked for
@@ -145,9 +147,8 @@ def without(text: str, held: Sequence[str], *, title: bool = False) -> str:
     begins = len(text) - len(note.content)
     spans = [(heading.start, heading.end) for heading in note.body.headings if says(heading.text)]
     sentences = [span for span in sentence_spans(note.content) if says(note.content[slice(*span)])]
-    for start, end in sorted([*spans, *((begins + start, begins + end) for start, end in sentences)], reverse=True):
-        text = text[:start] + text[end:]
-    return text
+    spans += [(begins + start, begins + end) for start, end in sentences]
+    return spliced(text, [(*span, "") for span in spans])
 
 
 def _key(text: str) -> str:
@@ -158,10 +159,6 @@ def _key(text: str) -> str:
 def _stems(text: str) -> frozenset[str]:
     """The beginnings of the words that carry meaning."""
     return frozenset(word[:5] for word in content_words(words_of(text)) if len(word) > 2 or not word.isascii())
-
-
-QUALITY = ("recall5", "recall10", "mrr")
-_LOOKED_AT = 10  # hits
 
 
 def run(

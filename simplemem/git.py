@@ -136,9 +136,8 @@ def _check_plain(folder: Path, only: Collection[str] = ()) -> None:
             if each.is_dir(follow_symlinks=False):
                 _check_plain(Path(each.path))
             elif not each.is_file(follow_symlinks=False):
-                raise Unavailable(
-                    f"{each.path} is a link, or no plain file; simplemem reads no repository through one."
-                )
+                message = f"{each.path} is a link, or no plain file; simplemem reads no repository through one."
+                raise Unavailable(message)
 
 
 def history(root: Path, path: str, limit: int = 20, allowed: Sequence[str] = ()) -> list[Commit]:
@@ -185,8 +184,7 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
             old = next((path for path in renamed if path.startswith(place.prefix)), None)
             was = _file(parents[0].tree, old) if old else None
         op = "move" if old else "create" if was is None else "delete" if now is None else "update"
-        seconds = max(0, min(commit.author.time, _YEAR_9999))
-        when = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        when = datetime.fromtimestamp(max(0, min(commit.author.time, _YEAR_9999)), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         said = (_line(commit.author.name), _line(commit.message.partition("\n")[0]))
         ours, texts = set(_VERSION.findall(commit.message)), (_text(repo, was), _text(repo, now))
         yield Commit(str(commit.id), name[cut:], old[cut:] if old else None, op, when, *said, ours, *texts)

@@ -143,12 +143,13 @@ class Listed(Value):
 
 @dataclass(frozen=True, slots=True)
 class Page(Value):
-    """Part of a list. Pass `next_cursor` to go on; None at the end."""
+    """Part of a list. Pass `next_cursor` to go on; None at the end. `degraded` says what of the filter no note has."""
 
     items: tuple[Listed, ...]
     next_cursor: str | None
     total: int
     index: IndexState
+    degraded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ class Hit(Value):
 @dataclass(frozen=True, slots=True)
 class Found(Value):
     """The answer to a search. `degraded` says what was missing; `why` accounts for a note asked for by name. No note
-    holds the words in `absent`; where these are all, the hits are `only_nearest` in meaning, and no answer."""
+    holds the words in `absent`. The hits are `only_nearest`, and no answer, where these are all, or none is good enough."""
 
     query: str
     mode: str
@@ -193,8 +194,17 @@ class Found(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Mention(Value):
+    """A link to a memory as it stands in another: its form, and the line with what is written there."""
+
+    form: str
+    line: int
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
 class Backlink(Value):
-    """A memory that leads here: by a link, with the line it stands in, or by its meaning."""
+    """A memory that leads here: by links, the first with its line and `also` the others, or by its meaning."""
 
     name: str
     title: str
@@ -203,6 +213,7 @@ class Backlink(Value):
     snippet: str
     line: int
     score: float
+    also: tuple[Mention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

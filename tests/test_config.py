@@ -10,14 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.config import (
-    Settings,
-    example_config,
-    fields,
-    find_vault,
-    load_settings,
-    settings_with_sources,
-)
+from simplemem.config import Settings, example_config, fields, find_vault, load_settings, settings_with_sources
 from simplemem.errors import Invalid
 from simplemem.evaluate import read_questions
 from simplemem.faces.original import original_settings

@@ -90,7 +90,7 @@ def test_the_demo_shows_a_conversation_from_the_list_of_tools_to_the_undo(demo: 
         "  create_memory",
         "  │ Saved flights/Flight 5 Fulmar as flights/Flight 5 Fulmar.md.",
         "  get_backlinks",
-        "  │ - **Sandhaven balloons** (links here, line 25, 1.00)",
+        "  │ - **Sandhaven balloons** (links here, line 25, score 1.00)",
         "  update_memory",
         "  │ conflict: flights/Flight 5 Fulmar has changed since it was read",
         "  │ -Planned for 18 April, on hydrogen, if the [[Wind limit for launches|wind]] allows it.",

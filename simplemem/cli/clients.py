@@ -86,7 +86,7 @@ _VSCODE = (
 )
 _ZED = ("~/.config/zed/settings.json", "~/.config/zed/settings.json", "%APPDATA%\\Zed\\settings.json")
 _DEVIN = ("~/.config/devin/mcp_config.json", "~/.config/devin/mcp_config.json", "%APPDATA%\\devin\\mcp_config.json")
-_ROWS: tuple[tuple[str, str, Lines, tuple[str, str, str], str], ...] = (
+CLIENTS = {row[0]: Client(*row) for row in (
     ("claude-desktop", "Claude Desktop", _json("mcpServers"), _CLAUDE,
      "quit Claude Desktop, not only its window, and start it again"),
     ("claude-code", "Claude Code", _command_line, ("a terminal", "a terminal", "a terminal"),
@@ -100,8 +100,7 @@ _ROWS: tuple[tuple[str, str, Lines, tuple[str, str, str], str], ...] = (
     # Its schema allows no key that it does not know, `type` among them.
     ("windsurf", "Devin Desktop (once Windsurf)", _json("mcpServers"), _DEVIN,
      "open a new agent tab (Cascade and Windsurf before June 2026: ~/.codeium/windsurf/mcp_config.json)"),
-)  # fmt: skip
-CLIENTS = {row[0]: Client(*row) for row in _ROWS}
+)}  # fmt: skip
 
 
 def client_called(name: str) -> Client:

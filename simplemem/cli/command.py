@@ -1,5 +1,5 @@
-"""How a command is declared and run: a function that returns a value, or values one after the other, printed here by the
-renderer of its type or with `--json` as it is. Failures are said here; a value with `failed` ends the program with 1."""
+"""How a command is declared and run: a function that returns an answer, or answers one after the other, printed here for
+people or with `--json` for programs. Failures are said here; an answer with `failed` ends the program with 1."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _JSON = Annotated[bool, flag("--json", "Print JSON, for programs.")]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command answers where the store has no value for it: facts for programs, the rest for people."""
+    """What a command answers: facts for programs, the rest for people."""
 
     facts: Mapping[str, Any]
     lines: Sequence[Sequence[Part]] = ()
@@ -50,21 +50,12 @@ class Answer:
     labelled: Mapping[str, str] = field(default_factory=dict)  # for people, each with its label
     failed: bool = False
 
-    def as_dict(self) -> dict[str, Any]:
-        return dict(self.facts)
 
-
-_RENDERERS: dict[str, Callable[[Any, Screen], None]] = {}
-
-
-def renderer(function: Callable[[Any, Screen], None]) -> Callable[[Any, Screen], None]:
-    """Declare how values of a type are shown: the one that the first argument names, which loads nothing."""
-    _RENDERERS[next(iter(function.__annotations__.values()))] = function
-    return function
-
-
-@renderer
-def _answer(answer: Answer, screen: Screen) -> None:
+def show(answer: Answer, *, compact: bool = False) -> None:
+    """Print an answer: for people, or with `--json` for programs."""
+    if for_a_program():
+        return print_json(answer.facts, compact=compact)
+    screen = Screen()
     screen.table(answer.table, gives_way=answer.gives_way)
     if answer.text:
         screen.text(answer.text)
@@ -74,15 +65,7 @@ def _answer(answer: Answer, screen: Screen) -> None:
         screen.note(answer.labelled, answer.markdown)
     else:
         screen.facts(answer.labelled)
-    warn(*answer.warnings)
-
-
-def show(value: Any, *, compact: bool = False) -> None:
-    """Print a value: for people, or with `--json` for programs."""
-    if _RUN.get().as_json:
-        print_json(value.as_dict(), compact=compact)
-    else:
-        _RENDERERS[type(value).__name__](value, Screen())
+    return warn(*answer.warnings)
 
 
 @dataclass
@@ -106,7 +89,7 @@ def for_a_program() -> bool:
     return _RUN.get().as_json
 
 
-def preview(plan: Any) -> None:
+def preview(plan: Answer) -> None:
     """Show a person what is about to be done. A program hears of it when it is done."""
     if not for_a_program():
         show(plan)
@@ -131,20 +114,17 @@ def _run(function: Callable[..., Any], as_json: bool, arguments: dict[str, Any])
     try:
         with ExitStack() as until_said:
             _RUN.set(_Run(as_json, until_said))
-            value = function(**arguments)
-            for each in value if isinstance(value, Iterator) else (value,):
-                show(each, compact=isinstance(value, Iterator))
-                failed = failed or getattr(each, "failed", False)
-    except SimplememError as error:
-        failed = True
-        print_error(error, as_json=as_json)
+            answers = function(**arguments)
+            for each in answers if isinstance(answers, Iterator) else (answers,):
+                show(each, compact=isinstance(answers, Iterator))
+                failed = failed or each.failed
     except BrokenPipeError:
         raise
-    except OSError as error:
-        # What the system refuses (no space, no permission) is no fault of ours: its own words will do.
-        where = f": {error.filename}" if error.filename else ""
+    except (SimplememError, OSError) as error:
         failed = True
-        print_error(Unavailable(f"{error.strerror or error}{where}"), as_json=as_json)
+        if isinstance(error, OSError):  # what the system refuses, for want of space or permission, in its own words
+            error = Unavailable(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+        print_error(error, as_json=as_json)
     if failed:
         raise typer.Exit(1)
 

@@ -61,9 +61,8 @@ def run(
     $ simplemem eval run --compare search.lexical_weight=0.5 --compare embed.provider=none
     $ simplemem eval run --json | jq --exit-status '.rows[0].mrr.value > 0.75'
     """
+    from simplemem import evaluate
     from simplemem.config import find_vault, load_settings
-    from simplemem.evaluate import FILE, read_questions
-    from simplemem.evaluate import run as asked_all
 
     root = find_vault(vault)
     variants = {"simplemem": load_settings({}, vault=root)}
@@ -73,8 +72,8 @@ def run(
             raise typer.BadParameter(f"{each!r} is no SETTING=VALUE, like search.lexical_weight=0.5")
         variants[f"{key}={value}"] = load_settings({key: value}, vault=root)
     with opened(vault) as store, progress_bar() as progress:
-        questions = read_questions(file or store.root / ".simplemem" / FILE)
-        figures = asked_all(store, questions, variants, progress=progress)
+        questions = evaluate.read_questions(file or store.root / ".simplemem" / evaluate.FILE)
+        figures = evaluate.run(store, questions, variants, progress=progress)
     rows, left_out = figures["rows"], figures["left_out"]
     table: list[list[Part]] = [["", *_SHOWN.values(), "CPU ms, median"]]
     warnings = [f"{left_out} questions were left out: their notes are gone, or private"] if left_out else []

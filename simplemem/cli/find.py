@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, command, opened, renderer, warn
+from simplemem.cli.command import Answer, command, opened
 from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
-from simplemem.cli.output import Part, Screen, day, in_words, labelled, one_line, short_title, tags_shown
+from simplemem.cli.output import Part, Screen, day, highlighted, in_words, labelled, one_line, short_title, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import Filter, Found, Hit, IndexState, Pack, Page
+    from simplemem.memory import Filter, Hit, IndexState
 
 commands = typer.Typer()
 _PANEL = "Find and read"
@@ -39,7 +39,7 @@ def search(
     no_rerank: Annotated[bool, flag("--no-rerank", "Leave out the reranker that the settings name.")] = False,
     why: Annotated[str, option("--why", "NAME", "Say where this note is, or why it is not.", complete_name)] = "",
     vault: VaultOption = None,
-) -> Found:
+) -> Answer:
     """Find notes by words, by meaning and by links.
 
     A query is words or a question. `"a phrase"`, `-word`, `tag:todo`, `path:people/`, `type:decision`
@@ -54,7 +54,7 @@ def search(
     $ simplemem search wind --link-to 'Launch day runbook' --json
     """
     with opened(vault, embed=mode is not Mode.text) as store:
-        return store.search(
+        found = store.search(
             " ".join(query),
             filter=narrowed,
             limit=limit or store.settings.search.limit,
@@ -64,73 +64,72 @@ def search(
             why=why,
             authors=authors,
         )
-
-
-@renderer
-def _found(found: Found, screen: Screen) -> None:
-    if found.why is None or found.explain is not None:
+    lines: list[list[Part]] = []
+    labels: dict[str, str] = {}
+    warnings: list[str] = []
+    if (why_it := found.why) is None or found.explain is not None:
         if not found.hits or found.only_nearest:
-            screen.say("Nothing found." + " Nearest in meaning:" * bool(found.hits))
-        for rank, hit in enumerate(found.hits, 1):
-            _hit(rank, hit, found.query, screen)
-        if found.explain is not None:
-            _explained(found.explain, screen)
+            lines.append(["Nothing found." + " Nearest:" * bool(found.hits)])
+        lines += [line for rank, hit in enumerate(found.hits, 1) for line in _hit(rank, hit, found.query)]
         if found.absent:
-            screen.say((one_line(f"No memory holds: {', '.join(found.absent)}."), "dim"))
-        if found.degraded:
-            warn(found.degraded)
-        if found.mode != "text":
-            _warn_unless_ready(found.index, found.degraded)
-    if (why := found.why) is not None:
-        screen.say((why["name"], "bold cyan"), "  ", (why["because"], "green" if why["verdict"] == "hit" else "yellow"))
-        if why["hint"]:
-            screen.say("    ", why["hint"])
-        if why.get("matched") or why.get("missing"):
-            screen.say("    ", (_held_and_missing(why), "dim"))
+            lines.append([(one_line(f"No memory holds: {', '.join(found.absent)}."), "dim")])
+        if found.explain is not None:
+            labels = _explained(found.explain)
+            left_out = found.explain["not_searched"].items()
+            warnings += [f"not searched, {of.replace('_', ' ')}: {in_words(left)}" for of, left in left_out if left]
+        warnings += _doubts(found.degraded, found.index if found.mode != "text" else None)
+    if why_it is not None:
+        verdict = (why_it["because"], "green" if why_it["verdict"] == "hit" else "yellow")
+        lines.append([(why_it["name"], "bold cyan"), "  ", verdict])
+        lines += [["    ", why_it["hint"]]] if why_it["hint"] else []
+        lines += [["    ", (_held(why_it), "dim")]] if why_it.get("matched") or why_it.get("missing") else []
+    return Answer(found.as_dict(), [*lines, []] if labels else lines, labelled=labels, warnings=warnings)
 
 
-def _hit(rank: int, hit: Hit, query: str, screen: Screen) -> None:
+def _hit(rank: int, hit: Hit, query: str) -> list[list[Part]]:
     title = short_title(hit.title, hit.name)
     title = f"  {title}" if title else ""
-    screen.say((f"{rank:>2}  ", "dim"), (hit.name, "bold cyan"), title, (f"  {hit.score:.2f}", "dim"))
+    lines: list[list[Part]] = [[(f"{rank:>2}  ", "dim"), (hit.name, "bold cyan"), title, (f"  {hit.score:.2f}", "dim")]]
     place = " › ".join(part.strip() for part in hit.heading.split(" > ")) if hit.heading else ""
     where = " · ".join(filter(None, (place, f"line {hit.line}" if hit.line else "", tags_shown(hit.tags))))
-    if where:
-        screen.say("    ", (one_line(where), "dim"))
-    if hit.snippet:
-        screen.say("    ", one_line(hit.snippet), query=query)
+    lines += [["    ", (one_line(where), "dim")]] if where else []
+    lines += [["    ", *highlighted(one_line(hit.snippet), query)]] if hit.snippet else []
     if hit.authors:
         written = f", {day(hit.written)}" if hit.written else ""
-        screen.say("    ", (f"by {one_line(' and '.join(hit.authors))}{written}", "dim"))
+        lines.append(["    ", (f"by {one_line(' and '.join(hit.authors))}{written}", "dim")])
     if hit.why:
-        numbers = (f"{part} {number:.2f}" for part, number in hit.why.items() if number and isinstance(number, float))
-        screen.say("    ", (f"why  {', '.join(numbers)} · {_held_and_missing(hit.why)}", "dim"))
+        numbers = (
+            f"{part.replace('_', ' ')} {number:.2f}"
+            for part, number in hit.why.items()
+            if number and isinstance(number, float)
+        )
+        lines.append(["    ", (f"why  {', '.join(numbers)} · {_held(hit.why)}", "dim")])
+    return lines
 
 
-def _warn_unless_ready(index: IndexState, said: str) -> None:
-    """Say so when an answer may lack what is not indexed yet (DESIGN §1.6), unless what was `said` tells of it."""
+def _doubts(degraded: str, index: IndexState | None) -> list[str]:
+    """What lessens an answer, also that not all is indexed yet (DESIGN §1.6), if that is not said with it."""
+    doubts = [degraded] if degraded else []
     # Notes that vanished all at once are told of where the vault is opened.
-    if (index.state == "indexing" or index.pending) and not (index.reason and index.reason.rstrip(".") in said):
-        warn(index.reason or f"{index.pending} notes are still to be indexed")
+    if index and (index.state == "indexing" or index.pending):
+        late = index.reason or f"{index.pending} notes are still to be indexed"
+        doubts += [] if late.rstrip(".") in degraded else [late]
+    return doubts
 
 
-def _held_and_missing(why: Mapping[str, Any]) -> str:
+def _held(why: Mapping[str, Any]) -> str:
     """`holds launch, budget · lacks quetzal`."""
     held, lacking = ", ".join(why["matched"]), ", ".join(why["missing"])
-    return " · ".join([f"holds {held}" if held else "holds no word of it", *([f"lacks {lacking}"] if lacking else [])])
+    return (f"holds {held}" if held else "holds no word of it") + (f" · lacks {lacking}" if lacking else "")
 
 
-def _explained(explain: Mapping[str, Any], screen: Screen) -> None:
+def _explained(explain: Mapping[str, Any]) -> dict[str, str]:
     """How the question was read and carried out. `--json` has all of it."""
     words = ", ".join(f"{word} in {count}" for word, count in explain["notes_with"].items())
     searched = f"{explain['notes_after_filter']} of {counted(explain['notes'], 'note')}"
-    removed = (f"{each['filter']} {each['value']}: {each['removed']}" for each in explain["filters"])
-    facts = {"formula": explain["formula"], "notes with": words, "searched": searched, "removed": ", ".join(removed)}
-    screen.say()
-    screen.facts({key: one_line(value) for key, value in facts.items() if value})
-    for reason, left in explain["not_searched"].items():
-        if left:
-            warn(f"not searched, {reason.replace('_', ' ')}: {in_words(left)}")
+    removed = ", ".join(f"{each['filter']} {each['value']}: {each['removed']}" for each in explain["filters"])
+    facts = {"formula": explain["formula"], "notes with": words, "searched": searched, "removed": removed}
+    return {key: one_line(value) for key, value in facts.items() if value}
 
 
 @command(commands, _PANEL, name="list", filters=NOTES)
@@ -140,7 +139,7 @@ def list_notes(
     limit: Annotated[int, limit_option("How many notes at most.")] = 50,
     all_notes: Annotated[bool, flag("--all-notes", "Every note, however many.")] = False,
     vault: VaultOption = None,
-) -> Page:
+) -> Answer:
     """List notes, newest first.
 
     $ simplemem list
@@ -157,11 +156,7 @@ def list_notes(
             items += page.items
             cursor = page.next_cursor
             if cursor is None or not (all_notes or len(items) < limit):
-                return replace(page, items=tuple(items))
-
-
-@renderer
-def _page(page: Page, screen: Screen) -> None:
+                break
     rows: list[list[Part]] = [
         [
             (item.name, "cyan"),
@@ -170,13 +165,15 @@ def _page(page: Page, screen: Screen) -> None:
             (day(item.modified), "dim"),
             ("unreadable" if item.problem else "", "yellow"),
         ]
-        for item in page.items
+        for item in items
     ]
-    screen.table(rows, gives_way=2)
-    if not rows:
-        screen.say("No notes.")
-    elif len(rows) < page.total:
-        warn(f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more")
+    warnings = (
+        [f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more"] if len(rows) < page.total else []
+    )
+    facts = replace(page, items=tuple(items)).as_dict()
+    if rows:
+        return Answer(facts, table=rows, gives_way=2, warnings=warnings)
+    return Answer(facts, [["No notes."]], warnings=[page.degraded] if page.degraded else [])
 
 
 @command(commands, _PANEL, filters=NOTES)
@@ -257,13 +254,17 @@ def backlinks(
     with opened(vault, embed="semantic" in kinds) as store:
         resolved = store.resolve(name)
         items = store.backlinks(resolved, query=query, limit=limit, kinds=kinds)
+        trouble = store.rerank_trouble if query else ""
     lines: list[list[Part]] = []
     for item in items:
-        place = f"{item.form}, line {item.line}" if item.kind == "link" else f"alike {item.score:.2f}"
+        numbers = ", ".join(map(str, [item.line, *(at.line for at in item.also)]))
+        place = f"{item.form}, line{'s' * bool(item.also)} {numbers}"
+        place = place if item.kind == "link" else f"alike {item.score:.2f}"
         lines.append([(item.name, "bold cyan"), (f"  {place}", "dim")])
         lines += [["    ", one_line(item.snippet)]] if item.snippet else []
+    lines = lines or [["Nothing links here, and nothing is like it."]]
     facts = {"name": resolved, "items": [item.as_dict() for item in items]}
-    return Answer(facts, lines or [["Nothing links here, and nothing is like it."]])
+    return Answer(facts, lines, warnings=[trouble] if trouble else [])
 
 
 @command(commands, _PANEL, filters=(*NOTES, *LINKS), dashed_words=True)
@@ -272,7 +273,7 @@ def context(
     narrowed: Filter,
     budget: Annotated[int, option("--budget", "TOKENS", "How long it may be.", min=50)] = 1500,
     vault: VaultOption = None,
-) -> Pack:
+) -> Answer:
     """Pack what bears on a question into one text, ready for a prompt.
 
     $ simplemem context 'why did we give up helium'
@@ -280,22 +281,16 @@ def context(
     $ simplemem context 'what goes wrong in the cold' --json | jq .tokens
     """
     with opened(vault, embed=True) as store:
-        return store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
-
-
-@renderer
-def _pack(pack: Pack, screen: Screen) -> None:
-    if pack.items:
-        screen.text(pack.text if pack.text.endswith("\n") else pack.text + "\n")
-    else:
-        screen.say("Nothing fits into so few tokens." if pack.left_out else "Nothing found.")
-    if pack.absent:
-        warn(one_line(f"No memory holds: {', '.join(pack.absent)}."))
+        pack = store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
+    warnings = ["Nothing found; these are the nearest."] if pack.only_nearest and pack.items else []
+    warnings += [one_line(f"No memory holds: {', '.join(pack.absent)}.")] if pack.absent else []
     left = [f"{pack.left_out} for the budget"] if pack.left_out else []
     left += [f"{pack.duplicates} that say the same"] if pack.duplicates else []
-    if left and screen.is_terminal:  # hardly news, and so no remark for a script to hear
+    if left and Screen().is_terminal:  # hardly news, and so no remark for a script to hear
         about = "about " if pack.tokenizer == "estimate" else ""
-        warn(f"{about}{counted(pack.tokens, 'token')}; passages left out: {', '.join(left)}")
-    if pack.degraded:
-        warn(pack.degraded)
-    _warn_unless_ready(pack.index, pack.degraded)
+        warnings.append(f"{about}{counted(pack.tokens, 'token')}; passages left out: {', '.join(left)}")
+    warnings += _doubts(pack.degraded, pack.index)
+    if pack.items:
+        return Answer(pack.as_dict(), text=pack.text.removesuffix("\n") + "\n", warnings=warnings)
+    nothing = "Nothing fits into so few tokens." if pack.left_out else "Nothing found."
+    return Answer(pack.as_dict(), [[nothing]], warnings=warnings)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from simplemem.cli.command import WHO, Answer, command, for_a_program, opened, progress_bar, renderer, warn
+from simplemem.cli.command import WHO, Answer, command, for_a_program, opened, progress_bar
 from simplemem.cli.options import Group, VaultOption, argument, flag, option
-from simplemem.cli.output import Screen
+from simplemem.cli.output import Part
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
-
-if TYPE_CHECKING:
-    from simplemem.kinds.graph.jsonl import Imported
 
 commands = typer.Typer()
 _PANEL = "Knowledge graph"
@@ -90,7 +87,7 @@ def export_graph(
 @command(_imports, name="graph")
 def import_graph(
     file: Annotated[Path, argument("FILE", "The file of a graph memory server, JSONL.")], vault: VaultOption = None
-) -> Imported | None:
+) -> Answer:
     """Bring the file of a graph memory server into the vault: a note for each entity.
 
     What is there already is added to, nothing is replaced, and the file stays as it is. Lines that cannot be read are
@@ -101,17 +98,13 @@ def import_graph(
     from simplemem.kinds.graph.jsonl import import_file
 
     with opened(vault) as store, progress_bar() as progress:
-        return import_file(store, file.expanduser(), who=WHO, progress=progress)
-
-
-@renderer
-def _imported(done: Imported, screen: Screen) -> None:
-    for broken in done.broken:
-        warn(f"line {broken.line} was left out: {broken.why}")
+        done = import_file(store, file.expanduser(), who=WHO, progress=progress)
+    assert done is not None  # as it is only of an import that is wanted once
+    warnings = [f"line {broken.line} was left out: {broken.why}" for broken in done.broken]
     made = f": {counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
     if done.observations:
         made += f", {counted(done.observations, 'observation')} more of entities that were there"
     there = f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else ""
-    screen.say(("Imported", "green"), made + there)
-    if done.since:
-        screen.say((f'  undo with: simplemem undo --by "{WHO}" --since {done.since}', "dim"))
+    lines: list[list[Part]] = [[("Imported", "green"), made + there]]
+    lines += [[(f'  undo with: simplemem undo --by "{WHO}" --since {done.since}', "dim")]] if done.since else []
+    return Answer(done.as_dict(), lines, warnings=warnings)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _knowledge, commands = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich"), typer.Typer()
 _HELP = "What was learned: errors, solutions, decisions, patterns and insights, each a note in `knowledge/`."
 commands.add_typer(_knowledge, name="knowledge", help=_HELP, rich_help_panel="Keep")
-_MOST = 10  # entries of one finding that a person is shown
 
 EntryType = StrEnum("EntryType", TYPES)  # type: ignore[misc]
 Form = StrEnum("Form", "md html json dot")
@@ -195,10 +194,9 @@ def analyze(
     lines: list[list[Part]] = [[f"{len(analysis.entries)} {analysis.what}, compared by {analysis.method}"]]
     for key, some in findings.items():
         lines += [[(f"\n{key.replace('_', ' ').capitalize()} ({len(some)})", "bold")]] if some else []
-        for each in some[:_MOST]:
+        for each in some[:10]:  # for programs, all
             entries = each.get("entries") or [each[end] for end in ("one", "other") if end in each] or [each]
             head = each.get("says") or each.get("tag") or each.get("rule") or ", ".join(each["words"])
             lines.append([one_line(f"  {head}: {', '.join(entry['name'] for entry in entries[:5])}")])
     looked_at = {"what": analysis.what, "count": len(analysis.entries)}
-    facts = {"looked_at": looked_at, **findings, "trend": patterns["trend"], "method": analysis.method}
-    return Answer(facts, lines)
+    return Answer({"looked_at": looked_at, **findings, "trend": patterns["trend"], "method": analysis.method}, lines)

@@ -1,5 +1,4 @@
-"""The options that commands share, and completion of names and tags, which asks the index as it stands: a shell that
-hangs on Tab is worse than a list that is a moment old."""
+"""The options that commands share, and completion, which asks the index as it stands: a shell must not hang on Tab."""
 
 from __future__ import annotations
 
@@ -90,8 +89,8 @@ def complete_tag(ctx: typer.Context, incomplete: str) -> list[str]:
     return _ask_index(ctx, lambda store: [tag for tag in store.tags() if tag.startswith(incomplete)])
 
 
-VAULT_HELP = "The folder of notes. Without it, one is found: see `simplemem config --help`."
-VaultOption = Annotated[Path | None, option("--vault", "FOLDER", VAULT_HELP)]
+_VAULT = "The folder of notes. Without it, one is found: see `simplemem config --help`."
+VaultOption = Annotated[Path | None, option("--vault", "FOLDER", _VAULT)]
 Query = Annotated[list[str], argument("QUERY", "Words, or a question.")]
 Name = Annotated[str, argument("NAME", "A name, title, alias or path.", complete_name)]
 YesOption = Annotated[bool, flag("--yes -y", "Do not ask.")]

@@ -17,11 +17,7 @@ from simplemem.note.words import content_words, counted, words_of
 if TYPE_CHECKING:
     from rich.text import Text
 
-# A pipe has no width: what reads it cuts lines as it likes. `COLUMNS` sets one all the same.
-_UNBOUNDED = 100_000
 _GAP = 2  # columns between the columns of a table
-
-_WORD = re.compile(r"\S+\s*")
 
 Part: TypeAlias = str | tuple[str, str]
 """A text, or a text and its style."""
@@ -127,12 +123,11 @@ class Screen:
         self.console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
         self.is_terminal = self.console.is_terminal
         if not self.is_terminal and "COLUMNS" not in os.environ:
-            self.console.width = _UNBOUNDED
+            self.console.width = 100_000  # a pipe has none: what reads it cuts lines as it likes
 
-    def say(self, *parts: Part, hang: int | None = None, query: str = "") -> None:
-        """Print one line of parts, the words of a query in bold. In a terminal it is wrapped between words, and goes on
-        where it began or at `hang`."""
-        line = with_words_bold(styled(*parts), query)
+    def say(self, *parts: Part, hang: int | None = None) -> None:
+        """Print one line of parts. In a terminal it is wrapped between words, and goes on where it began or at `hang`."""
+        line = styled(*parts)
         hang = len(line.plain) - len(line.plain.lstrip(" ")) if hang is None else hang
         width = self.console.width
         if line.cell_len <= width or width - hang < 20:
@@ -140,7 +135,7 @@ class Screen:
             return
         head, rest = line.divide([hang]) if hang else (styled(), line)
         ends, column = [], 0
-        for word in _WORD.finditer(rest.plain):  # Rich would cut what is wider than the terminal, a path for instance
+        for word in re.finditer(r"\S+\s*", rest.plain):  # Rich would cut what is wider than the terminal
             taken = styled(word[0].rstrip()).cell_len
             if column and column + taken > width - hang:
                 ends.append(word.start())
@@ -215,27 +210,37 @@ def print_json(value: Any, *, compact: bool = False) -> None:
         sys.stdout.flush()
 
 
+_TYPED = {  # what agents call it in a hint, and what a person types
+    "Use update_memory to change it; overwrite=true": "`simplemem edit` changes it; --overwrite",
+    "change it with update_memory": "change it with `simplemem edit`",
+    "with overwrite those": "with --overwrite those",
+    "Append to `daily`, and it is made": "`simplemem daily` makes it",
+    "Search for it, or list": "`simplemem search` finds it by what it says; `simplemem list` shows",
+    'Give {"todo": true, "status": "done"} or ["todo", "status/done"]': "Give todo, status=done or -todo",
+    "delete_memory deletes it": "`simplemem rm` deletes it",
+}
+
+
 def print_error(error: SimplememError, *, as_json: bool) -> None:
     """Say what failed: one red line and a hint on stderr, or with `--json` the error object on stdout."""
+    for for_agents, typed in _TYPED.items():
+        error.hint = error.hint.replace(for_agents, typed)
     if as_json:
         print_json({"error": error.as_dict()})
         return
     screen = Screen(stderr=True)
     screen.say(("error: ", "bold red"), (one_line(error.message), "red"))
-    candidates = error.details.get("candidates")
-    near = [c for c in candidates if c not in error.message + error.hint] if isinstance(candidates, list) else []
-    if near:
+    if near := [each for each in error.details.get("candidates", ()) if each not in error.message + error.hint]:
         screen.say(("near: ", "dim"), ", ".join(near))
     if error.hint:
         screen.say(("hint: ", "dim"), error.hint)
-    diff = error.details.get("diff")
-    for line in diff_lines(diff if isinstance(diff, str) else None):
+    for line in diff_lines(error.details.get("diff")):
         screen.say(*line)
 
 
-def with_words_bold(text: Text, query: str) -> Text:
+def highlighted(text: str, query: str) -> list[Part]:
     """A text with the words of a query in bold: no fields, nothing excluded, no "the"."""
     asked = (part for part in query.split() if part[0] != "-" and ":" not in part)
-    if words := content_words(words_of(" ".join(asked))):
-        text.highlight_words(words, "bold", case_sensitive=False)
-    return text
+    words = "|".join(map(re.escape, content_words(words_of(" ".join(asked)))))
+    pieces = re.split(f"({words})", text, flags=re.IGNORECASE) if words else [text]  # every second one is a word
+    return [(piece, "bold" * (number % 2)) for number, piece in enumerate(pieces)]

@@ -64,7 +64,7 @@ def serve_main(argv: Sequence[str]) -> int:
 
 
 def _serve(asked: argparse.Namespace) -> int:
-    gc.disable()  # until all that stays for good is imported
+    gc.disable()  # until all that stays for good is imported: a twentieth of the start
     from simplemem.config import load_settings
     from simplemem.server.serve import Door, serve_stdio, take_over, take_standard_streams
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import WHO, Answer, command, finish, opened, renderer, warn
+from simplemem.cli.command import WHO, Answer, command, finish, opened
 from simplemem.cli.options import Name, VaultOption, argument, complete_name, complete_tag, flag, option
-from simplemem.cli.output import Part, Screen, tags_shown
+from simplemem.cli.output import Part, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import Moved, Saved
+    from simplemem.memory import Saved
 
 commands = typer.Typer()
 _PANEL = "Write"
@@ -35,7 +36,7 @@ def new(
     properties: Annotated[list[str] | None, option("--property", "KEY=VALUE", "Any other. Again for more.")] = None,
     overwrite: Annotated[bool, flag("--overwrite", "Even if a note is replaced or links are rewritten.")] = False,
     vault: VaultOption = None,
-) -> Saved:
+) -> Answer:
     """Make a note.
 
     $ simplemem new 'people/Ada Holm' --content 'Sews our parachutes.' --type person
@@ -54,11 +55,11 @@ def new(
     except UnicodeDecodeError as error:
         why = f"standard input is not UTF-8 (byte {error.start})"
         raise Invalid(why, hint="Convert it first, with iconv for instance.") from error
-    metadata: dict[str, Any] = dict(_property(each) for each in properties or ())
+    metadata: dict[str, Any] = dict(map(_property, properties or ()))
     named = {"title": title, "description": description, "type": kind}
     metadata |= {key: value for key, value in named.items() if value is not None}
     if tag:
-        metadata["tags"] = dict(_tag_change(each) for each in tag)
+        metadata["tags"] = dict(map(_tag_change, tag))
     with opened(vault, make=True) as store, DraftFile(store, name, text) if edit else nullcontext() as draft:
         if draft is not None:
             text = draft.edited()
@@ -68,14 +69,14 @@ def new(
         if template:
             saved = store.create_from(template, name, who=WHO, tool="new")
             more: dict[str, Any] = {"append": text or None, "metadata": metadata or None}
-            return store.update(saved.name, **more, who=WHO, tool="new") if text or metadata else saved
-        return store.create(name, text, metadata, overwrite=overwrite, who=WHO, tool="new")
+            return _saved(store.update(saved.name, **more, who=WHO, tool="new") if text or metadata else saved)
+        return _saved(store.create(name, text, metadata, overwrite=overwrite, who=WHO, tool="new"))
 
 
 @command(commands, _PANEL, dashed_words=True)
 def daily(
     text: Annotated[list[str] | None, argument("TEXT", "Written at its end.")] = None, vault: VaultOption = None
-) -> Saved:
+) -> Answer:
     """Make the daily note of today, or add to it: where Obsidian's settings have it, of their template.
 
     `daily` is a name as well: `simplemem show daily`.
@@ -86,13 +87,11 @@ def daily(
     with opened(vault, make=True) as store:
         finish()
         saved = store.daily(who=WHO, tool="daily")
-        return store.update(saved.name, append=" ".join(text), who=WHO, tool="daily") if text else saved
+        return _saved(store.update(saved.name, append=" ".join(text), who=WHO, tool="daily") if text else saved)
 
 
 def _property(typed: str) -> tuple[str, Any]:
     """One `key=value`. Values that read as JSON (numbers, true, lists) are that, anything else is text."""
-    import json
-
     key, sign, value = typed.partition("=")
     if not sign or not key.strip():
         raise typer.BadParameter(f"a property is KEY=VALUE, not {typed!r}")
@@ -108,7 +107,7 @@ def edit(
     name: Name,
     merge: Annotated[bool, flag("--merge", "Save both where others changed other lines meanwhile.")] = False,
     vault: VaultOption = None,
-) -> Saved:
+) -> Answer:
     """Edit a note in $EDITOR.
 
     If somebody else changed it meanwhile, nothing is overwritten. You are shown what both make together, and
@@ -120,14 +119,13 @@ def edit(
     from simplemem.cli.editor import edit_note
 
     with opened(vault) as store:
-        return edit_note(store, name, merge=merge)
+        return _saved(edit_note(store, name, merge=merge))
 
 
-@renderer
-def _saved(saved: Saved, screen: Screen) -> None:
+def _saved(saved: Saved) -> Answer:
     done = "Created" if saved.previous_sha256 is None else "Saved" if saved.changed else "Nothing changed in"
-    screen.say((f"{done} {saved.name}", "green" if saved.changed else ""))
-    warn(*saved.warnings)
+    line = (f"{done} {saved.name}", "green" if saved.changed else "")
+    return Answer(saved.as_dict(), [[line]], warnings=saved.warnings)
 
 
 @command(commands, _PANEL, dashed_words=True)
@@ -148,9 +146,8 @@ def tag(
             memory = store.read(name).as_dict()
             facts = {key: memory[key] for key in ("name", "sha256", "tags", "tag_map")}
             return Answer(facts, [[(tags_shown(memory["tags"]) or "No tags.", "green")]])
-        wanted = dict(_tag_change(each) for each in changes)
         finish()
-        saved = store.change_tags(name, wanted, who=WHO, tool="tag")
+        saved = store.change_tags(name, dict(map(_tag_change, changes)), who=WHO, tool="tag")
     tags = f"{saved.name}: {tags_shown(saved.tags) or 'no tags'}"
     return Answer(saved.as_dict(), [[(tags, "green" if saved.changed else "")]], warnings=saved.warnings)
 
@@ -168,7 +165,7 @@ def move(
     old: Annotated[str, argument("OLD", "The note.", complete_name)],
     new_name: Annotated[str, argument("NEW", "Its new name, or a folder with `/` at its end.")],
     vault: VaultOption = None,
-) -> Moved:
+) -> Answer:
     """Move or rename a note. Links to it follow, each in its own form.
 
     $ simplemem move 'inbox/Parachute supplier' 'Parachute supplier'
@@ -180,16 +177,10 @@ def move(
         if new_name.endswith("/"):
             new_name += name.rsplit("/", 1)[-1]
         finish()
-        return store.move(name, new_name, who=WHO, tool="move")
-
-
-@renderer
-def _moved(moved: Moved, screen: Screen) -> None:
-    screen.say(("Moved ", "green"), f"{moved.previous_name} to ", (moved.name, "cyan"))
-    for rewritten in moved.rewritten:
-        screen.say("  links rewritten in ", (rewritten, "cyan"))
-    screen.say(*undo_with(moved.version))
-    warn(*moved.warnings)
+        moved = store.move(name, new_name, who=WHO, tool="move")
+    done: list[Part] = [("Moved ", "green"), f"{moved.previous_name} to ", (moved.name, "cyan")]
+    rewritten: list[list[Part]] = [["  links rewritten in ", (each, "cyan")] for each in moved.rewritten]
+    return Answer(moved.as_dict(), [done, *rewritten, undo_with(moved.version)], warnings=moved.warnings)
 
 
 @command(commands, _PANEL)

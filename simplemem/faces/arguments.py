@@ -123,7 +123,6 @@ Tags = Annotated[Any, BeforeValidator(_tags), WithJsonSchema({"type": "object"})
 Mode = Literal["hybrid", "text", "semantic"]
 Sort = Literal["modified", "created", "name", "title"]
 
-
 _OLD = ("old", "old_str", "old_text", "oldText", "old_string", "find", "find_text")
 _NEW = ("new", "new_str", "new_text", "newText", "new_string", "replace", "replacement", "replace_with")
 

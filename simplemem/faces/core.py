@@ -1,17 +1,20 @@
 """The default toolset: twelve tools, in the order a model should meet them. Those that write stand here; each is one
-operation of the store, attributed to whoever asked, and can be undone."""
+operation of the store, attributed to whoever asked, and can be undone. So does the history, which lists them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+
+from pydantic import Field
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces import arguments, render
 from simplemem.faces import core_read as read
-from simplemem.faces.arguments import EditIn, Name, Object, Several, Sha, Tags, about
-from simplemem.faces.face import Caller, Data, Reply, tool
+from simplemem.faces.arguments import EditIn, Name, Object, Several, Sha, Tags, about, at_most
+from simplemem.faces.face import Caller, Data, Reply, Result, tool
 from simplemem.memory import LeftAsIs, Saved, Value
 from simplemem.note.header import find_value
 from simplemem.note.names import compare_key
@@ -25,6 +28,51 @@ _MOST_WARNINGS = 20
 _AGAIN = "undo_change(version) does it again."
 IfSha = Annotated[Sha, about("sha256 you read: refused if it has changed since")]
 Texts = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionLine(Result):
+    version: str
+    name: str
+    when: str
+    who: str
+    what: str
+    sha256: str | None
+    tool: str = ""
+    reason: str = ""
+    flags: Sequence[str] = ()
+    diff: str | None = None
+
+
+Created = TypedDict("Created", {"name": str, "path": str, "sha256": str, "warnings": Texts})
+Updated = TypedDict(
+    "Updated",
+    {"name": str, "sha256": str, "previous_sha256": str | None, "changed": bool, "warnings": NotRequired[Texts]},
+)
+Tagged = TypedDict(
+    "Tagged",
+    {"name": str, "sha256": str, "tags": Texts, "tag_map": Data, "changed": bool, "warnings": NotRequired[Texts]},
+)
+Renamed = TypedDict(
+    "Renamed", {"name": str, "path": str, "rewritten": Texts, "sha256": str, "warnings": NotRequired[Texts]}
+)
+Removed = TypedDict("Removed", {"name": str, "version": str, "links_left_unresolved": int, "hint": str})
+UndoneName = TypedDict("UndoneName", {"name": str, "becomes": str, "new_name": str | None})
+UndoAnswer = TypedDict(
+    "UndoAnswer",
+    {
+        "name": str,
+        "sha256": str | None,
+        "version": str,
+        "what": str,
+        "notes": NotRequired[list[UndoneName]],
+        "left": NotRequired[Sequence[LeftAsIs]],
+        "hint": NotRequired[str],
+    },
+)
+Versions = TypedDict(
+    "Versions", {"versions": Sequence[VersionLine], "hint": NotRequired[str], "warnings": NotRequired[Texts]}
+)
 
 
 def _reply(kind: Any, value: Value, first: str, *more: str, hint: str = "", **other: Any) -> Reply[Any]:
@@ -52,9 +100,6 @@ def _said(saved: Saved, metadata: Mapping[str, Any] | None, more: Texts = ()) ->
     return (*more, *saved.warnings, *respelled(find_value(metadata or {}, "tags"), saved.tag_map))
 
 
-Created = TypedDict("Created", {"name": str, "path": str, "sha256": str, "warnings": Texts})
-
-
 @tool("Create a memory", writes=True, destructive=True, idempotent=False)  # with overwrite=true it replaces a text
 def create_memory(
     store: EnhancedStore,
@@ -76,12 +121,6 @@ def create_memory(
         saved = store.create(name, content, metadata, overwrite=overwrite, reason=reason, **caller)
     first = f"Saved {render.name_of(saved.name)} as {render.name_of(saved.path)}."
     return _reply(Created, saved, first, warnings=_said(saved, metadata, said))
-
-
-Updated = TypedDict(
-    "Updated",
-    {"name": str, "sha256": str, "previous_sha256": str | None, "changed": bool, "warnings": NotRequired[Texts]},
-)
 
 
 @tool("Update a memory", writes=True, destructive=True, idempotent=False)
@@ -111,12 +150,6 @@ def update_memory(
     return _reply(Updated, saved, first, warnings=_said(saved, metadata, said))
 
 
-Tagged = TypedDict(
-    "Tagged",
-    {"name": str, "sha256": str, "tags": Texts, "tag_map": Data, "changed": bool, "warnings": NotRequired[Texts]},
-)
-
-
 @tool("Change tags", writes=True, destructive=True)
 def change_tag(
     store: EnhancedStore,
@@ -135,11 +168,6 @@ def change_tag(
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
     now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
     return _reply(Tagged, saved, first, now, as_map, warnings=_said(saved, {"tags": tags}))
-
-
-Renamed = TypedDict(
-    "Renamed", {"name": str, "path": str, "rewritten": Texts, "sha256": str, "warnings": NotRequired[Texts]}
-)
 
 
 @tool("Move a memory", writes=True, destructive=True, idempotent=False)
@@ -162,9 +190,6 @@ def move_memory(store: EnhancedStore, caller: Caller, name: Name, new_name: Name
     return _reply(Renamed, moved, first, links, rewritten=rewritten[:_MOST], warnings=warnings)
 
 
-Removed = TypedDict("Removed", {"name": str, "version": str, "links_left_unresolved": int, "hint": str})
-
-
 @tool("Delete a memory", writes=True, destructive=True, idempotent=False, deletes=True)
 def delete_memory(
     store: EnhancedStore, caller: Caller, name: Name, if_sha256: IfSha = None, reason: str = ""
@@ -178,21 +203,37 @@ def delete_memory(
     return _reply(Removed, gone, f"Deleted {render.name_of(gone.name)}.", links, hint=back)
 
 
-UndoneName = TypedDict("UndoneName", {"name": str, "becomes": str, "new_name": str | None})
-
-
-UndoAnswer = TypedDict(
-    "UndoAnswer",
-    {
-        "name": str,
-        "sha256": str | None,
-        "version": str,
-        "what": str,
-        "notes": NotRequired[list[UndoneName]],
-        "left": NotRequired[Sequence[LeftAsIs]],
-        "hint": NotRequired[str],
-    },
-)
+@tool("History of memories")
+def memory_history(
+    store: EnhancedStore,
+    name: Annotated[Name | None, about("without it, the changes of all memories")] = None,
+    limit: Annotated[int, at_most(200), Field(ge=1)] = 20,
+    diff: Annotated[bool, about("show what each changed")] = False,
+) -> Reply[Versions]:
+    """Earlier versions of a memory, or the latest changes of all: when, who, what."""
+    entries = store.history(name, limit=limit, diff=diff, steps=True)
+    of = f" of {render.name_of(name)}" if name else ""
+    warned = [render.line(trouble, 600)] if name and (trouble := store.git_trouble) else []
+    more = Versions(versions=[], warnings=warned) if warned else Versions(versions=[])
+    if not entries:
+        return Reply(render.answer(f"There is no history{of} yet.", *warned), more)
+    room = max(200, read.MOST_TOKENS // len(entries))
+    lines, versions = [], []
+    for entry in entries:
+        changed = render.brief_lines(entry.diff or "", room)
+        op = f"{entry.op} {entry.name} to {entry.new_name}" if entry.new_name else entry.op
+        op += f', {entry.notes} memories (name="{entry.version}" lists them)' if entry.notes > 1 else ""
+        what = op if entry.new_name else op.replace(entry.op, f"{entry.op} {entry.name}", 1)
+        what += (f" ({entry.tool})" if entry.tool else "") + (f": {entry.reason}" if entry.reason else "")
+        digits = entry.sha256 and entry.sha256[:12]
+        who = f"{render.line(entry.when)} {render.line(entry.who) or 'somebody'}"
+        known = f", sha256 {digits}" if digits else ""
+        lines.append(f"- {entry.version} {who}: {render.line(what, 4096)}{known}\n{changed}".rstrip())
+        own = {"name": entry.new_name or entry.name, "what": op, "sha256": digits, "diff": changed if diff else None}
+        versions.append(VersionLine.of(entry, **own, flags=tuple(render.flags_of(what, changed))))
+    head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
+    hint = "undo_change takes one back; read_memory shows one."
+    return Reply(render.answer(head, "\n".join(lines), *warned, hint), {**more, "versions": versions, "hint": hint})
 
 
 @tool("Undo a change", writes=True, destructive=True, idempotent=False)
@@ -236,5 +277,5 @@ def _undo_all(store: EnhancedStore, by: str, since: str, preview: bool, change: 
 
 TOOLS = (
     *(read.search_memories, read.read_memory, create_memory, update_memory, change_tag, read.list_memories),
-    *(read.get_backlinks, read.build_context, move_memory, delete_memory, read.memory_history, undo_change),
+    *(read.get_backlinks, read.build_context, move_memory, delete_memory, memory_history, undo_change),
 )

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 _KINDS = ["link", "semantic"]
 _MOST_LINKS = 50
-_MOST_TOKENS = 8000  # of a list, or of a history
+MOST_TOKENS = 8000  # of a list, or of a history
 _MOST_WORDS = 12  # of a question, when it is explained
 # Tokens of a hit, so that five of them stay below 1,500 however long titles and descriptions are.
 _TITLE, _TAGS = 20, 30
 _SIZES = {"title": _TITLE, "description": 36, "type": 10}
+_MOST_PLACES = 4  # of a memory that links often, beside the first
 _AN_ID = re.compile(r"v?[0-9]+|[0-9a-f]{7,64}")  # of a version, or of a commit; anything else is a date
 _UNSAID = {"words", "formula", "matched_nowhere", "ranked", "filter", "mode", "degraded"}  # of an explanation
 
@@ -41,14 +42,21 @@ def _short(kind: type[Short], item: Hit | Listed | Backlink, **most: int) -> Sho
     if kind is ListedShort and item.title == item.name.rsplit("/", 1)[-1]:
         texts["title"] = ""
     more: Data = {}
-    if not isinstance(item, Backlink):
+    said = [item.name, *texts.values()]
+    if isinstance(item, Backlink):
+        places: list[Data] = [
+            {"line": at.line, "snippet": render.brief(at.snippet, 30)} for at in item.also[:_MOST_PLACES]
+        ]
+        said += [place["snippet"] for place in places]
+        more = {"also": tuple(places), "more_places": len(item.also) - len(places)}
+    else:
         sizes = accumulate(count_tokens(tag) + 2 for tag in item.tags)
         fit = max(1, sum(size <= _TAGS for size in sizes))
         more["tags"] = tuple(render.brief(tag, 20) for tag in item.tags[:fit])
+        said += more["tags"]
         more |= {"more_tags": max(0, len(item.tags) - fit)} if isinstance(item, Hit) else {}
         more["sha256"] = item.sha256[:12]
-    flags = tuple(render.flags_of(item.name, *texts.values(), *more.get("tags", ())))
-    return kind.of(item, flags=flags, **texts, **more)
+    return kind.of(item, flags=tuple(render.flags_of(*said)), **texts, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +104,7 @@ def search_memories(
         return Reply(f"{nothing} {state}".strip(), data)
     head = f"# {render.counted(len(hits), 'memory', 'memories')}{asked}"
     if found.only_nearest:
-        head, state = f"# {nothing} {state} Nearest in meaning:", ""
+        head, state = f"# {nothing} {state} Nearest:", ""
     lines = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1))
     explained = f"Explained: {json.dumps(told, ensure_ascii=False)}" if told else ""
     return Reply(render.answer(head, lines, explained, state, flagged=True), data)
@@ -231,10 +239,14 @@ class ListedShort(Result):
     flags: Sequence[str] = ()
 
 
-MemoryList = TypedDict(
-    "MemoryList",
-    {"items": Sequence[ListedShort], "next_cursor": str | None, "total": int, "index": NotRequired[IndexState]},
-)
+class MemoryList(TypedDict):
+    """Part of a list; the index where it is not ready, and what of the filter no note has."""
+
+    items: Sequence[ListedShort]
+    next_cursor: str | None
+    total: int
+    index: NotRequired[IndexState]
+    degraded: NotRequired[str]
 
 
 @tool("List memories")
@@ -250,9 +262,9 @@ def list_memories(
         page = store.list(filter=where.filter(), sort=sort, limit=limit, cursor=cursor)
         items = [_short(ListedShort, item, **_SIZES) for item in page.items]
         tokens = count_tokens(json.dumps([item.as_dict() for item in items], ensure_ascii=False))
-        if tokens <= _MOST_TOKENS or len(items) <= 1:
+        if tokens <= MOST_TOKENS or len(items) <= 1:
             break
-        limit = max(1, len(items) * _MOST_TOKENS // (tokens + 1))  # a shorter page; its cursor goes on from there
+        limit = max(1, len(items) * MOST_TOKENS // (tokens + 1))  # a shorter page; its cursor goes on from there
     head = f"# {render.counted(page.total, 'memory', 'memories')}"
     head += f", {len(items)} of them here" if len(items) < page.total else ""
     onward = f'There are more: cursor="{page.next_cursor}".' if page.next_cursor else ""
@@ -262,17 +274,35 @@ def list_memories(
         said = (item.title, item.description, kind, render.tags_line(item.tags), item.modified, broken)
         known = render.facts(*(("", each) for each in said), ("sha256", item.sha256))
         lines.append(f"- **{render.name_of(item.name)}** {known}")
-    text = render.answer(head, "\n".join(lines), onward, render.index_line(page.index))
+    text = render.answer(head, "\n".join(lines), onward, render.index_line(page.index, page.degraded))
     data = MemoryList(items=items, next_cursor=page.next_cursor, total=page.total)
-    return Reply(text, data if page.index.state == "ready" else {**data, "index": page.index})
+    return Reply(text, _unless_whole(data, page.index, page.degraded))
+
+
+def _unless_whole(data: Any, index: IndexState, degraded: str) -> Any:
+    """An answer, with the state of the index where it is not ready, and what lessened it."""
+    data |= {"index": index} if index.state != "ready" else {}
+    return data | {"degraded": degraded} if degraded else data
 
 
 @dataclass(frozen=True, slots=True)
-class ShortBacklink(Result, Backlink):
+class ShortBacklink(Result):
+    """A memory that leads here: where its first link stands, the next ones, and how many places are not shown."""
+
+    name: str
+    title: str
+    kind: str
+    snippet: str
+    line: int
+    score: float
+    also: Sequence[Mapping[str, Any]] = ()
+    more_places: int = 0
     flags: Sequence[str] = ()
 
 
-BacklinkList = TypedDict("BacklinkList", {"items": Sequence[ShortBacklink], "index": IndexState})
+BacklinkList = TypedDict(
+    "BacklinkList", {"items": Sequence[ShortBacklink], "index": NotRequired[IndexState], "degraded": NotRequired[str]}
+)
 
 
 @tool("Backlinks of a memory")
@@ -293,14 +323,15 @@ def get_backlinks(
     for item in items:
         kind = "links here" if item.kind == "link" else "about the same"
         title = f" {item.title}" if item.title not in ("", item.name) else ""
-        snippet = f"\n  > {item.snippet}" if item.snippet else ""
-        lines.append(f"- **{render.name_of(item.name)}**{title} ({kind}, line {item.line}, {item.score:.2f}){snippet}")
-    index = store.state()
-    count = render.counted(len({item.name for item in items}), "memory leads", "memories lead")
-    head = f"# {count} to {render.name_of(name)}"
-    return Reply(
-        render.answer(head, "\n".join(lines), render.index_line(index)), BacklinkList(items=items, index=index)
-    )
+        said = [f"- **{render.name_of(item.name)}**{title} ({kind}, line {item.line}, score {item.score:.2f})"]
+        said += [f"> {item.snippet}"] if item.snippet else []
+        said += [f"> line {at['line']}: {at['snippet']}" for at in item.also]
+        said += [f"and {render.counted(item.more_places, 'more place', 'more places')}"] if item.more_places else []
+        lines.append("\n  ".join(said))
+    index, degraded = store.state(), store.rerank_trouble if query else ""
+    head = f"# {render.counted(len(items), 'memory leads', 'memories lead')} to {render.name_of(name)}"
+    data = _unless_whole(BacklinkList(items=items), index, degraded)
+    return Reply(render.answer(head, "\n".join(lines), render.index_line(index, degraded)), data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +364,7 @@ def build_context(
     if pack.text and not pack.only_nearest:
         head = f"# What the memories say about {subject}"
     elif pack.text:
-        head = f"# Nothing found about {subject}. Nearest in meaning:"
+        head = f"# Nothing found about {subject}. Nearest:"
     else:
         head = (
             f"Nothing about {subject} fits into {budget_tokens} tokens." if left else f"Nothing found about {subject}."
@@ -347,58 +378,3 @@ def build_context(
     text = render.answer(head, pack.text, ", ".join(said) + ".", render.unheld(pack.absent), state)
     items = [{key: each[key] for key in ("name", "line", "score", "tokens")} for each in pack.items]
     return Reply(text, ContextPack.of(pack, items=items, flags=tuple(render.flags_of(pack.text))))
-
-
-@dataclass(frozen=True, slots=True)
-class VersionLine(Result):
-    version: str
-    name: str
-    when: str
-    who: str
-    what: str
-    sha256: str | None
-    tool: str = ""
-    reason: str = ""
-    flags: Sequence[str] = ()
-    diff: str | None = None
-
-
-class Versions(TypedDict):
-    """A history; a warning says what it lacks."""
-
-    versions: Sequence[VersionLine]
-    hint: NotRequired[str]
-    warnings: NotRequired[Sequence[str]]
-
-
-@tool("History of memories")
-def memory_history(
-    store: EnhancedStore,
-    name: Annotated[Name | None, about("without it, the changes of all memories")] = None,
-    limit: Annotated[int, at_most(200), Field(ge=1)] = 20,
-    diff: Annotated[bool, about("show what each changed")] = False,
-) -> Reply[Versions]:
-    """Earlier versions of a memory, or the latest changes of all: when, who, what."""
-    entries = store.history(name, limit=limit, diff=diff, steps=True)
-    of = f" of {render.name_of(name)}" if name else ""
-    warned = [render.line(trouble, 600)] if name and (trouble := store.git_trouble) else []
-    more = Versions(versions=[], warnings=warned) if warned else Versions(versions=[])
-    if not entries:
-        return Reply(render.answer(f"There is no history{of} yet.", *warned), more)
-    room = max(200, _MOST_TOKENS // len(entries))
-    lines, versions = [], []
-    for entry in entries:
-        changed = render.brief_lines(entry.diff or "", room)
-        op = f"{entry.op} {entry.name} to {entry.new_name}" if entry.new_name else entry.op
-        op += f', {entry.notes} memories (name="{entry.version}" lists them)' if entry.notes > 1 else ""
-        what = op if entry.new_name else op.replace(entry.op, f"{entry.op} {entry.name}", 1)
-        what += (f" ({entry.tool})" if entry.tool else "") + (f": {entry.reason}" if entry.reason else "")
-        digits = entry.sha256 and entry.sha256[:12]
-        who = f"{render.line(entry.when)} {render.line(entry.who) or 'somebody'}"
-        known = f", sha256 {digits}" if digits else ""
-        lines.append(f"- {entry.version} {who}: {render.line(what, 4096)}{known}\n{changed}".rstrip())
-        own = {"name": entry.new_name or entry.name, "what": op, "sha256": digits, "diff": changed if diff else None}
-        versions.append(VersionLine.of(entry, **own, flags=tuple(render.flags_of(what, changed))))
-    head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
-    hint = "undo_change takes one back; read_memory shows one."
-    return Reply(render.answer(head, "\n".join(lines), *warned, hint), {**more, "versions": versions, "hint": hint})

@@ -79,7 +79,13 @@ class Caller(TypedDict):
     tool: str
 
 
-_GIVEN = {"store": "EnhancedStore", "caller": "Caller", "graph": "KnowledgeGraph", "knowledge": "Knowledge"}
+_GIVEN = {
+    "store": "EnhancedStore",
+    "caller": "Caller",
+    "graph": "KnowledgeGraph",
+    "knowledge": "Knowledge",
+    "talk": "Conversation",
+}
 """Parameters that are no arguments, and their types, which are not imported to make a list of tools."""
 
 
@@ -93,6 +99,10 @@ def _given(name: str, store: EnhancedStore, caller: Caller) -> Any:
         from simplemem.kinds.learned.knowledge import knowledge_of
 
         return knowledge_of(store)
+    if name == "talk":
+        from simplemem.kinds.talk.conversation import conversation_of
+
+        return conversation_of(store)
     return store if name == "store" else caller
 
 
@@ -271,6 +281,8 @@ TOOLSETS: dict[str, tuple[str, str]] = {
     "knowledge": ("self_improving", "KNOWLEDGE"),
     "insight": ("self_improving", "INSIGHT"),
     "cache": ("self_improving", "CACHE"),
+    "hmlr": ("talk", "FIVE"),
+    "talk": ("talk", "TOOLS"),
 }
 """Name -> the module that holds it, and what it is called there."""
 
@@ -298,6 +310,7 @@ _FACES = (
         vault=".claude-memory",
         vault_env="MEMORY_STORAGE_PATH",
     ),
+    Face("hmlr", "HMLR's five tools: what was said, by topic, with its facts and the user's profile", ("hmlr",)),
 )
 PROFILES: dict[str, Face] = {face.name: face for face in _FACES}
 

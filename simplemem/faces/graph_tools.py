@@ -77,6 +77,10 @@ Learnt = TypedDict("Learnt", {"results": list[Added], "notFound": list[str]})
 Deleted = TypedDict("Deleted", {"deleted": list[str], "notFound": list[str]})
 Removed = TypedDict("Removed", {"deleted": int, "notFound": list[str]})
 Unrelated = TypedDict("Unrelated", {"deleted": int})
+Entities = TypedDict("Entities", {"entities": list[EntityOut]})
+Relations = TypedDict("Relations", {"relations": list[RelationOut]})
+Results = TypedDict("Results", {"results": list[Added]})
+Done = TypedDict("Done", {"success": bool, "message": str})
 _Way = TypedDict("_Way", {"name": str, "entityType": str, "depth": int, "path": list[RelationOut]})
 _Ways = TypedDict("_Ways", {"hits": list[_Way], "more": bool})
 
@@ -322,12 +326,6 @@ class JsonText(Manner):
         """Of an entity that is not there the words are those that clients know, and no more."""
         hint = "" if isinstance(error, NoSuchEntity) else error.hint
         return f"{error.message} {hint}".rstrip(), None
-
-
-Entities = TypedDict("Entities", {"entities": list[EntityOut]})
-Relations = TypedDict("Relations", {"relations": list[RelationOut]})
-Results = TypedDict("Results", {"results": list[Added]})
-Done = TypedDict("Done", {"success": bool, "message": str})
 
 
 def _as_json(verb: str, data: Data) -> Reply[Any]:

@@ -133,7 +133,7 @@ def list_memories(
     """List the memories with their metadata. Long: search_memories is the better way to find one."""
     page = store.list(sort="name", limit=limit, cursor=cursor)
     if not page.items:
-        return Reply("There are no memories.\n")
+        return Reply(f"{index_line(page.index) or 'There are no memories.'}\n")
     most, said = _longest(store), [f"# Memories ({page.total})\n"]
     for item in page.items:
         memory = store.read(item.name)
@@ -143,7 +143,7 @@ def list_memories(
         said += [f"## {name_of(memory.name)}", *_facts(memory, 400, f"**Length:** {length}{over}")]
         said += [*(f"{line(key)}: {_value(value)}" for key, value in more.items()), ""]
     onward = f'\nMore: list_memories(cursor="{page.next_cursor}")\n' if page.next_cursor else ""
-    return Reply("\n".join(said) + onward)
+    return Reply("\n".join([*said, *filter(None, [index_line(page.index)])]) + onward)
 
 
 def _facts(memory: Memory, most: int, *more: str) -> list[str]:
@@ -192,12 +192,14 @@ def get_backlinks(
     """The memories that link to one, and those about the same thing."""
     name = resolved(store, name)
     items = store.backlinks(name, query=query, limit=_HITS)
-    state = index_line(store.state())
+    state = index_line(store.state(), store.rerank_trouble if query else "")
     asked = f'"{line(name)}"' + (f' and "{line(query, 200)}"' if query else "")
     lines = [f"# Related memories for {asked}", ""] if items else [f"No memories are related to {asked}.", ""]
     for number, item in enumerate(items, 1):
         kind = "explicit" if item.kind == "link" else "semantic"
         facts = f"**Link Type:** {kind} | **Relevance:** {item.score:.3f}"
+        also = line(", ".join(str(at.line) for at in item.also))
+        facts += f"\n**Also in lines:** {also}" if also else ""
         lines += _entry(number, item, facts, store.read(item.name).description)
     return Reply("\n".join(lines) + state)
 

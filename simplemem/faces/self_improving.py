@@ -77,6 +77,32 @@ _Relations = Annotated[Several[ShortRelationIn], about("uses, depends on, fixes,
 Near = TypedDict("Near", {"entities": list[Data], "relations": list[RelationOut], "method": str})
 Query = Annotated[str, about("up to 500 characters"), Field(max_length=500)]
 Limit = Annotated[int, at_most(100), Field(ge=1)]
+Kind = Literal[TYPES]  # type: ignore[valid-type]
+Relationship = Annotated[str, Field(max_length=100), about("fixes, causes, supersedes, …")]
+Saved = TypedDict("Saved", {"id": str, "name": str, "same_as": list[str], "warnings": list[str]})
+Hits = TypedDict("Hits", {"results": list[Data], "method": str, "degraded": str})
+Linked = TypedDict("Linked", {"sourceId": str, "targetId": str, "relationship": str, "changed": bool})
+_MOST = 30
+_MOST_CHARACTERS = 20_000  # of an export that is shown
+_BY_RULES = "rules (slot, polarity, near duplicates)"
+Notes = Annotated[str, about('ordinary notes instead of the entries: a folder, "type:NAME" or "*"')]
+Least = Annotated[int, Field(ge=2)]
+Form = Annotated[Literal["html", "json", "dot", "d3", "cytoscape"], also("format")]
+Apply = Annotated[bool, about("false only shows what would be done")]
+Stats = TypedDict("Stats", {"total": int, "by_type": Data, "by_confidence": Data, "latency": Data, "method": str})
+Contradictions = TypedDict("Contradictions", {"contradictions": list[Data], "method": str})
+Resolution = TypedDict("Resolution", {"applied": bool, "version": str, "resolved": list[Data], "method": str})
+SupersededEntries = TypedDict("SupersededEntries", {"superseded": list[Data], "method": str})
+Patterns = TypedDict("Patterns", {"recurring": list[Data], "types": Data, "tags": Data, "lately": Data, "trend": str})
+Insights = TypedDict("Insights", {"insights": list[Data], "method": str})
+Antipatterns = TypedDict("Antipatterns", {"antipatterns": list[Data], "method": str})
+Suggestions = TypedDict("Suggestions", {"suggestions": list[Data], "method": str})
+Clusters = TypedDict("Clusters", {"clusters": list[Data], "method": str})
+Export = TypedDict("Export", {"path": str, "format": str, "entries": int, "bytes": int, "content": NotRequired[str]})
+CacheStats = TypedDict("CacheStats", {"in_use": bool, "size": int, "bytes": int, "max_bytes": int, "index": Data})
+Cleared = TypedDict("Cleared", {"cleared": int, "says": str})
+Persisted = TypedDict("Persisted", {"persisted": int, "says": str})
+_NO_CACHE = "There is no cache: vectors lie in the index and are made once for each text."
 
 
 @tool("Search nodes", manner=MANNER)
@@ -104,13 +130,6 @@ GRAPH: tuple[Tool, ...] = (
     search_nodes,
     *graph_tools(_RULES, verbs.open_nodes, verbs.read_graph, verbs.delete_entities, verbs.delete_observations),
 )
-
-
-Kind = Literal[TYPES]  # type: ignore[valid-type]
-Relationship = Annotated[str, Field(max_length=100), about("fixes, causes, supersedes, …")]
-Saved = TypedDict("Saved", {"id": str, "name": str, "same_as": list[str], "warnings": list[str]})
-Hits = TypedDict("Hits", {"results": list[Data], "method": str, "degraded": str})
-Linked = TypedDict("Linked", {"sourceId": str, "targetId": str, "relationship": str, "changed": bool})
 
 
 @tool("Save knowledge", writes=True, idempotent=False, manner=MANNER)
@@ -163,25 +182,6 @@ def link_knowledge(
 
 
 KNOWLEDGE: tuple[Tool, ...] = (save_knowledge, search_knowledge, link_knowledge)
-
-
-_MOST = 30
-_MOST_CHARACTERS = 20_000  # of an export that is shown
-_BY_RULES = "rules (slot, polarity, near duplicates)"
-Notes = Annotated[str, about('ordinary notes instead of the entries: a folder, "type:NAME" or "*"')]
-Least = Annotated[int, Field(ge=2)]
-Form = Annotated[Literal["html", "json", "dot", "d3", "cytoscape"], also("format")]
-Apply = Annotated[bool, about("false only shows what would be done")]
-Stats = TypedDict("Stats", {"total": int, "by_type": Data, "by_confidence": Data, "latency": Data, "method": str})
-Contradictions = TypedDict("Contradictions", {"contradictions": list[Data], "method": str})
-Resolution = TypedDict("Resolution", {"applied": bool, "version": str, "resolved": list[Data], "method": str})
-SupersededEntries = TypedDict("SupersededEntries", {"superseded": list[Data], "method": str})
-Patterns = TypedDict("Patterns", {"recurring": list[Data], "types": Data, "tags": Data, "lately": Data, "trend": str})
-Insights = TypedDict("Insights", {"insights": list[Data], "method": str})
-Antipatterns = TypedDict("Antipatterns", {"antipatterns": list[Data], "method": str})
-Suggestions = TypedDict("Suggestions", {"suggestions": list[Data], "method": str})
-Clusters = TypedDict("Clusters", {"clusters": list[Data], "method": str})
-Export = TypedDict("Export", {"path": str, "format": str, "entries": int, "bytes": int, "content": NotRequired[str]})
 
 
 def _answer(analysis: Analysis, key: str, found: Sequence[Data], how: str, head: str = "", **more: Any) -> Reply[Any]:
@@ -327,12 +327,6 @@ INSIGHT: tuple[Tool, ...] = (
     *(detect_contradictions, auto_resolve_contradictions, get_superseded_history),
     *(analyze_patterns, generate_insights, detect_antipatterns, suggest_tags, cluster_knowledge),
 )
-
-
-CacheStats = TypedDict("CacheStats", {"in_use": bool, "size": int, "bytes": int, "max_bytes": int, "index": Data})
-Cleared = TypedDict("Cleared", {"cleared": int, "says": str})
-Persisted = TypedDict("Persisted", {"persisted": int, "says": str})
-_NO_CACHE = "There is no cache: vectors lie in the index and are made once for each text."
 
 
 @tool("Cache statistics", manner=MANNER)

@@ -26,6 +26,25 @@ _COUNTS = {
     "links": "count(*) FROM links",
     "unresolved_links": "count(*) FROM links WHERE path IS NULL",
 }
+_OF_NOTE = {
+    "aliases": "note_id, seq, alias, key",
+    "tags": "note_id, seq, tag, source",
+    "tag_pairs": "note_id, key, value",
+    "properties": "note_id, seq, key, value",
+    "links": "note_id, seq, form, target, subpath, display, line, key, path, ambiguous",
+    "places": "id >> 20, id & 1048575, start, stop, line, headings, hash",
+    "vectors": "id >> 20, id & 1048575, hash, vector",
+}
+"""The rows of notes, the note first."""
+_TABLES = {
+    "file": "SELECT path, name_key, copy_of FROM files ORDER BY path",
+    "change": "SELECT '', * FROM changes ORDER BY seq",
+    "lineage": "SELECT path, id, there, holds FROM lineages ORDER BY path, id",
+    "note": """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
+                      words, hidden, problem, private FROM notes ORDER BY path""",
+}
+_LEGS = {"note_text": 0, "block_text": 20}  # and how far a note's number is shifted in the ids of its places
+_ORDER = {name: number for number, name in enumerate([*_TABLES, *_OF_NOTE, *_LEGS])}
 
 
 def counts(db: apsw.Connection) -> dict[str, Any]:
@@ -78,27 +97,6 @@ def inspection(db: apsw.Connection) -> dict[str, dict[str, Any]]:
         for kind in ("links", "attachments", "unresolved", "backlinks"):
             facts[kind] = sorted(set(facts[kind]))
     return notes
-
-
-_OF_NOTE = {
-    "aliases": "note_id, seq, alias, key",
-    "tags": "note_id, seq, tag, source",
-    "tag_pairs": "note_id, key, value",
-    "properties": "note_id, seq, key, value",
-    "links": "note_id, seq, form, target, subpath, display, line, key, path, ambiguous",
-    "places": "id >> 20, id & 1048575, start, stop, line, headings, hash",
-    "vectors": "id >> 20, id & 1048575, hash, vector",
-}
-"""The rows of notes, the note first."""
-_TABLES = {
-    "file": "SELECT path, name_key, copy_of FROM files ORDER BY path",
-    "change": "SELECT '', * FROM changes ORDER BY seq",
-    "lineage": "SELECT path, id, there, holds FROM lineages ORDER BY path, id",
-    "note": """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
-                      words, hidden, problem, private FROM notes ORDER BY path""",
-}
-_LEGS = {"note_text": 0, "block_text": 20}  # and how far a note's number is shifted in the ids of its places
-_ORDER = {name: number for number, name in enumerate([*_TABLES, *_OF_NOTE, *_LEGS])}
 
 
 def dump(db: apsw.Connection, *, vectors: bool = True) -> Iterator[Row]:

@@ -100,8 +100,7 @@ class ChangeTable:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
             names = json.dumps([who for (who,) in everybody if is_called(who, by)])
             narrowed = "+version > ? AND +version <= ? AND (? OR who IN (SELECT value FROM json_each(?)))"
-            found = self._seen(db, _where(db, narrowed, after, upto, not by, names))
-            steps = groupby(found, attrgetter("group"))
+            steps = groupby(self._seen(db, _where(db, narrowed, after, upto, not by, names)), attrgetter("group"))
             return [version for _, step in islice(steps, limit) for version in step]
 
         return self._ask(newest)

@@ -32,6 +32,7 @@ _A_SEEK = 200  # entries that are walked in the time in which one word is sought
 _SOUGHT = 30  # rows: so few are sought one by one
 
 LEGS = {"note": "note_text", "block": "block_text"}
+_ORDER = {"modified": "n.modified DESC", "created": "n.created DESC", "name": "n.path_key", "title": "n.title_key"}
 
 TITLE_WEIGHT, BODY_WEIGHT = 10.0, 1.0  # docs/search.md
 _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's
@@ -57,9 +58,6 @@ def quoted(words: Iterable[str]) -> str:
 def fts_terms(terms: Sequence[Term]) -> list[str]:
     """Terms as FTS5 takes them, once each."""
     return list(dict.fromkeys(quoted(term.words) + "*" * term.beginning for term in terms))
-
-
-_ORDER = {"modified": "n.modified DESC", "created": "n.created DESC", "name": "n.path_key", "title": "n.title_key"}
 
 
 def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
@@ -159,11 +157,9 @@ def tags_of(db: apsw.Connection, some: Sequence[int]) -> dict[int, tuple[str, ..
     return found
 
 
-def vocabulary(db: apsw.Connection, asked: Sequence[AnyOf]) -> list[bool]:
-    """Whether any note holds one of the words, for each of some groups of them."""
-    sql = """SELECT EXISTS (SELECT 1 FROM note_text WHERE note_text MATCH value) FROM json_each(:expressions)"""
-    expressions = [" OR ".join(fts_terms(group)) for group in asked]
-    return [bool(row[0]) for row in db.execute(sql, {"expressions": json.dumps(expressions)})]
+def vocabulary(db: apsw.Connection, asked: Sequence[AnyOf], counts: Counts) -> list[int]:
+    """How many notes hold one of the words, for each of some groups of them."""
+    return [counts.of(db, "note_text", " OR ".join(fts_terms(group))) for group in asked]
 
 
 def holding(db: apsw.Connection, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:
@@ -198,8 +194,7 @@ def legs(
     blocks = leg(db, "block", others, question.blocks, closer, counts)
     common = {word for term in asked if term not in terms for word in term.words}
     pairs = [pair for pair in question.pairs if common.isdisjoint(pair.words)]
-    side_by_side = leg(db, "note", pairs, question.notes, closer, counts) if pairs else []
-    return notes, blocks, side_by_side
+    return notes, blocks, leg(db, "note", pairs, question.notes, closer, counts) if pairs else []
 
 
 def _telling(db: apsw.Connection, name: str, terms: Sequence[Term], counts: Counts) -> Sequence[Term]:

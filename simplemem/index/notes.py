@@ -61,6 +61,7 @@ class Rows:
 
 
 _TABLES = ("aliases", "tags", "tag_pairs", "properties", "links")
+_ROW = ", ".join(f"n.{name}" for name in Row._fields)
 _OWN = (
     "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "description", "type", "type_key", "created",
     "modified", "words", "hidden", "problem", "private", "embedded", "refused", "rev",
@@ -145,11 +146,7 @@ def newest_rev(db: apsw.Connection) -> int:
 
 def next_rev(db: apsw.Connection) -> int:
     """The number of the change that is being made."""
-    sql = "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'rev' RETURNING value"
-    return int(db.execute(sql).get)
-
-
-_ROW = ", ".join(f"n.{name}" for name in Row._fields)
+    return int(db.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'rev' RETURNING value").get)
 
 
 def count(db: apsw.Connection) -> int:

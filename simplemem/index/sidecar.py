@@ -125,9 +125,14 @@ class Sidecar:
 
         return self.consistently(question)
 
-    def vocabulary(self, asked: Sequence[door.AnyOf]) -> tuple[Sequence[bool], Standing]:
-        """Whether any note holds one of the words, for each of some groups of them; and how far the index is."""
-        return self._read(lambda db: (legs.vocabulary(db, asked) if asked else [], self._kept(db).standing))
+    def vocabulary(self, asked: Sequence[door.AnyOf]) -> tuple[Sequence[int], Standing]:
+        """How many notes hold one of the words, for each of some groups of them; and how far the index is."""
+
+        def read(db: apsw.Connection) -> tuple[Sequence[int], Standing]:
+            kept = self._kept(db)
+            return legs.vocabulary(db, asked, kept.counts), kept.standing
+
+        return self._read(read)
 
     def ask(self, question: Question) -> Matches:
         """The notes that the words or the vector of a question lead to. What is like a note is found once, and kept."""

@@ -38,6 +38,13 @@ _LEFT = 1_000  # rows of notes that changed or went, and a quarter of all: then 
 _NOBODY = 0  # is no note
 _FAR = -2.0  # below every cosine
 _NOTES_AT_ONCE = 500  # that are looked up to have their vectors made
+_TAKE_OVER = f"""
+    INSERT INTO main.vectors SELECT p.id, p.hash, v.vector FROM main.places p JOIN main.notes n ON n.id = p.id >> {SHIFT}
+        JOIN old.vectors v ON v.hash = p.hash WHERE n.embedded = 0 GROUP BY p.id;
+    UPDATE main.notes SET embedded = 1 WHERE embedded = 0 AND NOT EXISTS (
+        SELECT 1 FROM main.places p WHERE p.id >= notes.id << {SHIFT} AND p.id < (notes.id + 1) << {SHIFT}
+        AND p.hash IS NOT NULL AND p.id NOT IN (SELECT id FROM main.vectors));
+"""
 
 Paths = Callable[[Collection[int]], Mapping[int, str]]
 """The paths of notes that are there."""
@@ -72,15 +79,6 @@ def take_over(db: apsw.Connection, old: Path, width: int | None) -> None:
                     db.execute(_TAKE_OVER).fetchall()
         finally:
             db.execute("DETACH old").fetchall()
-
-
-_TAKE_OVER = f"""
-    INSERT INTO main.vectors SELECT p.id, p.hash, v.vector FROM main.places p JOIN main.notes n ON n.id = p.id >> {SHIFT}
-        JOIN old.vectors v ON v.hash = p.hash WHERE n.embedded = 0 GROUP BY p.id;
-    UPDATE main.notes SET embedded = 1 WHERE embedded = 0 AND NOT EXISTS (
-        SELECT 1 FROM main.places p WHERE p.id >= notes.id << {SHIFT} AND p.id < (notes.id + 1) << {SHIFT}
-        AND p.hash IS NOT NULL AND p.id NOT IN (SELECT id FROM main.vectors));
-"""
 
 
 def put(db: apsw.Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes], refused: str = "") -> bool:
@@ -178,10 +176,11 @@ class Filling:
                 return None
             widths = sorted({len(vector) for vector in made.values()} | ({space.dimension} - {0}))
             if len(widths) > 1:
-                raise Unavailable(
-                    f"{name} gives vectors of {' and '.join(map(str, widths))} numbers; it is not the model it was",
-                    hint="`simplemem index --rebuild` makes all vectors with the model as it is now.",
+                message = (
+                    f"{name} gives vectors of {' and '.join(map(str, widths))} numbers; it is not the model it was"
                 )
+                hint = "`simplemem index --rebuild` makes all vectors with the model as it is now."
+                raise Unavailable(message, hint=hint)
             if made and not space.dimension:  # the first vector has come
                 db.execute("UPDATE vector_space SET dimension = ?", (widths[0],)).fetchall()
             done = 0

@@ -1,8 +1,7 @@
 """The blocks of a Markdown body, found line by line in one pass. Pure; it looks at no inline markup.
 
 CommonMark with tables and `$$` blocks, as `markdown-it-py` reads it, at a sixth of its cost: a property test holds the
-two equal but for corners in which readers differ (a tab behind a quote's mark).
-"""
+two equal but for corners in which readers differ (a tab behind a quote's mark)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """What stands in a note's body: headings, blocks, links, tags, block ids, each with its place. Pure.
 
 Blocks are CommonMark's (`blocks.py`), links and tags Obsidian's: what counts and what hides is obsidian.md §1.1, §1.2
-and §2. Whatever begins first wins. Offsets are into the whole text of the note; nothing here knows what a link leads to.
-"""
+and §2. Whatever begins first wins. Offsets are into the whole text of the note; nothing here knows where a link leads."""
 
 from __future__ import annotations
 
@@ -129,6 +128,12 @@ def count_lines(text: str, start: int, end: int) -> int:
     if text.find("\r", start, end) < 0:
         return text.count("\n", start, end)
     return sum(1 for _ in _LINE_END.finditer(text, start, end))
+
+
+def newline_of(text: str) -> str:
+    """The line end that a text uses: its first one."""
+    found = _LINE_END.search(text)
+    return found[0] if found else "\n"
 
 
 def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:

@@ -2,8 +2,7 @@
 
 Lines that stand once in both texts are matched first, in the longest order they share (patience), then what lies
 between them, and a small rest by `difflib`. Where the work allowed is used up, a merge, a blame and a diff see one
-large change, never a wrong one.
-"""
+large change, never a wrong one."""
 
 from __future__ import annotations
 
@@ -20,6 +19,9 @@ WHAT_YOU_WANT: Final = ("what you want", "what is there now")
 
 _MOST_BYTES: Final = 200_000  # of a text whose diff may be shortened
 _AROUND: Final = 3  # equal lines shown around a change, so that a reader finds the place
+_MOST_CELLS: Final = 40_000  # of one small rest
+_ALL_CELLS: Final = 1_500_000
+_PASSES: Final = 12  # so many times the length of both texts may be looked through
 
 _Maker = TypeVar("_Maker")
 _Change = tuple[int, int, int, int]  # these lines of the one text became those of the other
@@ -103,11 +105,6 @@ def blame(
                 places[line] = was[place]
         at, lines = before, old
     return found
-
-
-_MOST_CELLS: Final = 40_000  # of one small rest
-_ALL_CELLS: Final = 1_500_000
-_PASSES: Final = 12  # so many times the length of both texts may be looked through
 
 
 def matches(one: Sequence[str], other: Sequence[str]) -> list[int]:

@@ -2,8 +2,7 @@
 
 A header is what stands between `---` on line 1 and the next `---` (obsidian.md §3.1). Reading never raises and never
 stalls. libyaml does the parsing, and its events give the values their places; size and depth are bounded, anchors and
-aliases refused (durability.md §0.4, F42, F43). Plain headers are read line by line at a quarter of the cost.
-"""
+aliases refused (durability.md §0.4, F42, F43). Plain headers are read line by line at a quarter of the cost."""
 
 from __future__ import annotations
 
@@ -20,8 +19,9 @@ HEADER_LIMIT: Final = 256 * 1024  # characters; real headers are under 2,000
 DEPTH_LIMIT: Final = 16
 VALUE_LIMIT: Final = 20_000  # scalars and collections
 _DIGIT_LIMIT: Final = 3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
-
-SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
+_CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
 class HeaderProblem(NamedTuple):
@@ -96,11 +96,6 @@ def find_key(properties: Mapping[str, Any], key: str) -> str | None:
 def find_value(properties: Mapping[str, Any], key: str) -> Any:
     """A property's value, however the note spells its name."""
     return properties.get(find_key(properties, key) or key)
-
-
-_OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
-_CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
 @lru_cache(maxsize=1)  # one change of a note asks for the header of the very same text again and again
@@ -266,7 +261,7 @@ class _YamlReader:
                 value = core_value(value)
             elif style in "|>":  # blank lines below it stay when it changes
                 end = start + len(self.text[start:end].rstrip(" \t\r\n"))
-            elif style == '"' and SURROGATE.search(value):
+            elif style == '"' and re.search("[\ud800-\udfff]", value):
                 raise RefusedError("it holds half of a character", start)
             return Node(style, value, start, end)
         if levels == 0:

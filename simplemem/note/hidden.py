@@ -1,8 +1,7 @@
 """What a text holds that should not be read, or that its reader does not see: secrets, unseen characters, comments.
 
 Pure, and in time that grows with the text alone. What is made up, a hash, a UUID or prose passes as no secret: a
-warning that is often wrong is not read. No value found here is ever shown.
-"""
+warning that is often wrong is not read. No value found here is ever shown."""
 
 from __future__ import annotations
 
@@ -210,12 +209,9 @@ def find_unseen(text: str, first_line: int = 1) -> list[tuple[str, int]]:
     if "<!--" in text or "%%" in text:
         shown = _FENCED.sub(lambda fenced: "\n" * fenced[0].count("\n"), text)
     comments = [*_COMMENT.finditer(shown)]
-    found = (
-        ("character", sum(len(run[0]) for run in characters), characters, text),
-        ("comment", len(comments), comments, shown),
-    )
+    found = ((sum(len(run[0]) for run in characters), "character", characters), (len(comments), "comment", comments))
     return [
-        (f"{counted(number, kind)} that readers do not see", first_line + within.count("\n", 0, each[0].start()))
-        for kind, number, each, within in found
-        if each
+        (f"{counted(number, kind)} that readers do not see", first_line + at[0].string.count("\n", 0, at[0].start()))
+        for number, kind, at in found
+        if at
     ]

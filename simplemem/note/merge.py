@@ -1,8 +1,7 @@
 """Two versions of a note into one: the header property by property, the body line by line by the rules of diff3. Pure.
 
 What only one side changed is taken from it, what both changed alike is taken once. Where they differ both stand, marked
-as git marks them: for properties at the head of the body, since marks in a header would make it unreadable.
-"""
+as git marks them: for properties at the head of the body, since marks in a header would make it unreadable."""
 
 from __future__ import annotations
 
@@ -13,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError
+from simplemem.note.body import newline_of
 from simplemem.note.diff import matches
 from simplemem.note.header import find_key, read_header, same
 from simplemem.note.note import tag_items
@@ -49,7 +49,7 @@ def merge(base: str | None, ours: str, theirs: str, names: tuple[str, str] = ("o
     except SimplememError:  # written in a way that cannot be changed without changing something else
         return _merge_lines(base, ours, theirs, names)
     body = _merge_lines(base and base[was:], ours[mine:], theirs[yours:], names)
-    both = _marked(_shown(mine_only), _shown(yours_only), names, _newline_of(ours)) if mine_only else []
+    both = _marked(_shown(mine_only), _shown(yours_only), names, newline_of(ours)) if mine_only else []
     return Merged(head + "".join(both) + body.text, body.conflicts + len(mine_only))
 
 
@@ -65,8 +65,8 @@ def _merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str
     settled = _settled(base, ours, theirs)
     if settled is not None:
         return Merged(settled, 0)
-    ends = _newline_of(ours), _newline_of(theirs)
-    newline = _settled(base and _newline_of(base), *ends) or min(ends)
+    ends = newline_of(ours), newline_of(theirs)
+    newline = _settled(base and newline_of(base), *ends) or min(ends)
     mine, yours = (
         _LINES.findall(text if end == newline else _LINE_END.sub(newline, text))
         for text, end in zip((ours, theirs), ends, strict=True)
@@ -111,12 +111,6 @@ def _marked(ours: list[str], theirs: list[str], names: tuple[str, str], newline:
     """Both sides between marks."""
     lines = (f"<<<<<<< {names[0]}", *_keys(ours), "=======", *_keys(theirs), f">>>>>>> {names[1]}")
     return [line + newline for line in lines]
-
-
-def _newline_of(text: str) -> str:
-    """The line end that a text begins with."""
-    found = _LINE_END.search(text)
-    return found[0] if found else "\n"
 
 
 def _keys(lines: list[str]) -> list[str]:

@@ -1,8 +1,7 @@
 """Names of notes: what a caller means by one, which may be written, how two are compared, what a name says. Pure.
 
 A note's name is its vault path without `.md`. Whatever exists can be read under the name it has; a new name must be
-legal on every system that may see the vault, and in a link (obsidian.md §5, durability.md F34, F38).
-"""
+legal on every system that may see the vault, and in a link (obsidian.md §5, durability.md F34, F38)."""
 
 from __future__ import annotations
 
@@ -27,6 +26,7 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])
 _FORBIDDEN = re.compile(r'[\s\\/:*?"<>|#^\[\]\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]+')
 # Percent signs that begin a comment in Obsidian, or that a careless reader would decode into a path.
 _PERCENT = re.compile(r"%(?=%|2e|2f|5c|00)", re.IGNORECASE)
+_DATE = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
 
 
 def check_name(name: str) -> str:
@@ -139,9 +139,6 @@ def _proposal(name: str) -> str:
 def _shown(name: str) -> str:
     """A name in a message: quoted, its unseen characters escaped, and not a screen long."""
     return repr(name[:57] + "...") if len(name) > 60 else ascii(name) if not name.isprintable() else repr(name)
-
-
-_DATE = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
 
 
 def date_in(name: str) -> str:

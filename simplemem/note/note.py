@@ -1,8 +1,7 @@
 """One note as a value: its bytes read once, into everything the rest of the house asks about it. Pure.
 
 A note is never refused: bytes that are not text, a header that is not YAML, ten megabytes of brackets all give a `Note`
-that can be served and searched. What must not be rewritten says so in `problem`.
-"""
+that can be served and searched. What must not be rewritten says so in `problem`."""
 
 from __future__ import annotations
 
@@ -19,9 +18,9 @@ from simplemem.note.header import Header, content_start, find_value, read_header
 from simplemem.note.names import private_by_rule
 
 _BINARY_PROBE = 8192
-
-
 _OPEN_TASK = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[ \][ \t]+(\S[^\n]*)")
+_NOT_PRIVATE = frozenset(("", "false", "no", "off", "0", "null", "none", "~"))
+_MEANT_AS_HEADER = re.compile(r"\s*---[ \t]*\r?\n(?:[^\n]*\n){0,40}?[\"']?private[\"']?[ \t]*:", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -93,11 +92,9 @@ class Note:
     def must_be_editable(self, path: str) -> None:
         """Raise Unreadable where rewriting would mean guessing."""
         if self.problem is not None:
-            raise Unreadable(
-                f"{path} cannot be changed: {self.problem}",
-                hint="It is served and searched as it is. Mend it in an editor, then try again.",
-                line=self.header.problem and self.header.problem.line,
-            )
+            where = self.header.problem
+            hint = "It is served and searched as it is. Mend it in an editor, then try again."
+            raise Unreadable(f"{path} cannot be changed: {self.problem}", hint=hint, line=where and where.line)
 
 
 def read_note(data: bytes, sha256: str | None = None) -> Note:
@@ -240,10 +237,6 @@ def _values_kept_whole(tags: Sequence[Tag], properties: Mapping[str, Any]) -> It
     for tag in tags:
         if tag.source == "property" and (value := kept_value(properties, tag.name)) is not None:
             yield tag.name, value
-
-
-_NOT_PRIVATE = frozenset(("", "false", "no", "off", "0", "null", "none", "~"))
-_MEANT_AS_HEADER = re.compile(r"\s*---[ \t]*\r?\n(?:[^\n]*\n){0,40}?[\"']?private[\"']?[ \t]*:", re.IGNORECASE)
 
 
 def private_reason(

@@ -1,8 +1,7 @@
 """The pieces of a body: its sections, the passages that are searched and shown, and its sentences. Pure.
 
 retrieval.md §2: whole blocks are packed up to about 200 tokens, and a passage begins with up to 50 tokens of the one
-before. Every character that is not blank lies in a passage.
-"""
+before. Every character that is not blank lies in a passage."""
 
 from __future__ import annotations
 
@@ -21,6 +20,9 @@ MOST_TOKENS = 200
 OVERLAP_TOKENS = 50
 _SECTION_LEVEL = 2
 _ENOUGH_FOR_A_SECTION = 100
+_LINE_END = re.compile(r"\r\n?|\n")
+_WORD = re.compile(r"\S++")
+_ID_ALONE = re.compile(r"[ \t>]*+\^([A-Za-z0-9-]+)[ \t]*$")
 
 
 class Passage(NamedTuple):
@@ -85,9 +87,6 @@ def heading_paths(body: Body) -> list[tuple[str, ...]]:
     return [*paths, ()]
 
 
-_ID_ALONE = re.compile(r"[ \t>]*+\^([A-Za-z0-9-]+)[ \t]*$")
-
-
 def find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
     """The span of a section ("Heading", "#Heading#Sub", "Heading > Sub") or of the block with an id ("^id"), or None."""
     known = [tuple(map(_heading_key, path)) for path in heading_paths(body)[:-1]]
@@ -138,10 +137,6 @@ def _pieces(text: str, body: Body) -> list[_Piece]:
         opens = is_heading and body.headings[heading].level <= _SECTION_LEVEL
         pieces.append(_Piece(begins, end, line, heading, tokens, is_heading, opens))
     return pieces
-
-
-_LINE_END = re.compile(r"\r\n?|\n")
-_WORD = re.compile(r"\S++")
 
 
 def _cut(text: str, start: int, end: int, line: int, heading: int, tokens: int) -> Iterator[_Piece]:

@@ -1,14 +1,13 @@
 """Change one property of a note by splicing its text (obsidian.md §3.2): every other byte stays. Pure.
 
 Nothing that exists is re-serialised: an edit is a span of the text and what takes its place, and the new text is read
-again: where any other property came out different, the edit is refused with Unreadable.
-"""
+again: where any other property came out different, the edit is refused with Unreadable."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from datetime import datetime
@@ -20,18 +19,7 @@ import yaml
 
 from simplemem.errors import Invalid, Unreadable
 from simplemem.note.diff import changes, matches
-from simplemem.note.header import (
-    SURROGATE,
-    Header,
-    Node,
-    Scalar,
-    core_value,
-    find_key,
-    read_header,
-    read_yaml,
-    same,
-    skip_blanks,
-)  # fmt: skip
+from simplemem.note.header import Header, Node, Scalar, core_value, find_key, read_header, read_yaml, same, skip_blanks
 
 if TYPE_CHECKING:
     from frontmatter.default_handlers import BaseHandler
@@ -39,7 +27,7 @@ if TYPE_CHECKING:
 _KEY_LIMIT: Final = 500  # libyaml looks 1,024 characters ahead for the colon of a key
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
-_Edit = tuple[int, int, str]  # replace text[start:end]
+Edit = tuple[int, int, str]  # replace text[start:end]
 
 
 def set_property(text: str, key: str, value: Any) -> str:
@@ -54,11 +42,17 @@ def set_property(text: str, key: str, value: Any) -> str:
     wanted = value if same(there, value) else _clean_value(value, there)  # what is there may be what we never write
     if same(there, wanted):
         return text
-    pieces, kept = [], 0
-    for start, end, new in sorted(_set(text, *_entry(header.root, spelled), wanted)):
+    edits = _set(text, *_entry(header.root, spelled), wanted)
+    return _checked(text, header, spliced(text, edits), {**properties, spelled: wanted})
+
+
+def spliced(text: str, edits: Iterable[Edit]) -> str:
+    """The text with these edits made in it."""
+    pieces, kept = list[str](), 0
+    for start, end, new in sorted(edits):
         pieces += [text[kept:start], new]
         kept = end
-    return _checked(text, header, "".join([*pieces, text[kept:]]), {**properties, spelled: wanted})
+    return "".join([*pieces, text[kept:]])
 
 
 def remove_property(text: str, key: str) -> str:
@@ -83,18 +77,15 @@ def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
         within = within[int(step) if isinstance(within, list) else step]
     within[int(last) if isinstance(within, list) else last] = value
     written = _write_text(value, text[scalar.start : scalar.start + 1], flow=scalar.flow)
-    return _checked(text, header, text[: scalar.start] + written + text[scalar.end :], wanted)
+    return _checked(text, header, spliced(text, [(scalar.start, scalar.end, written)]), wanted)
 
 
 def _read_to_edit(text: str) -> Header:
     header = read_header(text)
-    problem = header.problem
-    if problem is not None:
-        raise Unreadable(
-            f"The properties cannot be changed: {problem.message} (line {problem.line}, column {problem.column}).",
-            hint="Mend the lines between the --- fences in an editor, then try again.",
-            line=problem.line,
-        )
+    if header.problem is not None:
+        why, line, column = header.problem
+        message = f"The properties cannot be changed: {why} (line {line}, column {column})."
+        raise Unreadable(message, hint="Mend the lines between the --- fences in an editor, then try again.", line=line)
     return header
 
 
@@ -103,10 +94,8 @@ def _checked(before: str, was: Header, after: str, expected: dict[str, Any]) -> 
     now = read_header(after)
     body = before[was.body_start :].removeprefix("\ufeff" if was.style == "none" else "")
     if now.style != "yaml" or after[now.body_start :] != body or not same(dict(now.properties), expected):
-        raise Unreadable(
-            "This property cannot be changed without changing something else, so the header was left alone.",
-            hint="Write it in a plainer way in an editor (name: value), then try again.",
-        )
+        message = "This property cannot be changed without changing something else, so the header was left alone."
+        raise Unreadable(message, hint="Write it in a plainer way in an editor (name: value), then try again.")
     return after
 
 
@@ -119,9 +108,8 @@ def render_header(properties: Mapping[str, Any], newline: str = "\n") -> str:
     lines = frontmatter.dumps(post, handler()).split("\n") if post.metadata else ["---", "---"]
     written = newline.join([*lines, ""])
     if not same(dict(read_header(written).properties), post.metadata):
-        raise Invalid(
-            "These properties cannot be written as a header that reads back the same.", hint="Use simpler ones."
-        )
+        message = "These properties cannot be written as a header that reads back the same."
+        raise Invalid(message, hint="Use simpler ones.")
     return written
 
 
@@ -172,7 +160,7 @@ def _add(text: str, header: Header, key: str, value: Any) -> str:
     return text[:at] + "".join(line + newline for line in _property_lines(key, value, indent)) + text[at:]
 
 
-def _set(text: str, key: Node, old: Node, value: Any) -> list[_Edit]:
+def _set(text: str, key: Node, old: Node, value: Any) -> list[Edit]:
     """Give an entry of a block map another value. Its quotes stay where they fit, and so do the comments beside it."""
     if value and old.children and type(value) is type(old.value):
         return _change_flow(text, old, value) if old.style in ("[", "{") else _change_inside(text, key, old, value)
@@ -191,9 +179,9 @@ def _set(text: str, key: Node, old: Node, value: Any) -> list[_Edit]:
     return [(colon, line_end, _line_end(text, key.start)[2].join([comment, *_block_lines(value, indent)]))]
 
 
-def _change_inside(text: str, key: Node, node: Node, wanted: list[Any] | dict[str, Any]) -> list[_Edit]:
+def _change_inside(text: str, key: Node, node: Node, wanted: list[Any] | dict[str, Any]) -> list[Edit]:
     """Only what differs between what there is and what is wanted: items by what they say, entries by their names."""
-    edits: list[_Edit] = []
+    edits: list[Edit] = []
     items: tuple[Node, ...] = ()
     texts: list[Callable[[], str]]
     if isinstance(wanted, dict):
@@ -224,7 +212,7 @@ def _change_inside(text: str, key: Node, node: Node, wanted: list[Any] | dict[st
     return edits
 
 
-def _change_flow(text: str, node: Node, wanted: list[Any] | dict[str, Any]) -> list[_Edit]:
+def _change_flow(text: str, node: Node, wanted: list[Any] | dict[str, Any]) -> list[Edit]:
     """A list in brackets or a map in braces, written on one line; an item that stays is spelled as it was."""
     source = text[node.start : node.end]
     if "#" in source and _LINE_END.search(source):
@@ -296,11 +284,9 @@ def is_plain_safe(value: str, *, flow: bool = False) -> bool:
 
 def _write_text(value: str, style: str = "", *, flow: bool = False) -> str:
     """A text in the quotes of what it replaces ("", "'" or '"'), escaped in double ones where it must be."""
-    if half := SURROGATE.search(value):
-        raise Invalid(
-            f"A text holds half of a character (U+{ord(half[0]):04X}), which no file can hold.",
-            hint="Send the text again as valid Unicode.",
-        )
+    if half := re.search("[\ud800-\udfff]", value):
+        message = f"A text holds half of a character (U+{ord(half[0]):04X}), which no file can hold."
+        raise Invalid(message, hint="Send the text again as valid Unicode.")
     if style == "'" and not _UNWRITABLE.search(value):
         return "'" + value.replace("'", "''") + "'"
     if style != '"' and is_plain_safe(value, flow=flow):
@@ -311,10 +297,8 @@ def _write_text(value: str, style: str = "", *, flow: bool = False) -> str:
 def _write_key(key: str) -> str:
     """A property's name: one line, and short enough for every parser to see the colon."""
     if not key or len(key) > _KEY_LIMIT or key != key.strip() or _UNWRITABLE.search(key):
-        raise Invalid(
-            f"{key[:40]!r} cannot be the name of a property.",
-            hint=f"Use one line of at most {_KEY_LIMIT} characters, without control characters or spaces around it.",
-        )
+        hint = f"Use one line of at most {_KEY_LIMIT} characters, without control characters or spaces around it."
+        raise Invalid(f"{key[:40]!r} cannot be the name of a property.", hint=hint)
     return _write_text(key, flow=":" in key or "," in key)
 
 
@@ -326,10 +310,8 @@ def _write_scalar(value: Any, style: str = "", *, flow: bool = False) -> str:
         return json.dumps(value)
     if isinstance(value, float):
         return str(yaml.representer.SafeRepresenter().represent_float(value).value)
-    raise Invalid(
-        f"A value of type {type(value).__name__} cannot stand in a property here.",
-        hint="Use text, numbers, true, false or null, and flat lists of these.",
-    )
+    hint = "Use text, numbers, true, false or null, and flat lists of these."
+    raise Invalid(f"A value of type {type(value).__name__} cannot stand in a property here.", hint=hint)
 
 
 def _clean_value(value: Any, there: Any = None) -> Any:

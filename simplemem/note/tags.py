@@ -1,7 +1,6 @@
 """Tags and metadata as they are asked for and changed: a new note gets a list, a note keeps the notation it has. Pure.
 
-An inline `#tag` is never changed, and forms that Obsidian dropped are never written (obsidian.md §2, §3.3).
-"""
+An inline `#tag` is never changed, and forms that Obsidian dropped are never written (obsidian.md §2, §3.3)."""
 
 from __future__ import annotations
 
@@ -112,10 +111,8 @@ def _entries(value: object) -> Iterator[tuple[Any, Any]]:
 
 
 def _refused(value: object) -> Invalid:
-    return Invalid(
-        f"These are not tags: {str(value)[:80]!r}.",
-        hint='Give {"todo": true, "status": "done"} or ["todo", "status/done"].',
-    )
+    hint = 'Give {"todo": true, "status": "done"} or ["todo", "status/done"].'
+    return Invalid(f"These are not tags: {str(value)[:80]!r}.", hint=hint)
 
 
 def _name_of(key: object) -> str:
@@ -144,11 +141,8 @@ def _legal(name: str) -> str:
         return name
     proposed = re.sub(r"/+", "/", NOT_IN_TAG.sub("-", name)).strip("-/")
     proposed = proposed if re.search(r"[^0-9/]", proposed) else f"n{proposed}" if proposed else "tag"
-    raise Invalid(
-        f"{name!r} cannot be a tag.",
-        hint=f"Tags are letters, digits, _, - and /, and more than a number. Use {proposed!r}.",
-        proposed=proposed,
-    )
+    hint = f"Tags are letters, digits, _, - and /, and more than a number. Use {proposed!r}."
+    raise Invalid(f"{name!r} cannot be a tag.", hint=hint, proposed=proposed)
 
 
 def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
@@ -196,10 +190,8 @@ def _change_list(
     there = find_value(properties, name)
     nested = None if is_there and kept_value(properties, name) is not None else nested_tag(name, value)
     if nested is None and (name.lower() in RESERVED_KEYS or "/" in name or isinstance(there, (list, Mapping))):
-        raise Invalid(
-            f"The tag {name!r} cannot carry {str(value)[:60]!r}: no tag and no property here can hold it.",
-            hint="Use letters, digits, _ and - in the value, or another key.",
-        )
+        message = f"The tag {name!r} cannot carry {str(value)[:60]!r}: no tag and no property here can hold it."
+        raise Invalid(message, hint="Use letters, digits, _ and - in the value, or another key.")
     wanted = nested or name
     # The first value there is gives up its place to the new one; the others of that key go.
     values = [at for at, item in enumerate(items) if _is_named(item, name) and not _is_tag(item, name)]

@@ -1,8 +1,7 @@
 """Words of a text, as the index and a question both see them. Pure; the same on both sides or nothing is found.
 
 SQLite's `unicode61` tokenizer leaves whole sentences of Chinese, Japanese, Thai and Korean as one word. `searchable`
-writes such runs out as overlapping pairs and single characters; everything else is left to the tokenizer.
-"""
+writes such runs out as overlapping pairs and single characters; everything else is left to the tokenizer."""
 
 from __future__ import annotations
 
@@ -268,7 +267,15 @@ def holding_together(words: Iterable[str], languages: Collection[str]) -> frozen
 
 
 MARKS = {language: chr(0xE001 + place) for place, language in enumerate(LANGUAGES)}
-_STEMMERS = {"de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch", "pt": "Portuguese"}
+_STEMMERS = {
+    "": "English",
+    "de": "German",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "nl": "Dutch",
+    "pt": "Portuguese",
+}
 _ONE_AT_A_TIME = threading.Lock()  # a stemmer keeps the word it works on
 
 
@@ -282,7 +289,7 @@ def stems_of(text: str, language: str) -> str:
 def stem(word: str, language: str) -> str:
     """The marked stem of a word in small letters. The mark comes last, where no ending can be taken off it again."""
     with _ONE_AT_A_TIME:
-        return str(_stemmer(language).stemWord(word)) + MARKS[language]
+        return str(_stemmer(language).stemWord(word)) + MARKS.get(language, "")
 
 
 @cache

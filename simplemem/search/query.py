@@ -55,6 +55,7 @@ class Query:
     stem_pairs: tuple[tuple[str, str], ...] = ()
     without_forms: tuple[str, ...] = ()
     instead: str = ""  # what was asked instead of what stands there
+    holders: tuple[int, ...] = ()  # how many notes hold each word
     absent: tuple[str, ...] = ()  # words that no note holds, in any form
     only_nearest: bool = False  # they are all its words: what is near in meaning is no answer
 
@@ -137,6 +138,7 @@ def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
     if languages:
         query = _in_languages(query, languages)
         held = index.vocabulary([query.forms_of(word) for word in query.words])[0]
+    query = replace(query, holders=tuple(held))
     unknown = [word for word, is_held in zip(query.words, held, strict=True) if not is_held]
     if not unknown and not query.beginnings:
         return query, standing

@@ -3,6 +3,7 @@ of each that is shown. Pure. Each is divided by its own maximum before it is add
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import unicodedata
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from simplemem.index.door import Match, Matches, NoteId, PlaceId, Position
 from simplemem.note.passages import as_read
-from simplemem.note.words import STOP_WORDS, words_in_order
+from simplemem.note.words import STOP_WORDS, is_unspaced, words_in_order
 
 if TYPE_CHECKING:
     import numpy as np
@@ -147,26 +148,50 @@ class Coverage:
         its passages covers the words, as a whole and by a few lines of it."""
         import numpy as np
 
+        by_line, first, passages = self._by_line(asked, notes)
+        if not by_line.size:
+            return [0.0] * len(passages)
+        covered = np.maximum.reduceat(by_line, first, axis=1).mean(axis=0)
+        goes_on = np.delete(np.arange(by_line.shape[1]), first - 1)  # lines that are not the last of a passage
+        for _ in range(_COVERED_LINES - 1):
+            by_line[:, goes_on] = np.maximum(by_line[:, goes_on], by_line[:, goes_on + 1])
+        found = iter((covered + np.maximum.reduceat(by_line.mean(axis=0), first)).tolist())
+        return [max(islice(found, each), default=0.0) for each in passages]
+
+    def share(self, weights: Mapping[str, float], called: str, key: Hashable, texts: Callable[[], list[str]]) -> float:
+        """The share of the words, by their weights, that a note holds in what it is called and in its best passage."""
+        import numpy as np
+
+        by_line, first, (names, passages) = self._by_line(list(weights), {(called,): lambda: [called], key: texts})
+        if not by_line.size:
+            return 0.0
+        near, weight = np.maximum.reduceat(by_line, first, axis=1) ** 2, np.array(list(weights.values()))
+        if names and passages:
+            near = np.maximum(near, near[:, :1])
+        return min(1.0, float((weight @ near).max() / weight.sum()))
+
+    def _by_line(
+        self, asked: Sequence[str], notes: Mapping[Hashable, Callable[[], Sequence[str]]]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int32], list[int]]:
+        """How near each word is to the nearest of each line of all notes; the first line of each passage; how many
+        passages each note has."""
+        import numpy as np
+
         with self._lock:
             if len(self._number) > _KEPT_WORDS:
                 self._forget()
             read = [self._read(key, texts) for key, texts in notes.items()]
             table = self._table[: len(self._number)]
-        if not asked or not any(len(words) for words, _, _ in read):
-            return [0.0] * len(read)
+        passages = [len(each) for _, _, each in read]
+        if not asked or not any(passages):
+            return np.empty((0, 0), np.float32), np.empty(0, np.int32), passages
         every, lengths, lines = map(np.concatenate, zip(*read, strict=True))
         held = np.zeros(len(table), bool)
         held[every] = True
         place = np.cumsum(held) - 1
         near = np.maximum(self.vectors.words([word.lower() for word in asked]) @ table[held].T, 0.0)
         by_line = np.maximum.reduceat(near[:, place[every]], np.cumsum(lengths) - lengths, axis=1)
-        first = np.cumsum(lines) - lines
-        covered = np.maximum.reduceat(by_line, first, axis=1).mean(axis=0)
-        goes_on = np.delete(np.arange(len(lengths)), first - 1)  # lines that are not the last of a passage
-        for _ in range(_COVERED_LINES - 1):
-            by_line[:, goes_on] = np.maximum(by_line[:, goes_on], by_line[:, goes_on + 1])
-        found = iter((covered + np.maximum.reduceat(by_line.mean(axis=0), first)).tolist())
-        return [max(islice(found, len(passages)), default=0.0) for _, _, passages in read]
+        return by_line, np.cumsum(lines) - lines, passages
 
     def _read(self, key: Hashable, texts: Callable[[], Sequence[str]]) -> list[NDArray[np.int32]]:
         """The words of a note, how many each of its lines has, and how many lines each of its passages."""
@@ -197,7 +222,37 @@ def _words(text: str) -> list[str]:
     ]
 
 
+# -- how good a hit is in itself
+
+_COMPARED_WITH = 5  # of the ranking: the sixth
+_FLOORS = {"hybrid": 0.54, "text": 0.5, "semantic": 0.28}  # docs/search.md has the curve
+_LESS = 0.1  # for a statement: what has many words is held by nobody whole
+
+
+def weights_of(words: Sequence[str], holders: Sequence[int], notes: int) -> dict[str, float]:
+    """What each word of a question counts: the fewer notes hold it, the more."""
+    rarity = (math.log1p((max(notes - held, 0) + 0.5) / (held + 0.5)) for held in holders)
+    return {word: math.sqrt(each) for word, each in zip(words, rarity, strict=True)}
+
+
+def share_held(weights: Mapping[str, float], called: str, texts: Sequence[str]) -> float:
+    """As `Coverage.share`, where there are no vectors: by how words begin."""
+    begins = {word: re.escape(_plain(word)[: max(_STEM, len(word) - _ENDING)]) for word in weights}
+    asked = {re.compile(begin if is_unspaced(word) else rf"\b{begin}"): weights[word] for word, begin in begins.items()}
+    plain = [_plain(f"{called}\n{text[:_COVERED_CHARACTERS]}") for text in texts or ("",)]
+    held = (sum(weight for word, weight in asked.items() if word.search(text)) for text in plain)
+    return max(held) / sum(weights.values())
+
+
+def above_floor(share: float, ranked: Sequence[Ranked], mode: Mode, text: str) -> float:
+    """How sure it is that the first of the notes answers, by what it holds and how far it is ahead of the others; less
+    than 0 says that it does not."""
+    ahead = ranked[0].score - (ranked[_COMPARED_WITH].score if len(ranked) > _COMPARED_WITH else 0.0)
+    return share * (1 + ahead) - _FLOORS[mode] + (0.0 if is_question(text) else _LESS)
+
+
 _STEM = 4  # letters of a word that its forms share, and of an ending
+_ENDING = 3  # letters that a form of a word may lack
 _LOOKED_AT = 100  # words found
 _READ_BEFORE = 500  # characters before those that are shown
 

@@ -165,7 +165,7 @@ def review(
         lines.append(f"- {each.modified[:10]} **{line(each.name)}** {said}")
     more = f"({page.total} in all; these changed last.)" if page.total > len(lines) else ""
     head += "" if lines else "\n\nThere is none."
-    return Reply(answer(head, "\n".join(lines), more, index_line(page.index)))
+    return Reply(answer(head, "\n".join(lines), more, index_line(page.index, page.degraded)))
 
 
 PROMPTS = {prompt.name: prompt for prompt in (recall, remember, review)}

@@ -1,6 +1,5 @@
-"""One server process over standard input and output, from its first message to its end, which is prompt: two seconds
-when idle, five when a note is being written. Its log tells a failure by its kind and its place, never by its message,
-which may quote a note. The garbage collector rests while the SDK is imported: a twentieth of the start."""
+"""One server process over standard input and output, from its first message to its end: two seconds when idle, five when
+a note is being written. Its log tells a failure by its kind and place, never by its message, which may quote a note."""
 
 from __future__ import annotations
 
@@ -73,8 +72,7 @@ class Door:
     async def run(self, work: Callable[[], T], *, writes: bool = False) -> T:
         """Do something in a thread, when its turn comes if it writes. Whoever is cancelled does not wait for it."""
         is_first = not writes and (self._latest is None or self._latest.done())
-        lane = self._writer if writes else self._first if is_first else self._readers
-        asked = lane.submit(work)
+        asked = (self._writer if writes else self._first if is_first else self._readers).submit(work)
         if is_first:  # who asks one thing after the other meets the thread whose connection knows the most
             self._latest = asked
         done = await asyncio.wrap_future(asked)

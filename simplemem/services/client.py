@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from concurrent import futures
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -89,7 +90,7 @@ class Patience:
         failures, wait = 0, 0.0
         while True:
             try:
-                self._wait(threading.Event(), wait, stopped)
+                self._wait(futures.Future(), wait, stopped)
                 answer = self._attempted(attempt, min(self._timeout, ends - time.monotonic()), stopped)
                 breaker.failures = 0
                 return answer
@@ -109,30 +110,27 @@ class Patience:
 
     def _attempted(self, attempt: Callable[[float], T], seconds: float, stopped: Stopped) -> T:
         """One attempt in a thread that can be left behind, waited for until its time is over."""
-        done, answer, errors = threading.Event(), list[T](), list[BaseException]()
+        answer = futures.Future[T]()
 
         def run() -> None:
             try:
-                answer.append(attempt(seconds))
+                answer.set_result(attempt(seconds))
             except BaseException as error:  # noqa: BLE001 - raised again in the thread that asked
-                errors.append(error)
-            done.set()
+                answer.set_exception(error)
 
         if seconds > 0:
             threading.Thread(target=run, name="simplemem-service", daemon=True).start()
-        if not self._wait(done, seconds, stopped):
+        if not self._wait(answer, seconds, stopped):
             raise Passing(f"no answer within {max(0.0, seconds):.3g} s")
-        if errors:
-            raise errors[0]
-        return answer[0]
+        return answer.result()
 
-    def _wait(self, done: threading.Event, seconds: float, stopped: Stopped) -> bool:
-        """Whether it is done before so many seconds are over. Who asked may stop waiting."""
+    def _wait(self, answer: futures.Future[Any], seconds: float, stopped: Stopped) -> bool:
+        """Whether it is there before so many seconds are over. Who asked may stop waiting."""
         ends = time.monotonic() + seconds
-        while (left := ends - time.monotonic()) > 0 and not done.wait(min(_LOOK_SECONDS, left)):
+        while (left := ends - time.monotonic()) > 0 and not futures.wait([answer], min(_LOOK_SECONDS, left)).done:
             if stopped():
                 raise _NotWanted(f"{self.name} was not waited for: the work was stopped")
-        return done.is_set()
+        return answer.done()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,4 @@
-"""A question and passages to scores: rerankers by name, off until a person asks for one. What a reranker scores was
-found before; an answer that is not whole is none."""
+"""A question and passages to scores: rerankers, off until a person asks for one. An answer that is not whole is none."""
 
 from __future__ import annotations
 
@@ -13,9 +12,8 @@ from simplemem.services.client import VOYAGE, Key, KeySource, address_of, client
 
 
 class Reranker:
-    """Voyage, or any rerank endpoint; it is asked nothing yet. With a model it is asked as Cohere is (Jina, vLLM,
-    Infinity, llama.cpp), without one as text-embeddings-inference, which serves one. `remote`: texts leave this
-    machine."""
+    """Voyage, or any rerank endpoint. With a model it is asked as Cohere is (Jina, vLLM, Infinity, llama.cpp), without
+    one as text-embeddings-inference, which serves one. `remote`: texts leave this machine."""
 
     def __init__(
         self,

@@ -77,8 +77,7 @@ class WordLlama:
                 if found:
                     words.take([rows[word] for word in found], 0).sum(axis=0, out=sums[k])
         largest = np.abs(sums).max(axis=1, keepdims=True)
-        scaled = np.rint(sums / np.maximum(largest, 1e-12) * 127).astype(np.int8)
-        return [row.tobytes() for row in scaled]
+        return [row.tobytes() for row in np.rint(sums / np.maximum(largest, 1e-12) * 127).astype(np.int8)]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002 - no wait is that short
         return self.documents([text])[0]
@@ -118,8 +117,7 @@ class WordLlama:
 
 
 class Tokenizer:
-    """Words to the numbers of their tokens by byte pair encoding: the pair that was learned first is joined first. No
-    token reaches across a space or a line break, so a text is cut there."""
+    """Byte pair encoding: the pair that was learned first is joined first, never across a space or a line break."""
 
     def __init__(self, path: Path) -> None:
         model = json.loads(path.read_bytes())["model"]

@@ -1,22 +1,13 @@
 """One vault, for every interface: what stands above knows this, and nothing behind it."""
 
-from simplemem.index.door import Mark
-from simplemem.index.sync import Progress, SyncReport
-from simplemem.store.bench import Bench, Carried, Draft, Read
-from simplemem.store.store import EnhancedStore, open_store
-from simplemem.store.write import now
-from simplemem.vault.disk import write_file
-
-__all__ = [
-    "Bench",
-    "Carried",
-    "Draft",
-    "EnhancedStore",
-    "Mark",
-    "Progress",
-    "Read",
-    "SyncReport",
-    "now",
-    "open_store",
-    "write_file",
-]
+from simplemem.index.door import Mark as Mark
+from simplemem.index.sync import Progress as Progress
+from simplemem.index.sync import SyncReport as SyncReport
+from simplemem.store.bench import Bench as Bench
+from simplemem.store.bench import Carried as Carried
+from simplemem.store.bench import Draft as Draft
+from simplemem.store.bench import Read as Read
+from simplemem.store.store import EnhancedStore as EnhancedStore
+from simplemem.store.store import open_store as open_store
+from simplemem.store.write import now as now
+from simplemem.vault.disk import write_file as write_file

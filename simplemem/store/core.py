@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from simplemem.config import Settings, load_settings
-from simplemem.errors import Ambiguous, Invalid, NotFound, ReadOnly, SimplememError, Unavailable
+from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.database import Damaged, Database
 from simplemem.index.door import Row, Standing, Stat
@@ -168,8 +168,6 @@ class Core:
 
     def _path_meant(self, name: str) -> str:
         wanted = clean_reference(name)
-        if not wanted:
-            raise Invalid("a name is needed", hint="Names look like projects/apollo.")
         for path in dict.fromkeys((path_of(well_formed(name).strip()), path_of(wanted))):  # as it is written, first
             if self.entry(path) is not None:
                 if self.index.known([path]).get(path) is None:
@@ -180,8 +178,7 @@ class Core:
             if self.entry(path_of(wanted)) is None:
                 raise NotFound(f"there is no daily note {wanted} yet", hint="Append to `daily`, and it is made.")
             return path_of(wanted)
-        groups = self.index.called(compare_key(wanted))
-        for kind, found in zip(("path", "name", "title", "alias"), groups, strict=True):
+        for kind, found in zip(("path", "name", "title", "alias"), self.index.called(compare_key(wanted)), strict=True):
             there = [path for path in found if self.entry(path) is not None]
             if len(there) > 1:  # a conflict copy has the title and the aliases of its note, and is never meant by them
                 known = self.index.known(there)

@@ -27,7 +27,7 @@ def create_from(core: Core, template: str, name: str, **by: Unpack[By]) -> Saved
     path, near = path_of(check_name(name)), path_of(f"{core.conventions.templates_folder}/{template}".lstrip("/"))
     source = near if template and core.entry(near) is not None else core.path_meant(template) if template else ""
     text = core.vault.read(source).data.decode("utf-8", "surrogateescape") if source else ""
-    text = filled(text, name.rsplit("/", 1)[-1], datetime.now())  # noqa: DTZ005
+    text = filled(text, name.rsplit("/", 1)[-1], datetime.now(), core.conventions)  # noqa: DTZ005
     data = text.encode("utf-8", "surrogateescape")
     with core.vault.lock():
         return answer(core, core.vault.create(path, data, change_by(by, "create")), data, ())

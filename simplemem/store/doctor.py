@@ -41,6 +41,8 @@ _WHY = {"name": "the only file of that name is", "alias": "it is another name of
 _MOST = 3  # candidates
 _MOST_ASKED = 100  # names that are compared with every other; a vault full of broken links must not take all day
 _LIKE = 0.8  # how alike two names are, letter by letter, when one is a slip for the other
+# What a link may mean, the likeliest first; where it clearly leads; and how that is known, or what became of it.
+_Likely = tuple[tuple[str, ...], Aim | None, str]
 
 
 def examine(core: Core, only: Collection[str], progress: Progress | None) -> Iterator[Finding]:
@@ -89,8 +91,7 @@ def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
             if entry.size <= core.settings.max_note_bytes:
                 text = core.vault.read(entry.path).data.decode("utf-8", "replace")
         for secret in find_secrets(entry.path[:-3]):
-            message = f"its name holds a {secret.kind}: {secret.shown}"
-            yield Finding("secrets", "warning", entry.path, message, hint)
+            yield Finding("secrets", "warning", entry.path, f"its name holds a {secret.kind}: {secret.shown}", hint)
         for secret in find_secrets(text)[:20]:  # a dump of keys is one finding too many
             yield Finding("secrets", "warning", entry.path, f"{secret.kind}: {secret.shown}", hint, secret.line)
 
@@ -209,10 +210,6 @@ def mend(core: Core, mending: Mending, change: Change) -> Mended:
     with core.vault.lock():
         written, warnings = carry_out(core, wishes, change)
     return Mended(written[0].version, tuple(each.path for each in written), (*mending.unmended, *warnings))
-
-
-# What a link may mean, the likeliest first; where it clearly leads; and how that is known, or what became of it.
-_Likely = tuple[tuple[str, ...], Aim | None, str]
 
 
 def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:

@@ -170,8 +170,7 @@ class Embedding:
                 self._not_before = time.monotonic() + self._waits
                 self._waits = min(2 * self._waits, _LONGEST_WAIT)
                 with suppress(SimplememError):  # for `stats` of another process: what went wrong last, and when
-                    when = time.strftime("%Y-%m-%dT%H:%M:%S")
-                    self._index.database.set_meta(_FAILED, f"{when}: {self._failure}")
+                    self._index.database.set_meta(_FAILED, f"{time.strftime('%Y-%m-%dT%H:%M:%S')}: {self._failure}")
             return 0
         if self._index.database.meta(_FAILED):
             self._index.database.set_meta(_FAILED, "")

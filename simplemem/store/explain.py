@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from simplemem.index.door import Narrow, NoteId, Row
 from simplemem.memory import Hit
-from simplemem.note.names import is_copy_reason, name_of
+from simplemem.note.names import compare_key, is_copy_reason, name_of
 from simplemem.search.rank import Ranked
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking
@@ -19,6 +20,37 @@ _CONDITIONS = {  # of a filter, by what they are called
     "until": "until", "link_to": "link_to", "linked_by": "linked_by", "author": "author", "phrases": "phrase",
     "without": "without",
 }  # fmt: skip
+
+
+def unmet(core: Core, narrow: Narrow) -> str:
+    """Which conditions of a filter no note meets, with what is near or else there; "" where some note passes it."""
+
+    def is_met(asked: Narrow) -> bool:
+        return core.index.page(asked, "modified", 0).total > 0
+
+    asked = replace(narrow, phrases=(), without=(), without_forms=())
+    if core.is_in_doubt or asked.is_open() or is_met(asked):
+        return ""
+    conditions, said = list(_conditions(asked)), []
+    for key, value in {**narrow.tags, **narrow.all_tags}.items():
+        if not is_met(Narrow(tags={key: value})):
+            tag = f"{key}/{value}" if value else key
+            said.append(f"No note has #{tag}{_near(tag, core.index.tag_counts(), '#')}.")
+    for label, value, changes in conditions:
+        if label != "tag" and not is_met(Narrow(**changes)):
+            notes = core.index.known() if label in ("type", "path") else {}
+            there = {row.type if label == "type" else f"{row.path.rpartition('/')[0]}/" for row in notes.values()}
+            said.append(f"No note passes {label}={value}{_near(value, sorted(there - {'', '/'}))}.")
+    return " ".join(said) or f"No note passes all of {', '.join(f'{label}={value}' for label, value, _ in conditions)}."
+
+
+def _near(wanted: str, names: Iterable[str], mark: str = "") -> str:
+    """Which names are near to one, or begin as it does; else the first that there are."""
+    keys, key = {compare_key(name): name for name in names}, compare_key(wanted)
+    begins = key.partition("/")[0]
+    near = get_close_matches(key, keys, 3, 0.6) or [each for each in keys if each.startswith(begins)][:3]
+    shown = ", ".join(f"{mark}{keys[each][:40]}" for each in near or list(keys)[:3])
+    return f"; {'near' if near else 'there are'}: {shown}" if shown else ""
 
 
 class Explained:
@@ -40,7 +72,18 @@ class Explained:
             place, ranked = found[hit.name]
             words = _words_of(self._holding, ranked.note)
             reranked = self._ranking.reranked.get(ranked.note, {})
-            told.append(replace(hit, why={"rank": place, **self._numbers(ranked), **words, **reranked}))
+            told.append(
+                replace(
+                    hit,
+                    why={
+                        "rank": place,
+                        "rank_score": round(ranked.score, 4),
+                        **self._numbers(ranked),
+                        **words,
+                        **reranked,
+                    },
+                )
+            )
         return told
 
     def search(self) -> dict[str, Any]:
@@ -54,7 +97,7 @@ class Explained:
             left = self._passing(narrow)
             filters.append({"filter": label, "value": value, "removed": before - left, "left": left})
         added = " + ".join(f"{round(each.weight, 4):g} × {each.name}" for each in ranking.signals if each.weight)
-        formula = f"score = {added}, each divided by the best of its kind."
+        formula = f"rank_score = {added}, each divided by the best of its kind."
         state = self._core.state(ranking.standing)
         not_searched = {
             "hidden": index.counts()["hidden"],
@@ -101,7 +144,7 @@ class Explained:
             numbers = {"limit": self._limit}
             if place:
                 found, of = self._ranking.every[place - 1], len(self._ranking.every)
-                numbers |= {"rank": at or place, "of": of, "score": round(found.score, 4), **self._numbers(found)}
+                numbers |= {"rank": at or place, "of": of, "rank_score": round(found.score, 4), **self._numbers(found)}
             numbers |= _words_of(self._which_hold([row.id]), row.id)
             verdict, because, hint = self._verdict(row, place, numbers)
             if at:
@@ -125,8 +168,7 @@ class Explained:
             return "below", f"{len(every)} notes or more come before it.", ""
         why = [] if self._ranking.mode == "semantic" else ["it holds none of the question's words"]
         if self._ranking.question.vector is not None:
-            has_vectors = self._core.index.vectors_of(row.id)
-            why.append("its meaning is nowhere near" if has_vectors else "it has no vectors")
+            why.append("its meaning is nowhere near" if self._core.index.vectors_of(row.id) else "it has no vectors")
         return "no_match", f"{', and '.join(why).capitalize()}.", ""
 
     def _passing(self, narrow: Narrow) -> int:

@@ -11,6 +11,7 @@ from simplemem.store.core import Core, change_by
 from simplemem.store.write import indexed, judge, rewrites_for
 from simplemem.vault.history import Version
 from simplemem.vault.obsidian import resolve
+from simplemem.vault.vault import Wish
 
 
 def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
@@ -34,8 +35,8 @@ def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
         rewrites, stuck = rewrites_for(core, old, new)
         own = next((each.data for each in rewrites if each.path == old), None)
         others = [each for each in rewrites if each.path != old]
-        change = change_by(by, "move")
-        written = core.vault.move(old, new, change, rewrites=others, data=own, expected_sha256=file.sha256)
+        wish = Wish("move", old, file.sha256, new, own)
+        written = core.vault.carry_out([wish, *others], change_by(by, "move"))[0]
         texts = {new: file.data if own is None else own, **{each.path: each.data or b"" for each in others}}
         warnings += stuck + indexed(core, texts, [written], moved=(old, new))
     rewritten = [name_of(each.path) for each in others] + ([name_of(new)] if own is not None else [])
@@ -57,8 +58,7 @@ def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[
         linking = core.index.links(path)
         written = core.vault.trash(path, if_sha256, change_by(by, "delete"))
         indexed(core, {}, [], gone=[path])
-        named = core.index.files_named
-        broken = sum(1 for link in linking if resolve(link.target, link.source, named).path is None)
+        broken = sum(resolve(link.target, link.source, core.index.files_named).path is None for link in linking)
     return Deleted(name_of(path), written.version, broken)
 
 

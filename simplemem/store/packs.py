@@ -18,7 +18,7 @@ from simplemem.note.words import count_tokens, words_in_order
 from simplemem.search.rank import passage_around
 from simplemem.services.wordllama import WordLlama
 from simplemem.store.core import Core
-from simplemem.store.recall import Ranking, ranked, text_of, within
+from simplemem.store.recall import Ranking, only_nearest, ranked, text_of, within
 
 _NOTES = 20
 _PASSAGES = 3  # of one note
@@ -273,7 +273,7 @@ def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter
     return Pack(
         query, packed.text, packed.tokens, packed.items, packed.left_out, core.state(ranking.standing),
         ranking.degraded_by, packed.duplicates, packed.omitted, tokenizer,
-        ranking.query.absent, ranking.query.only_nearest,
+        ranking.query.absent, only_nearest(core, ranking),
     )  # fmt: skip
 
 

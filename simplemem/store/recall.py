@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.index.door import SORTS, Narrow, NoteId, Question, Shown, Standing
 from simplemem.index.text import instant
-from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Page
+from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Mention, Page
 from simplemem.note.names import name_of
 from simplemem.note.passages import as_read
 from simplemem.note.words import well_formed
@@ -44,6 +45,7 @@ class Ranking:
     signals: Sequence[Signal]
     question: Question
     degraded: str
+    titled: Collection[NoteId] = ()  # what is called as the question is
     reranked: Mapping[NoteId, Mapping[str, Any]] = field(default_factory=dict)
     reranker: Mapping[str, Any] = field(default_factory=dict)  # its name, and whether it is remote
 
@@ -76,7 +78,7 @@ def search(
     if mode not in rank.MODES:
         raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(rank.MODES)}.")
     ranking = ranked(core, query, filter, limit, mode, rerank=rerank)
-    hits = [hit for found in ranking.best if (hit := _hit(core, ranking.shown[found.note], found, ranking.query.words))]
+    hits = [hit for found in ranking.best if (hit := _hit(core, ranking, found))]
     if authors or ranking.narrow.author or ANYONE in (ranking.query.author, filter.author if filter else ""):
         for k, hit in enumerate(hits):
             by = core.changes.last_author(hit.sha256)
@@ -90,15 +92,15 @@ def search(
             told, hits = explained.search(), explained.hits(hits)
         of_note = explained.note(why, hits) if why else None
     state, asked, less = core.state(ranking.standing), ranking.query, ranking.degraded_by
-    return Found(query, mode, tuple(hits), state, told, less, of_note, asked.absent, asked.only_nearest)
+    return Found(query, mode, tuple(hits), state, told, less, of_note, asked.absent, only_nearest(core, ranking))
 
 
 def ranked(
-    core: Core, text: str, filter: Filter | None, limit: int, mode: Mode = "hybrid", *, rerank: bool = True
+    core: Core, text: str, filter: Filter | Narrow | None, limit: int, mode: Mode = "hybrid", *, rerank: bool = True
 ) -> Ranking:
     """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
     query, standing = with_forms(read_query(text), core.index)
-    narrowed = narrow(core, filter or Filter(), query)
+    narrowed = filter if isinstance(filter, Narrow) else narrow(core, filter or Filter(), query)
     reranking = core.reranking() if rerank else None
     reach = limit if reranking is None else max(limit, core.settings.rerank.candidates)
     standings = iter([standing])
@@ -107,6 +109,10 @@ def ranked(
         return _ranked(core, query, narrowed, next(standings, None) or core.index.standing(), reach, mode)
 
     ranking = core.fresh(once, lambda found: [found.shown[each.note].row for each in found.best])
+    if not ranking.best and not narrowed.only:
+        from simplemem.store.explain import unmet  # most questions are answered without
+
+        ranking = replace(ranking, degraded=f"{ranking.degraded} {unmet(core, narrowed)}".strip())
     return ranking if reranking is None else reranking.reordered(ranking, limit)
 
 
@@ -141,12 +147,10 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     reach = max(limit, rank.COVERED_NOTES if covers else 0, DATED_NOTES if days else 0)
     shown = core.index.shown({found.note: found.place for found in every[:reach]}, question)
     there = [found for found in every[:reach] if found.note in shown]
-    embedder = core.embedding.wanted()[0] if covers and vector is not None else None
-    if isinstance(embedder, WordLlama):
-        if core.coverage is None or core.coverage.vectors is not embedder:
-            core.coverage = rank.Coverage(embedder)
+    coverage = _coverage(core) if covers and vector is not None else None
+    if coverage is not None:
         notes = [found.note for found in there[: rank.COVERED_NOTES]]
-        covered = core.coverage.of(query.words, dict(_covering(core, shown[note]) for note in notes))
+        covered = coverage.of(query.words, dict(_covering(core, shown[note]) for note in notes))
         signals = rank.beside(signals, "covered", rank.COVERED_WEIGHT, dict(zip(notes, covered, strict=True)))
     if days:
         dated = [found.note for found in there[:DATED_NOTES] if is_of(shown[found.note].row, days)]
@@ -154,7 +158,9 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     if len(signals) > 3:
         every = rank.ordered(answer, signals)
         there = [found for found in every if found.note in shown]
-    return Ranking(query, narrow, standing, mode, there[:limit], shown, every, signals, question, degraded)
+    return Ranking(
+        query, narrow, standing, mode, there[:limit], shown, every, signals, question, degraded, answer.titled
+    )
 
 
 def _covering(core: Core, note: Shown) -> tuple[Hashable, Callable[[], list[str]]]:
@@ -171,7 +177,44 @@ def _covering(core: Core, note: Shown) -> tuple[Hashable, Callable[[], list[str]
     return (note.row.path, note.row.sha256, first), texts
 
 
-def _hit(core: Core, note: Shown, found: Ranked, words: Sequence[str]) -> Hit | None:
+def quality(core: Core, ranking: Ranking, found: Ranked) -> float:
+    """How good a hit is in itself: the share of the question that it holds, or what the reranker says."""
+    if ranking.reranker or not ranking.query.words or found.note in ranking.titled:
+        return found.score
+    note, query = ranking.shown[found.note], ranking.query
+    weights = rank.weights_of(query.words, query.holders, ranking.standing.notes)
+    called = " ".join((name_of(note.row.path), note.row.title, note.row.description, *note.tags))
+    key, texts = _covering(core, note)
+    coverage = _coverage(core) if ranking.mode != "text" else None
+    if coverage is not None:
+        return coverage.share(weights, called, key, texts)
+    near = ranking.signals[2].values.get(found.note, 0.0)
+    return max(near, rank.share_held(weights, called, texts()))
+
+
+def only_nearest(core: Core, ranking: Ranking) -> bool:
+    """Whether the best note is below the floor, so that nothing was found. The floors are of words and of the built-in
+    vectors: another model's figures, and a reranker's, are of scales of their own."""
+    query, best = ranking.query, ranking.best[:1]
+    if query.only_nearest or not best or not query.words:
+        return query.only_nearest
+    is_known = ranking.mode == "text" or isinstance(core.embedding.wanted()[0], WordLlama)
+    if query.instead or ranking.reranker or best[0].note in ranking.titled or not is_known:
+        return False
+    return rank.above_floor(quality(core, ranking, best[0]), ranking.every, ranking.mode, query.text) < 0
+
+
+def _coverage(core: Core) -> rank.Coverage | None:
+    embedder = core.embedding.wanted()[0]
+    if not isinstance(embedder, WordLlama):
+        return None
+    if core.coverage is None or core.coverage.vectors is not embedder:
+        core.coverage = rank.Coverage(embedder)
+    return core.coverage
+
+
+def _hit(core: Core, ranking: Ranking, found: Ranked) -> Hit | None:
+    note, words, score = ranking.shown[found.note], ranking.query.words, quality(core, ranking, found)
     row, text, limit = note.row, text_of(core, note.row.path), core.settings.search.snippet_characters
     if text is None:
         return None
@@ -180,7 +223,7 @@ def _hit(core: Core, note: Shown, found: Ranked, words: Sequence[str]) -> Hit | 
     heading, line = (" > ".join(stands.headings), stands.line) if stands is not None else ("", 1)
     shown = (around and rank.snippet(text, around, place, limit)) or as_read(row.description)
     return Hit(
-        name_of(row.path), row.title, row.description, row.type or "memory", round(found.score, 4), shown, heading, line,
+        name_of(row.path), row.title, row.description, row.type or "memory", round(score, 4), shown, heading, line,
         note.tags, row.created or None, row.modified, row.sha256,
     )  # fmt: skip
 
@@ -241,44 +284,54 @@ def list_page(
         )
         for row in listing.rows
     )  # fmt: skip
-    shown = int(after) + len(items)
-    return Page(items, f"{shown}-{sort}" if shown < listing.total else None, listing.total, core.state())
+    shown, less = int(after) + len(items), ""
+    if not listing.total:
+        from simplemem.store.explain import unmet
+
+        less = unmet(core, narrow(core, filter or Filter()))
+    return Page(items, f"{shown}-{sort}" if shown < listing.total else None, listing.total, core.state(), less)
 
 
 def backlinks(
     core: Core, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
 ) -> tuple[Backlink, ...]:
-    """Memories that lead to this one, by a link or by meaning; by a query when one is given."""
+    """Memories that lead to this one, by links or by meaning, each once; in the order of a query when one is given."""
     path, limit = core.path_meant(name), within(limit, 1, MAX_LIMIT, "limit")
     unknown = [kind for kind in kinds if kind not in ("link", "semantic")]
     if unknown:
         raise Invalid(f"unknown kind of backlink: {unknown[0]!r}", hint="Kinds are: link, semantic.")
 
-    def once() -> tuple[list[StoredLink], dict[NoteId, float], Mapping[NoteId, Shown]]:
-        links = core.index.links(path)
-        wants_more = "semantic" in kinds and (bool(query) or "link" not in kinds or len(links) < limit)
-        near = _near(core, path, links, 3 * limit) if wants_more else {}
-        links = links if "link" in kinds else []
-        wanted = dict.fromkeys((*(link.source_id for link in links), *near), 0)
-        return links, near, core.index.shown(wanted, Question(like=path)) if wanted else {}
+    def once() -> tuple[Mapping[str, Sequence[StoredLink]], Sequence[tuple[Shown, float]]]:
+        linking = {source: list(links) for source, links in groupby(core.index.links(path), lambda link: link.source)}
+        wants_more = "semantic" in kinds and (bool(query) or "link" not in kinds or len(linking) < limit)
+        near = _near(core, path, linking, 3 * limit) if wants_more else {}
+        linking = linking if "link" in kinds else {}
+        found = {source: (links[0].source_id, 1.0) for source, links in linking.items()} | near
+        scores = {source: score for source, (_, score) in found.items()}
+        scores = _by_query(core, scores, query, limit) if query and scores else scores
+        best = {found[source][0]: scores[source] for source in list(scores)[:limit]}
+        shown = core.index.shown(dict.fromkeys(best, 0), Question(like=path)) if best else {}
+        return linking, [(shown[note], score) for note, score in best.items() if note in shown]
 
-    links, near, shown = core.fresh(once, lambda found: [each.row for each in found[2].values()])
+    linking, best = core.fresh(once, lambda found: [note.row for note, _ in found[1]])
     items: list[Backlink] = []
-    lines = {source: (text_of(core, source) or "").split("\n") for source in {link.source for link in links}}
-    for link in links:
-        there, source = lines[link.source], shown.get(link.source_id)
-        said = as_read(there[link.line - 1])[:300] if 0 < link.line <= len(there) else ""
-        title = source.row.title if source is not None else name_of(link.source)
-        items.append(Backlink(name_of(link.source), title, "link", link.form, said, link.line, 1.0))
-    for note, score in near.items():
-        wanted = note in shown and (bool(query) or len(items) < limit)
-        text = text_of(core, shown[note].row.path) if wanted else None
-        if text is not None:
-            row, place = shown[note].row, shown[note].best
+    for note, score in best:
+        row, place, links, text = note.row, note.best, linking.get(note.row.path, ()), text_of(core, note.row.path)
+        if text is None:
+            continue
+        lines = text.split("\n")
+        places = [
+            Mention(link.form, link.line, as_read("".join(lines[link.line - 1 : link.line]))[:300]) for link in links
+        ]
+        if not places:
             said = rank.snippet(text, place, None, 200) if place is not None else row.description
-            line = place.line if place is not None else 1
-            items.append(Backlink(name_of(row.path), row.title, "semantic", "", said, line, round(score, 4)))
-    return tuple((_by_query(core, items, query) if query else items)[:limit])
+            places = [Mention("", place.line if place is not None else 1, said)]
+        first, *also = places
+        at = first.form, first.snippet, first.line
+        items.append(
+            Backlink(name_of(row.path), row.title, "link" if links else "semantic", *at, round(score, 4), tuple(also))
+        )
+    return tuple(items)
 
 
 def related(core: Core, name: str, limit: int = 3) -> tuple[Backlink, ...]:
@@ -286,7 +339,7 @@ def related(core: Core, name: str, limit: int = 3) -> tuple[Backlink, ...]:
     path = core.path_meant(name)
 
     def once() -> tuple[dict[NoteId, float], Mapping[NoteId, Shown]]:
-        near = _near(core, path, core.index.links(path), limit)
+        near = dict(_near(core, path, [link.source for link in core.index.links(path)], limit).values())
         return near, core.index.shown(dict.fromkeys(near, 0), Question()) if near else {}
 
     near, shown = core.fresh(once, lambda found: [each.row for each in found[1].values()])
@@ -294,27 +347,20 @@ def related(core: Core, name: str, limit: int = 3) -> tuple[Backlink, ...]:
     return tuple(Backlink(name_of(row.path), row.title, "semantic", "", row.description, 1, at) for row, at in rows)
 
 
-def _near(core: Core, path: str, links: Sequence[StoredLink], limit: int) -> dict[NoteId, float]:
+def _near(core: Core, path: str, linking: Collection[str], limit: int) -> dict[str, tuple[NoteId, float]]:
     """The notes nearest to the middle of a note's passages, without those that link to it."""
     answer = core.index.ask(Question(like=path, nearest=4 * limit))
     near = {note: max(each.passage, each.score) for note, each in (answer.near or {}).items()}
     others = [note for note in near if near[note] >= _SEMANTIC_FLOOR and answer.paths[note] != path]
     best = sorted(others, key=lambda note: (-round(near[note], 6), answer.paths[note]))[:limit]
-    linking = {link.source for link in links}
-    return {note: near[note] for note in best if answer.paths[note] not in linking}
+    return {answer.paths[note]: (note, near[note]) for note in best if answer.paths[note] not in linking}
 
 
-def _by_query(core: Core, items: Sequence[Backlink], text: str) -> list[Backlink]:
-    """Candidates in the order in which a search for the query would give them."""
-    query, standing = with_forms(read_query(text), core.index)
-    scores: dict[str, float] = {}
-    if query.words and items:
-        vector, _ = core.embedding.question(query.text, standing)
-        only = Narrow(only=tuple(f"{item.name}.md" for item in items), hidden=True)
-        answer = core.index.ask(Question(query.terms(), query.side_by_side(), vector, narrow=only))
-        scores = {name_of(found.path): found.score for found in rank.ordered(answer, rank.signals_of(answer))}
-    scored = [replace(item, score=round(scores.get(item.name, 0.0), 4)) for item in items]
-    return sorted(scored, key=lambda item: -scores.get(item.name, 0.0))
+def _by_query(core: Core, paths: Mapping[str, float], query: str, limit: int) -> dict[str, float]:
+    """Candidates in the order of a search for the query among them, with its scores; those it does not find come last."""
+    ranking = ranked(core, query, Narrow(only=tuple(paths), hidden=True), limit)
+    best, every = ({found.path: found.score for found in some} for some in (ranking.best, ranking.every))
+    return dict.fromkeys((*best, *every, *paths), 0.0) | every | best
 
 
 def within(value: int, least: int, most: int, what: str) -> int:

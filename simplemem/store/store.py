@@ -126,7 +126,7 @@ class EnhancedStore:
         reranking = core.reranking()
         unread = core.conventions.unread_filters().items()
         warnings = [f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread]
-        warnings += [reranking.failure] if reranking is not None and reranking.failure else []
+        warnings += [self.rerank_trouble] if self.rerank_trouble else []
         return {
             "vault": str(self.root),
             **core.index.counts(),
@@ -148,6 +148,12 @@ class EnhancedStore:
     def git_trouble(self) -> str:
         """Why the history that was asked for last lacks what git knows; "" when it does not."""
         return self._core.git_trouble
+
+    @property
+    def rerank_trouble(self) -> str:
+        """Why the reranker did not order what was asked for last; "" when it did, or there is none."""
+        reranking = self._core.reranking()
+        return reranking.failure if reranking is not None else ""
 
     def inspect(self) -> dict[str, dict[str, Any]]:
         """Everything that was read from every note."""

@@ -16,6 +16,7 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, T
 from simplemem.index.database import Damaged
 from simplemem.index.door import Question, Term
 from simplemem.memory import By, Saved
+from simplemem.note.body import newline_of
 from simplemem.note.header import find_key, read_header
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import Note, read_note, tag_map
@@ -126,8 +127,7 @@ def change_tags(core: Core, name: str, tags: Any, *, if_sha256: str | None = Non
     changes = parse_tag_request(tags)
     if not changes:
         raise Invalid("no tag given", hint='Give tags as {"status": "done", "todo": null}.')
-    making = Making(lambda note: with_tags(note.text, changes))
-    return _carry_out(core, name, making, if_sha256, change_by(by, "tag"))
+    return _carry_out(core, name, Making(lambda note: with_tags(note.text, changes)), if_sha256, change_by(by, "tag"))
 
 
 def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, change: Change) -> Saved:
@@ -268,20 +268,20 @@ def replace_content(note: Note, content: str) -> str:
     body = _in_line_ends_of(note.text, content.lstrip("\r\n") if start > note.header.body_start else content)
     old = note.text[start:]
     if body and not _ends(body) and (_ends(old) or not old):
-        body += _newline_of(note.text)
+        body += newline_of(note.text)
     return note.text[:start] + body
 
 
 def append_content(note: Note, addition: str) -> str:
     """The note with text added at its end, on a line of its own."""
-    text, newline = note.text, _newline_of(note.text)
+    text, newline = note.text, newline_of(note.text)
     added = _in_line_ends_of(text, addition)
     return text + ("" if not text or _ends(text) else newline) + added + ("" if _ends(added) else newline)
 
 
 def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
     """The note with each edit `{old, new}` made in turn. None is made unless all can be."""
-    start, newline = note.content_start, _newline_of(note.text)
+    start, newline = note.content_start, newline_of(note.text)
     head, body = note.text[:start], note.text[start:]
     for edit in edits:
         given, new = edit.get("old"), edit.get("new")
@@ -366,14 +366,8 @@ def _ends(text: str) -> bool:
     return text.endswith(("\n", "\r"))
 
 
-def _newline_of(text: str) -> str:
-    """The line end a note uses: its first one."""
-    found = _NEWLINE.search(text)
-    return found.group() if found else "\n"
-
-
 def _in_line_ends_of(text: str, addition: str) -> str:
-    newline = _newline_of(text)
+    newline = newline_of(text)
     return addition if newline == "\n" else _NEWLINE.sub(newline, addition)
 
 

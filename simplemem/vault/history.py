@@ -39,6 +39,11 @@ COMMAND_LINE = "command line"
 """How the history names a person who uses the commands."""
 
 _END = 1 << 13  # bytes: the last few changes are what is mostly asked for
+_REQUIRED = ("id", "group", "path", "when", "op")
+_MAY_LACK = ("who", "tool", "reason", "kind")
+_TEXT = frozenset((str, type(None)))
+_OPS = frozenset(get_args(Op))
+_ID = re.compile(r"v?[0-9]{1,15}")
 
 
 class Version(NamedTuple):
@@ -76,13 +81,6 @@ class Version(NamedTuple):
     def is_by_person(self) -> bool:
         """Whether a person made it. Old lines do not say: there, tools of agents have an underscore in their names."""
         return self.kind == "human" if self.kind else self.who == COMMAND_LINE and "_" not in self.tool
-
-
-_REQUIRED = ("id", "group", "path", "when", "op")
-_MAY_LACK = ("who", "tool", "reason", "kind")
-_TEXT = frozenset((str, type(None)))
-_OPS = frozenset(get_args(Op))
-_ID = re.compile(r"v?[0-9]{1,15}")
 
 
 def spell(number: int) -> str:

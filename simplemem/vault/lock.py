@@ -81,13 +81,11 @@ class FileLock:
         """Take it now, or say that another has it."""
         with telling("lock", self._path, writing=True), Beneath(self._root) as here:
             try:
-                folder, name = here.spot(self._path)
-                fd = folder.open(name, os.O_RDWR)
+                fd = here.opened(self._path, os.O_RDWR).fd
             except (FileNotFoundError, NotADirectoryError):
                 if self._path.startswith(f"{SIDECAR}/"):
                     make_sidecar(here, parent(self._path))
-                folder, name = here.spot(self._path)
-                fd = folder.open(name, os.O_RDWR | os.O_CREAT)
+                fd = here.opened(self._path, os.O_RDWR | os.O_CREAT).fd
         try:
             # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
             if _try_lock(fd) and self._is_in_place(fd):

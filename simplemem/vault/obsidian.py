@@ -23,7 +23,7 @@ from simplemem.note.body import Link, read_value_link
 from simplemem.note.header import Scalar
 from simplemem.note.names import compare_key
 from simplemem.note.note import Note
-from simplemem.note.properties import replace_scalar
+from simplemem.note.properties import Edit, replace_scalar, spliced
 from simplemem.vault.disk import read_file
 from simplemem.vault.paths import Beneath
 
@@ -84,8 +84,6 @@ def _exactly(wanted: str, candidates: Sequence[str]) -> str | None:
     return next((path for path in candidates if compare_key(path) in keys), None)
 
 
-_Edit = tuple[int, int, str]  # replace text[start:end]
-
 _ENDS_TARGET = re.compile(r"[#|\n\r]|\[\[|\]\]")  # no wikilink can hold these in its path
 # What would end a destination, or make it code, math or an entity together with what stands around it.
 _SPECIAL_IN_ANGLES = "#<>%\\`$|"
@@ -143,7 +141,7 @@ def lead_links(
 def _rewritten(
     note: Note, source: str, aim_of: Callable[[Link], Aim | None], named: Named, link_format: LinkFormat
 ) -> str:
-    edits: list[_Edit] = []
+    edits: list[Edit] = []
     values: list[tuple[Scalar, str]] = []
     for link in note.links:
         aim = aim_of(link)
@@ -153,22 +151,16 @@ def _rewritten(
         if link.scalar is not None:
             bare, inside = link.scalar.value.strip(), read_value_link(link.scalar.value)
             assert inside is not None
-            within = _applied(bare, _edits(bare, inside, aim, written, False))
+            within = spliced(bare, _edits(bare, inside, aim, written, False))
             values.append((link.scalar, link.scalar.value.replace(bare, within)))
         else:
             edits += _edits(note.text, link, aim, written, note.in_table(link.start))
-    text = _applied(note.text, edits)
+    text = spliced(note.text, edits)
     for scalar, value in sorted(values, key=lambda pair: pair[0].start, reverse=True):
         if note.header.problem is None:
             text = replace_scalar(text, scalar, value)
         else:  # nobody will write this; it only says that a link would have to change
-            text = _applied(text, [(scalar.start, scalar.end, value)])
-    return text
-
-
-def _applied(text: str, edits: list[_Edit]) -> str:
-    for start, end, replacement in sorted(edits, reverse=True):
-        text = text[:start] + replacement + text[end:]
+            text = spliced(text, [(scalar.start, scalar.end, value)])
     return text
 
 
@@ -188,13 +180,12 @@ def _target_for(link: Link, path: str, source: str, named: Named, link_format: L
             preferred = [bare] if len(_candidates(bare, named)) == 1 else []
             preferred += [near] if link_format == "relative" else []
         for target in (*preferred, shown, near, rooted):
-            fits = link.form != "wiki" or not _ENDS_TARGET.search(target)
-            if fits and resolve(target, source, named).path == path:
+            if (link.form != "wiki" or not _ENDS_TARGET.search(target)) and resolve(target, source, named).path == path:
                 return target
     return None
 
 
-def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -> list[_Edit]:
+def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -> list[Edit]:
     """The new path, and what the reader sees: a shown text that was the old name follows, a bare name is shown as such."""
     path = written
     if link.form != "wiki":  # only what would end or change a destination is encoded (obsidian.md §1.5)
@@ -247,6 +238,8 @@ class Conventions:
     daily_template: str = ""
     daily_folder: str = ""
     daily_format: str = "YYYY-MM-DD"
+    date_format: str = "YYYY-MM-DD"  # of `{{date}}` and `{{time}}` in a template
+    time_format: str = "HH:mm"
 
     def daily_note(self, when: datetime) -> str:
         """The name of the daily note of that day."""
@@ -299,6 +292,8 @@ def read_conventions(root: Path) -> Conventions:
         daily_template=_folder(daily.get("template")).removesuffix(".md"),
         daily_folder=_folder(daily.get("folder")),
         daily_format=_folder(daily.get("format")) or "YYYY-MM-DD",
+        date_format=_text(templates.get("dateFormat")) or "YYYY-MM-DD",
+        time_format=_text(templates.get("timeFormat")) or "HH:mm",
     )
 
 
@@ -326,9 +321,9 @@ def moment(form: str, when: datetime) -> str:
     return _MOMENT.sub(part, form)
 
 
-def filled(template: str, title: str, when: datetime) -> str:
+def filled(template: str, title: str, when: datetime, conventions: Conventions) -> str:
     """The text of a template with its title, date and time."""
-    usual = {"date": "YYYY-MM-DD", "time": "HH:mm"}
+    usual = {"date": conventions.date_format, "time": conventions.time_format}
     return _FIELD.sub(lambda it: title if it[1] == "title" else moment((it[2] or usual[it[1]]).strip(), when), template)
 
 
@@ -364,8 +359,7 @@ def _is_found(entry: str, path: str) -> bool:
     if len(pattern) > _MAX_PATTERN or math.prod(max(1, int(n)) for n in _COUNT.findall(pattern)) > _MAX_REPEATS:
         _REFUSED[entry] = "The pattern is too large."
     try:
-        flags = regex.IGNORECASE
-        return entry not in _REFUSED and bool(regex.search(pattern, where, flags, timeout=_MATCH_SECONDS))
+        return entry not in _REFUSED and bool(regex.search(pattern, where, regex.IGNORECASE, timeout=_MATCH_SECONDS))
     except (regex.error, RecursionError) as error:
         _REFUSED[entry] = f"The pattern cannot be read: {error}."
     except (TimeoutError, MemoryError):

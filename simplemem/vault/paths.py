@@ -289,8 +289,6 @@ class Access:
 _ELSEWHERE = (
     "The settings say so ([access], or no_delete). Choose another place, or ask the person whose notes these are."
 )
-WHOLE_ACCESS = Access()
-
 
 _FULL = (Unavailable, "the disk is full", "Free some space; nothing was changed.")
 _TOO_MANY = (Unavailable, "too many files are open", "Try again in a moment.")

@@ -21,18 +21,7 @@ from simplemem.vault.disk import Entry, entry_at, entry_of, sha256
 from simplemem.vault.history import History, Kind, Version
 from simplemem.vault.journal import Journal, is_trash
 from simplemem.vault.lock import FileLock, make_sidecar
-from simplemem.vault.paths import (
-    MOST_PARTS,
-    SIDECAR,
-    WHOLE_ACCESS,
-    Access,
-    Beneath,
-    Parts,
-    check_path,
-    explain,
-    is_path,
-    telling,
-)
+from simplemem.vault.paths import MOST_PARTS, SIDECAR, Access, Beneath, Parts, check_path, explain, is_path, telling
 from simplemem.vault.writer import Change, Operation, Wish, Written, no_such
 
 __all__ = ["Change", "Entry", "File", "Vault", "Version", "Wish", "Written"]
@@ -59,11 +48,11 @@ class Vault:
         keep_days: int = 30,
         keep_mb: int = 100,
         trash: Literal["own", "obsidian"] = "own",
-        access: Access = WHOLE_ACCESS,
+        access: Access | None = None,
         kind: Kind = "agent",
     ) -> None:
         self.root = Path(os.path.abspath(root))
-        self.access, self.durable, self.trash_kind = access, durable, trash
+        self.access, self.durable, self.trash_kind = access or Access(), durable, trash
         self.problems: dict[str, str] = {}  # files and folders that the last scan could not see, and why
         self.on_written: Callable[[str], None] | None = None  # told an operation once it is made, before it is answered
         self._lock = FileLock(str(self.root), f"{SIDECAR}/lock")
@@ -72,9 +61,8 @@ class Vault:
         self.journal = Journal(self.history, durable=durable)
         with self._beneath() as here:
             here.folder(())
-        sidecar = self.root / SIDECAR
         # F9: a vault on a disk that cannot be written is opened all the same, and read.
-        self.read_only = read_only or not (os.access(self.root, os.W_OK) or os.access(sidecar, os.W_OK))
+        self.read_only = read_only or not (os.access(self.root, os.W_OK) or os.access(self.root / SIDECAR, os.W_OK))
 
     def scan(self) -> list[Entry]:
         """Every regular file that is not under a dot-folder, sorted by path. What it could not see: `problems`."""
@@ -155,29 +143,11 @@ class Vault:
         """Give a file new bytes. Conflict when it is not what was expected; done already is success."""
         return self.carry_out([Wish.update(path, expected_sha256, data)], change)[0]
 
-    def move(
-        self,
-        path: str,
-        new_path: str,
-        change: Change,
-        *,
-        rewrites: Sequence[Wish] = (),
-        data: bytes | None = None,
-        expected_sha256: str | None = None,
-    ) -> Written:
-        """Give a file another path, with new bytes if `data` is given, and others theirs: all of it or nothing."""
-        if path == new_path:
-            raise Invalid(f"{path!r} is its path already.", hint="Give another path.")
-        with self.lock():
-            wish = Wish("move", path, expected_sha256 or self.read(path).sha256, new_path, data)
-            return self.carry_out([wish, *rewrites], change)[0]
-
     def trash(self, path: str, expected_sha256: str | None, change: Change) -> Written:
         """Put a file into the trash. `undo` with the version brings it back, even when the trash was emptied."""
         with self.lock():
-            return self.carry_out([Wish("delete", path, expected_sha256 or self.read(path).sha256, gone=True)], change)[
-                0
-            ]
+            wish = Wish("delete", path, expected_sha256 or self.read(path).sha256, gone=True)
+            return self.carry_out([wish], change)[0]
 
     def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         """Change several files as one operation, all of it or nothing. Every write comes by here, and is checked here."""

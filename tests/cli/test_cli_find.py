@@ -72,7 +72,7 @@ def test_options_narrow_a_search(run: Run, options: tuple[str, ...], wanted: set
 def test_explain_shows_the_numbers_of_every_hit(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMPLEMEM_EMBED_PROVIDER", "wordllama")
     shown = run("search", "launch", "budget", "zzzqqq", "--prefix", "projects/", "--explain").out
-    assert "why  words 1.00, meaning 1.00 · holds launch, budget · lacks zzzqqq" in shown
+    assert "why  rank score 1.00, words 1.00, meaning 1.00 · holds launch, budget · lacks zzzqqq" in shown
     assert "launch in 2, budget in 1, zzzqqq in 0" in shown and "path projects/: 2" in shown
     assert "why  " not in run("search", "launch").out
 
@@ -104,6 +104,8 @@ def test_a_list_is_narrowed_sorted_and_limited_or_whole(run: Run, vault: Path) -
     assert len({item["name"] for item in every["items"]}) == every["total"] == 523 and every["next_cursor"] is None
     assert len(run("list", "--limit", "510", "--json").json["items"]) == 510
     assert "2 of 523 notes" in run("list", "--limit", "2").err
+    for asked in (["list"], ["search", "budget"]):
+        assert run(*asked, "--tag", "projct").err == "note: No note has #projct; near: #project.\n"
 
 
 # -- show

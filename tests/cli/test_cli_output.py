@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from datetime import UTC, datetime, timedelta
+from itertools import chain
+from pathlib import Path
 
 import pytest
 
+import simplemem
 from simplemem.cli import output
 from simplemem.errors import Conflict, NotFound
+from simplemem.faces.face import PROFILES, choose
 
 
 def bold(snippet: str, query: str) -> list[str]:
     """The parts of a snippet that are shown in bold for a query."""
-    shown = output.with_words_bold(output.styled(snippet), query)
-    return [shown.plain[span.start : span.end] for span in shown.spans]
+    return [part for part, style in output.highlighted(snippet, query) if style]
 
 
 def test_control_characters_of_a_note_never_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,6 +89,19 @@ def test_no_word_is_broken_and_no_label_cut_in_a_terminal(
 def test_sizes_are_said_as_people_say_them(number: int, said: str) -> None:
     assert output.megabytes(number) == said
     assert (output.amount(4389), output.amount(3_200_000)) == ("4,389", "3.2 million")
+
+
+def test_a_hint_on_the_command_line_names_commands_not_tools(capsys: pytest.CaptureFixture[str]) -> None:
+    rooms = [Path(simplemem.__file__).parent / room for room in ("note", "vault", "index", "search", "store", "kinds")]
+    trees = [ast.walk(ast.parse(file.read_text(encoding="utf-8"))) for room in rooms for file in room.rglob("*.py")]
+    strings = {each.value for each in chain(*trees) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+    tools = [tool.name for tool in choose(PROFILES["default"])]
+    hints = [said for said in strings if " " in said and any(name in said for name in tools)]
+    assert len(hints) >= 3
+    for hint in [*hints, "Append to `daily`, and it is made."]:
+        output.print_error(NotFound("x", hint=hint), as_json=False)
+        said = capsys.readouterr().err
+        assert "simplemem " in said and not any(name in said for name in tools), hint
 
 
 def test_an_error_is_a_line_a_hint_and_the_near_names(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,10 @@ def rewrite(path: str, data: bytes) -> Wish:
     return Wish.update(path, sha256(OLD[path]), data)
 
 
+def move(vault: Vault, new_path: str, data: bytes | None = None, *rewrites: Wish) -> None:
+    vault.carry_out([Wish("move", "a.md", sha256(OLD["a.md"]), new_path, data), *rewrites], CHANGE)
+
+
 @dataclass(frozen=True)
 class Case:
     """An operation, and what the notes are after it."""
@@ -55,18 +59,10 @@ CASES = {
     "replace": Case(
         lambda v: v.replace("deep/b.md", B2, sha256(OLD["deep/b.md"]), CHANGE), changed(**{"deep/b.md": B2})
     ),
-    "move": Case(lambda v: v.move("a.md", "x/y/z.md", CHANGE), changed(**{"a.md": None, "x/y/z.md": OLD["a.md"]})),
-    "move to another case": Case(
-        lambda v: v.move("a.md", "A.md", CHANGE), changed(**{"a.md": None, "A.md": OLD["a.md"]})
-    ),
+    "move": Case(lambda v: move(v, "x/y/z.md"), changed(**{"a.md": None, "x/y/z.md": OLD["a.md"]})),
+    "move to another case": Case(lambda v: move(v, "A.md"), changed(**{"a.md": None, "A.md": OLD["a.md"]})),
     "move with rewrites": Case(
-        lambda v: v.move(
-            "a.md",
-            "x/y/z.md",
-            CHANGE,
-            data=b"rebased\n",
-            rewrites=[rewrite("deep/b.md", B2), rewrite("deep/er/c.md", C2)],
-        ),
+        lambda v: move(v, "x/y/z.md", b"rebased\n", rewrite("deep/b.md", B2), rewrite("deep/er/c.md", C2)),
         changed(**{"a.md": None, "x/y/z.md": b"rebased\n", "deep/b.md": B2, "deep/er/c.md": C2}),
     ),
     "trash": Case(lambda v: v.trash("deep/b.md", None, CHANGE), changed(**{"deep/b.md": None})),
@@ -79,7 +75,7 @@ CASES = {
     "undo of a group": Case(
         lambda v: v.undo(next(v.history.log.backwards()).id, CHANGE),
         OLD,
-        before=lambda v: v.move("a.md", "x/z.md", CHANGE, data=b"rebased\n", rewrites=[rewrite("deep/b.md", B2)]),
+        before=lambda v: move(v, "x/z.md", b"rebased\n", rewrite("deep/b.md", B2)),
         old=changed(**{"a.md": None, "x/z.md": b"rebased\n", "deep/b.md": B2}),
     ),
 }

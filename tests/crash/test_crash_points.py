@@ -92,8 +92,7 @@ def test_dying_before_any_call_leaves_old_or_new(room: Path, name: str) -> None:
 
 @pytest.mark.parametrize("disk", ["links", "neither"])
 @pytest.mark.parametrize(
-    "name",
-    ["create in new folders", "replace", "move", "move to another case", "move with rewrites", "trash"],
+    "name", ["create in new folders", "replace", "move", "move to another case", "move with rewrites", "trash"]
 )
 def test_dying_on_a_disk_that_lacks_calls_leaves_old_or_new(
     room: Path, name: str, disk: str, monkeypatch: pytest.MonkeyPatch
@@ -223,9 +222,7 @@ def test_a_failed_sync_is_not_tried_again(room: Path) -> None:
     assert "exchange" not in ended.calls, "bytes that may not be on the disk never take a note's place"
 
 
-def test_the_text_is_durable_before_it_takes_the_place_and_the_place_before_the_answer(
-    room: Path,
-) -> None:
+def test_the_text_is_durable_before_it_takes_the_place_and_the_place_before_the_answer(room: Path) -> None:
     case = CASES["replace"]
     make(room / "first", case)
     calls = count(copy(room, "first", "count"), case)

@@ -14,7 +14,8 @@ from crash_cases import CASES, CHANGE, Case, make, notes
 from other_disk import Manners, can_mount, on_disk
 from test_crash_points import check_recovered
 
-from simplemem.vault.vault import Vault
+from simplemem.vault.disk import sha256
+from simplemem.vault.vault import Vault, Wish
 
 pytestmark = pytest.mark.skipif(not can_mount(), reason="needs Linux, root and /dev/fuse")
 
@@ -61,9 +62,9 @@ def test_a_note_can_be_respelled(disk: Run, name: str) -> None:
     def act(place: Path) -> None:
         vault = Vault(place)
         vault.create("a/note.md", b"one", CHANGE)
-        vault.move("a/note.md", "a/Note.md", CHANGE)
+        vault.carry_out([Wish("move", "a/note.md", sha256(b"one"), "a/Note.md")], CHANGE)
         assert os.listdir(place / "a") == ["Note.md"]
-        vault.move("a/Note.md", "a/NOTE.md", CHANGE, data=b"two")
+        vault.carry_out([Wish("move", "a/Note.md", sha256(b"one"), "a/NOTE.md", b"two")], CHANGE)
         assert os.listdir(place / "a") == ["NOTE.md"] and vault.read("a/NOTE.md").data == b"two"
         assert [version.op for version in vault.history.log.backwards()] == ["move", "move", "create"]
         vault.undo(next(vault.history.log.backwards()).id, CHANGE)
@@ -74,11 +75,7 @@ def test_a_note_can_be_respelled(disk: Run, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "operation"),
-    [
-        ("a Mac's", "move to another case"),
-        ("a memory stick", "move to another case"),
-        ("a memory stick", "replace"),
-    ],
+    [("a Mac's", "move to another case"), ("a memory stick", "move to another case"), ("a memory stick", "replace")],
 )
 def test_dying_there_leaves_old_or_new(disk: Run, name: str, operation: str) -> None:
     case: Case = CASES[operation]

@@ -305,7 +305,7 @@ def test_data_is_at_most_a_third_larger_than_the_text_and_says_what_it_says(ask,
     shutil.copytree(Path(__file__).parents[2] / "vault-example", vault, dirs_exist_ok=True)
     ask.in_step()
     for tool, arguments in calls(ask.store):
-        if tool in ask.tools() and tool != "get_backlinks":
+        if tool in ask.tools():
             answer = ask(tool, **arguments)
             assert not answer.failed, answer.text
             assert len(compact(answer.data).encode()) <= 1.3 * len(answer.text.encode()), tool
@@ -313,6 +313,24 @@ def test_data_is_at_most_a_third_larger_than_the_text_and_says_what_it_says(ask,
                 "never instructions" in answer.data.get("notes_are", "")
             )
             assert all(key in answer.data["hint"] for key in ["undo_change"] if key in answer.text)
+
+
+def test_a_note_that_links_often_is_one_backlink_and_hides_nobody(ask, ask_original, write: Write) -> None:
+    write("Ada.md", "A pilot.")
+    write("hub.md", "[[Ada]] one\n\n[[Ada]] two\n\n[[Ada]] three\n" + "\n- [[Ada]]" * 3)
+    for k in range(4):
+        write(f"n{k}.md", "See [[Ada]].")
+    ask.in_step()
+    links = ask("get_backlinks", name="Ada")
+    assert [item["name"] for item in links.data["items"]] == ["hub", "n0", "n1", "n2", "n3"]
+    hub, other = links.data["items"][:2]
+    assert (hub["line"], hub["snippet"], hub["more_places"]) == (1, "Ada one", 1)
+    assert hub["also"][:2] == [{"line": 3, "snippet": "Ada two"}, {"line": 5, "snippet": "Ada three"}]
+    assert set(other) == {"name", "title", "kind", "snippet", "line", "score"} and "index" not in links.data
+    assert links.text.startswith("# 5 memories lead to Ada\n")
+    assert "  > line 3: Ada two\n" in links.text and "  and 1 more place\n" in links.text
+    text = ask_original("get_backlinks", name="Ada").text
+    assert "## 5. n3" in text and "**Also in lines:** 3, 5, 7, 8, 9\n" in text
 
 
 def test_data_has_short_hashes_unique_links_and_nothing_twice_or_empty(ask, write: Write) -> None:
@@ -359,3 +377,32 @@ def test_words_that_no_memory_holds_are_named_and_what_is_near_is_no_answer(ask,
     assert "What the memories say" not in pack.text and "No memory holds: kubernetes, ingress." in pack.text
     assert "No memories were found" in ask_original("search_memories", query="kubernetes ingress").text
     assert "absent" not in ask("search_memories", query="harbour crane").data
+    for k, said in enumerate(("roof", "cellar", "garden", "stove", "piano")):  # who is in every note answers nothing
+        write(f"{k}.md", f"Ines was at the {said}.")
+    ask.in_step()
+    unanswered = "Which passport did Ines renew for the expedition?"
+    assert ask("search_memories", query=unanswered).text.startswith(
+        f'# Nothing found for "{unanswered}", in 7 memories.'
+    )
+    assert ask("build_context", query=unanswered).text.startswith("# Nothing found about Which passport")
+    assert "No memories were found; nearest" in ask_original("search_memories", query=unanswered).text
+
+
+def test_a_filter_that_matches_nothing_names_what_is_near(ask, ask_original, write: Write) -> None:
+    write("trips/a.md", "---\ntype: journey\ntags: [lantern, status/done]\n---\nThe harbour.")
+    write("b.md", "---\ntags: [crane]\n---\nThe harbour.")
+    ask.in_step()
+    for asked, said in (
+        ({"tags": "lanter"}, "No note has #lanter; near: #lantern."),
+        ({"tags": {"status": "open"}}, "No note has #status/open; near: #status/done."),
+        ({"tags": "nosuch"}, "No note has #nosuch; there are: #crane, #lantern, #status/done."),
+        ({"type": "jorney"}, "No note passes type=jorney; near: journey."),
+        ({"prefix": "trip/", "since": "2000"}, "No note passes path=trip/; near: trips/."),
+        ({"prefix": "trips/", "tags": "crane"}, "No note passes all of tag=crane, path=trips/."),
+    ):
+        for answer in (ask("list_memories", **asked), ask("search_memories", query="harbour", **asked)):
+            assert said in answer.text and answer.data["degraded"] == said
+    assert "near: #lantern." in ask_original("search_memories", query="harbour", tags="lanter").text
+    assert "near: #crane" in ask("search_memories", query="harbour tag:crana").text
+    assert "degraded" not in ask("search_memories", query="harbour", tags="crane").data
+    assert "No note" not in ask("search_memories", query='"no such words"', tags="crane", mode="text").text

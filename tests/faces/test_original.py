@@ -169,6 +169,15 @@ def test_related_memories_are_links_first_and_then_what_is_near(ask_original, wr
     assert ask_original("get_backlinks", name="nobody").code == "not_found"
 
 
+def test_memories_that_are_not_yet_indexed_are_not_said_to_be_none(ask_original, write: Callable[..., Path]) -> None:
+    write("a.md", "The lantern.")
+    assert ask_original("list_memories").text.startswith("The index is still being built (0 memories are in it)")
+    ask_original.in_step()
+    assert "## a" in ask_original("list_memories").text and "still" not in ask_original("list_memories").text
+    ask_original("delete_memory", name="a")
+    assert ask_original("list_memories").text == "There are no memories.\n"
+
+
 def test_a_text_over_the_limit_is_refused_by_what_a_reader_reads(ask_original, asking_with, vault: Path) -> None:
     code = "```\n" + "word " * 600 + "\n```\n"
     assert not ask_original("create_memory", name="code", metadata=META, content=code).failed

@@ -18,7 +18,11 @@ from simplemem.note.words import count_tokens
 DIGEST = Path(__file__).with_name("tool_list.txt")
 OURS = [name for name, face in PROFILES.items() if face.known_as is None and not face.vault_env]
 """The profiles whose tools are as small as we please; the others are as large as those of the server they stand for."""
-FACES = [*PROFILES.values(), Face("graph", "the toolset `graph` alone", ("graph",))]
+FACES = [
+    *PROFILES.values(),
+    Face("graph", "the toolset `graph` alone", ("graph",)),
+    Face("talk", "the toolset `talk` alone", ("talk",)),
+]
 
 
 def weight(value: Any) -> int:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from simplemem.index.changes import ChangeTable
 from simplemem.index.database import open_database
 from simplemem.vault.history import LOG, Log
-from simplemem.vault.paths import WHOLE_ACCESS, Access, Beneath
+from simplemem.vault.paths import Access, Beneath
 from simplemem.vault.vault import Vault
 
 PATHS = ("a.md", "b.md", "Private/a.md", "Private/b.md")
@@ -24,7 +24,7 @@ STEPS = st.lists(
 )
 
 
-def table(root: Path, access: Access = WHOLE_ACCESS, name: str = "index.db") -> ChangeTable:
+def table(root: Path, access: Access | None = None, name: str = "index.db") -> ChangeTable:
     vault = Vault(root, access=access)
     return ChangeTable(open_database(root / ".simplemem" / name, vault.lock), vault, lambda question: question())
 

@@ -180,10 +180,7 @@ def test_a_header_before_the_body_only_moves_it(text: str, header: str) -> None:
     assert len(alone.blocks) == len(below.blocks) and alone.block_ids == tuple(
         (i, n - lines) for i, n in below.block_ids
     )
-    for here, there in (
-        (alone.links, below.links),
-        (alone.blocks, below.blocks),
-    ):
+    for here, there in ((alone.links, below.links), (alone.blocks, below.blocks)):
         assert [(fact.start, fact.end, fact.line) for fact in here] == [
             (fact.start - len(header), fact.end - len(header), fact.line - lines) for fact in there
         ]

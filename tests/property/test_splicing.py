@@ -17,13 +17,7 @@ from hypothesis import strategies as st
 
 from simplemem.errors import SimplememError, Unreadable
 from simplemem.note.header import RefusedError, read_header, read_plain_yaml, read_yaml
-from simplemem.note.properties import (
-    is_plain_safe,
-    remove_property,
-    render_header,
-    replace_scalar,
-    set_property,
-)
+from simplemem.note.properties import is_plain_safe, remove_property, render_header, replace_scalar, set_property
 
 EXAMPLES = settings.default.max_examples  # as the profile says
 relaxed = settings(max_examples=6 * EXAMPLES // 5, deadline=None, suppress_health_check=list(HealthCheck))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.door import AnyOf, Standing, Term
-from simplemem.index.legs import fts_terms, vocabulary
+from simplemem.index.legs import Counts, fts_terms, vocabulary
 from simplemem.note.words import MARKS, stems_of
 from simplemem.search.query import Query, read_query, with_forms
 
@@ -30,17 +30,7 @@ def test_quotes_fields_and_a_minus_are_syntax_when_they_stand_alone() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "multi-agent",
-        "38.101",
-        "C++",
-        "foo/bar",
-        "a AND b NOT c",
-        "NEAR(x y)",
-        "col:x",
-        "20 -5 degrees",
-        'odd " quote',
-    ],
+    ["multi-agent", "38.101", "C++", "foo/bar", "a AND b NOT c", "NEAR(x y)", "col:x", "20 -5 degrees", 'odd " quote'],
 )
 def test_everything_else_is_only_words(text: str) -> None:
     query = read_query(text)
@@ -73,8 +63,8 @@ class Words:
         self.db.execute(f'CREATE VIRTUAL TABLE note_text USING fts5 (title, body, tokenize = "{TOKENIZER}")').fetchall()
         self.db.executemany("INSERT INTO note_text (title, body) VALUES ('', ?)", [(text,) for text in texts])
 
-    def vocabulary(self, asked: Sequence[AnyOf]) -> tuple[list[bool], Standing]:
-        return vocabulary(self.db, asked), Standing(0, (), {})
+    def vocabulary(self, asked: Sequence[AnyOf]) -> tuple[list[int], Standing]:
+        return vocabulary(self.db, asked, Counts(0)), Standing(0, (), {})
 
     def found(self, terms: Sequence[Term]) -> list[int]:
         expression = " OR ".join(fts_terms(terms))

@@ -12,7 +12,7 @@ from simplemem.errors import AlreadyExists, NotFound
 from simplemem.memory import Filter
 from simplemem.note.note import read_note
 from simplemem.store import EnhancedStore
-from simplemem.vault.obsidian import Conventions, filled, moment
+from simplemem.vault.obsidian import Conventions, filled, moment, read_conventions
 
 _DAY = datetime(2026, 3, 1, 9, 5, 7)  # noqa: DTZ001
 
@@ -80,7 +80,19 @@ def test_a_note_is_made_of_a_template_to_the_byte(tmp_path: Path) -> None:
             store.create_from("Meeting", "meetings/Spring")
         with pytest.raises(NotFound):
             store.create_from("nowhere", "x")
-    assert filled("{{time}} {{date}}", "t", _DAY) == "09:05 2026-03-01"
+    assert filled("{{time}} {{date}}", "t", _DAY, Conventions()) == "09:05 2026-03-01"
+
+
+def test_dates_and_times_in_a_template_have_the_formats_of_obsidians_settings(tmp_path: Path) -> None:
+    obsidian(tmp_path, "templates", dateFormat="D [of] MMMM", timeFormat="[at] YYYY")
+    obsidian(tmp_path, "daily-notes", template="Form")
+    (tmp_path / "Form.md").write_text("{{date}}, {{time}}, {{date:YY}}")
+    now = datetime.now()  # noqa: DTZ005
+    with EnhancedStore(tmp_path) as store:
+        for made in (store.create_from("Form", "x"), store.daily()):
+            assert store.read(made.name).text == f"{now.day} of {now:%B}, at {now.year}, {now:%y}"
+    obsidian(tmp_path, "templates", dateFormat="")
+    assert filled("{{date}} {{time}}", "t", _DAY, read_conventions(tmp_path)) == "2026-03-01 09:05"
 
 
 def test_open_tasks_are_read_as_obsidian_has_them_and_are_a_filter(tmp_path: Path) -> None:

@@ -10,14 +10,7 @@ from simplemem.errors import Invalid, TooLong
 from simplemem.note.header import read_header
 from simplemem.note.note import Note, read_note
 from simplemem.store import EnhancedStore, write
-from simplemem.store.write import (
-    append_content,
-    apply_edits,
-    apply_metadata,
-    new_text,
-    replace_content,
-    stamp_modified,
-)
+from simplemem.store.write import append_content, apply_edits, apply_metadata, new_text, replace_content, stamp_modified
 
 NOW = "2026-01-24T12:00:00"
 HEADERS = ["", "---\na: 1\n---\n", "---\r\na: 1\r\n---\r\n\r\n", "\ufeff---\n# c\na:   1\n---\n\n\n", "\ufeff"]

@@ -12,7 +12,7 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound
-from simplemem.faces.core_read import memory_history
+from simplemem.faces.core import memory_history
 from simplemem.store import EnhancedStore
 from simplemem.vault.disk import sha256
 

@@ -9,7 +9,7 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.errors import Ambiguous, Invalid, NotFound, ReadOnly, SimplememError
-from simplemem.memory import Filter
+from simplemem.memory import Filter, Mention
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -196,10 +196,9 @@ def test_backlinks_show_the_line_they_stand_in(plain_store: EnhancedStore, write
     links = plain_store.backlinks("Ada", limit=10, kinds=("link",))
     assert [(link.name, link.form, link.line, link.snippet) for link in links] == [
         ("a", "property", 2, "boss: 'Ada'"),
-        ("a", "wiki", 6, "two her here"),
         ("b", "markdown", 1, "md still line one"),
-        ("b", "embed", 3, "Ada"),
     ]
+    assert [link.also for link in links] == [(Mention("wiki", 6, "two her here"),), (Mention("embed", 3, "Ada"),)]
     assert [link.name for link in plain_store.backlinks("Ada", limit=1)] == ["a"]
     with pytest.raises(Invalid):
         plain_store.backlinks("Ada", kinds=("friends",))

@@ -72,6 +72,22 @@ def test_the_best_notes_stand_in_the_rerankers_order(vault: Path, service: Reran
     assert found.degraded == ""
 
 
+def test_backlinks_of_a_query_stand_in_its_order_too(vault: Path, service: RerankService, notes: None) -> None:
+    (vault / "x.md").write_text("What they are about.")
+    for name in ORDER:
+        (vault / f"{name}.md").write_text((vault / f"{name}.md").read_text() + "\n[[x]]\n")
+    with opened(vault, service) as store:
+        assert [each.name for each in store.backlinks("x", query=QUERY, limit=3)] == ["c", "e", "b"]
+        assert (
+            store.backlinks("a", query=QUERY) == ()
+            and len(store.backlinks("x", limit=3)) == 3
+            and len(service.asked) == 1
+            and store.rerank_trouble == ""
+        )
+        service.always = failing(500)
+        assert len(store.backlinks("x", query=QUERY)) == 5 and "does not answer" in store.rerank_trouble
+
+
 def test_only_the_candidates_are_sent_and_the_others_follow(vault: Path, service: RerankService, notes: None) -> None:
     with opened(vault, service, candidates=2) as store:
         found = store.search(QUERY)

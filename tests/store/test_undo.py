@@ -73,10 +73,7 @@ def test_what_somebody_else_changed_since_is_left_and_named(grown: EnhancedStore
     write("kept.md", "by hand")
     grown.sync()
     assert becomes(grown, "v6") == {"gone": "changed back"}
-    assert left(grown, "v6") == {
-        "edited": "changed since by me (v000009)",
-        "kept": "changed since outside simplemem",
-    }
+    assert left(grown, "v6") == {"edited": "changed since by me (v000009)", "kept": "changed since outside simplemem"}
     grown.undo_all("claude-ai", "v6")
     assert (vault / "kept.md").read_bytes() == b"by hand"
     assert "mine" in grown.read("edited").content and "theirs" not in grown.read("gone").content

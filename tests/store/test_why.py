@@ -31,10 +31,10 @@ def harbour(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
 
 
 def test_a_hit_is_told_its_place_and_its_numbers(harbour: EnhancedStore) -> None:
-    hits = harbour.search("crane", limit=3).hits
+    hits = harbour.search("crane", limit=3, explain=True).hits
     told = why(harbour, "crane", hits[1].name, limit=3)
     assert (told["verdict"], told["rank"], told["of"]) == ("hit", 2, 8)
-    assert told["score"] == pytest.approx(hits[1].score, abs=1e-3)
+    assert hits[1].why is not None and told["rank_score"] == hits[1].why["rank_score"]
     assert 0 < told["words"] < 1
     assert told["matched"] == ["crane"]
 
@@ -73,11 +73,7 @@ def test_what_is_left_out_of_recall_is_told_by_which_rule(harbour: EnhancedStore
     write("log/0.sync-conflict-20260124-120000-ABCDEF.md", "The crane.")
     write("log/0.md", "The crane again.")
     harbour.sync()
-    rules = {
-        "attic/old": "attic/",
-        "forms/Day": "template",
-        "log/0.sync-conflict-20260124-120000-ABCDEF": "conflict",
-    }
+    rules = {"attic/old": "attic/", "forms/Day": "template", "log/0.sync-conflict-20260124-120000-ABCDEF": "conflict"}
     for name, rule in rules.items():
         told = why(harbour, "crane", name)
         assert told["verdict"] == "hidden"
@@ -113,7 +109,7 @@ def test_a_score_is_the_weighed_sum_of_its_parts(shore: EnhancedStore, mode: str
     assert sum(weights.values()) == pytest.approx(1.0)
     for hit in found.hits:
         assert hit.why is not None
-        assert hit.score == pytest.approx(sum(weights[part] * hit.why[part] for part in weights), abs=2e-3)
+        assert hit.why["rank_score"] == pytest.approx(sum(weights[part] * hit.why[part] for part in weights), abs=2e-3)
 
 
 def test_the_words_that_a_note_holds_and_lacks_are_named_in_every_form(shore: EnhancedStore) -> None:

@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from simplemem.errors import (
-    AlreadyExists,
-    Conflict,
-    Invalid,
-    SimplememError,
-    TooLong,
-    Unreadable,
-)
+from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong, Unreadable
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

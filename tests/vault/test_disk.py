@@ -15,7 +15,7 @@ from simplemem.errors import Conflict, Invalid, ReadOnly, SimplememError, Unavai
 from simplemem.vault import disk
 from simplemem.vault.disk import Intruded, sha256
 from simplemem.vault.paths import Beneath, telling
-from simplemem.vault.vault import Change, Vault
+from simplemem.vault.vault import Change, Vault, Wish
 
 CHANGE = Change("test")
 
@@ -121,7 +121,7 @@ def test_mode_and_attributes_of_a_note_are_kept(vault: Path, kind: str) -> None:
     opened.replace("n.md", b"new", sha256(b"old"), CHANGE)
     assert stat.S_IMODE(note.stat().st_mode) == 0o604
     assert not attributes or os.getxattr(note, "user.colour") == b"red"
-    opened.move("n.md", "m.md", CHANGE, data=b"newer")
+    opened.carry_out([Wish("move", "n.md", sha256(b"new"), "m.md", b"newer")], CHANGE)
     assert stat.S_IMODE((vault / "m.md").stat().st_mode) == 0o604
     if os.geteuid() == 0:
         os.chown(vault / "m.md", 1234, 1234)
@@ -144,13 +144,7 @@ def test_a_file_outside_that_shares_its_bytes_by_a_hard_link_is_untouched(vault:
 
 
 def test_files_of_others_beside_a_note_are_untouched(vault: Path) -> None:
-    strangers = {
-        "note.tmp": b"1",
-        ".note.md.swp": b"2",
-        "note.md~": b"3",
-        "4913": b"4",
-        ".simplemem-notes.tmp": b"5",
-    }
+    strangers = {"note.tmp": b"1", ".note.md.swp": b"2", "note.md~": b"3", "4913": b"4", ".simplemem-notes.tmp": b"5"}
     for name, data in strangers.items():
         (vault / name).write_bytes(data)
     opened = Vault(vault)

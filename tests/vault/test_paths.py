@@ -17,7 +17,7 @@ from lacking import lack
 from simplemem.errors import Invalid, NotFound, SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.vault.disk import sha256
 from simplemem.vault.paths import MOST_PARTS, Beneath, check_path, is_path
-from simplemem.vault.vault import Change, Vault
+from simplemem.vault.vault import Change, Vault, Wish
 
 CHANGE = Change("test")
 SECRET = b"nobody's business\n"
@@ -70,8 +70,8 @@ def attempt_everything(vault: Vault, path: str) -> list[bytes]:
         lambda: vault.entries_below(path),
         lambda: vault.create(path, b"in\n", CHANGE),
         lambda: vault.replace(path, b"over\n", sha256(SECRET), CHANGE),
-        lambda: vault.move(path, "moved.md", CHANGE),
-        lambda: vault.move("a.md", path, CHANGE),
+        lambda: vault.carry_out([Wish("move", path, sha256(SECRET), "moved.md")], CHANGE),
+        lambda: vault.carry_out([Wish("move", "a.md", sha256(b"a\n"), path)], CHANGE),
         lambda: vault.trash(path, None, CHANGE),
     ):
         with contextlib.suppress(SimplememError):
@@ -89,7 +89,7 @@ def test_what_could_lead_elsewhere_is_refused(vault: Path, outside: Path, kind: 
         with pytest.raises((Invalid, TooLong)):
             opened.create(path, b"x", CHANGE)
         with pytest.raises((Invalid, TooLong)):
-            opened.move("a.md", path, CHANGE)
+            opened.carry_out([Wish("move", "a.md", sha256(b"a\n"), path)], CHANGE)
         attempt_everything(opened, path)
     assert everything(outside) == before
     assert [entry.path for entry in opened.scan()] == ["a.md"]
@@ -144,14 +144,7 @@ class TestLinks:
         (vault / "folder").symlink_to(outside)
         (vault / "evil").symlink_to("../vault-evil")
         before, opened = everything(outside), Vault(vault)
-        for path in (
-            "file.md",
-            "relative.md",
-            "folder/secret.md",
-            "evil/secret.md",
-            "folder/new.md",
-            "evil/x/y.md",
-        ):
+        for path in ("file.md", "relative.md", "folder/secret.md", "evil/secret.md", "folder/new.md", "evil/x/y.md"):
             assert SECRET not in attempt_everything(opened, path), path
             assert everything(outside) == before, path
         assert [e.path for e in opened.scan()] == ["moved.md"] or [e.path for e in opened.scan()] == ["a.md"]

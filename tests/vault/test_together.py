@@ -73,9 +73,7 @@ def test_eight_processes_append_and_no_acknowledged_line_is_lost(vault: Path, ki
         (vault / f"n{k}.md").write_bytes(b"start\n")
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", APPEND, str(vault), f"p{k}", str(count), kind],
-            stdout=subprocess.PIPE,
-            text=True,
+            [sys.executable, "-c", APPEND, str(vault), f"p{k}", str(count), kind], stdout=subprocess.PIPE, text=True
         )
         for k in range(8)
     ]
@@ -139,7 +137,7 @@ def test_a_name_that_another_program_takes_at_the_very_moment_stays_theirs(
             if change == "create":
                 opened.create("n.md", b"ours", CHANGE)
             else:
-                opened.move("a.md", "n.md", CHANGE)
+                opened.carry_out([Wish("move", "a.md", sha256(b"one"), "n.md")], CHANGE)
     assert (vault / "n.md").read_bytes() == b"theirs"
     assert (vault / "a.md").read_bytes() == b"one"
     assert not list(vault.rglob(".simplemem-*.tmp")) and list(opened.history.log.backwards()) == []
@@ -158,13 +156,14 @@ def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
             save_by_rename(vault / "c.md", b"theirs")
         real(self, here, act)
 
+    move = Wish("move", "a.md", sha256(b"a"), "new/d.md", b"moved")
     rewrites = [Wish.update(f"{name}.md", sha256(name.encode()), b"rewritten") for name in ("b", "c")]
     with monkeypatch.context() as patch:
         patch.setattr(journal.Journal, "_do", do)
         with pytest.raises(Conflict) as trouble:
-            opened.move("a.md", "new/d.md", CHANGE, data=b"moved", rewrites=rewrites)
+            opened.carry_out([move, *rewrites], CHANGE)
     assert trouble.value.details["path"] == "c.md"
     left = {p.name: p.read_bytes() for p in vault.rglob("*") if p.is_file() and ".simplemem" not in p.parts}
     assert left == {"a.md": b"a", "b.md": b"b", "c.md": b"theirs"} and not (vault / "new").exists()
     assert len(list(opened.history.log.backwards())) == 3
-    assert opened.move("a.md", "new/d.md", CHANGE).changed
+    assert opened.carry_out([move], CHANGE)[0].changed

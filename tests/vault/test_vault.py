@@ -14,7 +14,7 @@ import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, TooLong
 from simplemem.vault.disk import MOST_BYTES, sha256
-from simplemem.vault.vault import Change, Vault, Written
+from simplemem.vault.vault import Change, Vault, Wish, Written
 
 CHANGE = Change("test")
 
@@ -31,12 +31,16 @@ def files(vault: Path) -> dict[str, bytes]:
     return {name.as_posix(): path.read_bytes() for name, path in inside if name.parts[0] != ".simplemem"}
 
 
+def moved(vault: Vault, path: str, text: bytes, new_path: str, data: bytes | None = None) -> Written:
+    return vault.carry_out([Wish("move", path, sha256(text), new_path, data)], CHANGE)[0]
+
+
 def test_a_repeated_change_has_happened(vault: Path, opened: Vault) -> None:
     """The answer to the first may have been lost."""
     acts: list[Callable[[], Written]] = [
         lambda: opened.create("n.md", b"one", CHANGE),
         lambda: opened.replace("n.md", b"two", sha256(b"one"), CHANGE),
-        lambda: opened.move("n.md", "m.md", CHANGE, expected_sha256=sha256(b"two")),
+        lambda: moved(opened, "n.md", b"two", "m.md"),
         lambda: opened.trash("m.md", sha256(b"two"), CHANGE),
         lambda: opened.undo("v4", CHANGE)[0],
     ]
@@ -112,7 +116,7 @@ class TestCreating:
         opened.create(there, b"first", CHANGE)
         for write in (
             lambda: opened.create(wanted, b"second", CHANGE),
-            lambda: opened.move("other.md", wanted, CHANGE),
+            lambda: moved(opened, "other.md", b"other", wanted),
         ):
             (vault / "other.md").write_bytes(b"other")
             with pytest.raises(AlreadyExists) as trouble:
@@ -137,15 +141,6 @@ class TestReplacing:
             opened.replace("n.md", text + b"more\n", sha256(b"never seen"), CHANGE)
         assert "what you want" in trouble.value.details["diff"] and "-more\n" in trouble.value.details["diff"]
         assert files(vault) == {"n.md": theirs}
-
-
-class TestMoving:
-    def test_only_the_case_of_a_name_may_change(self, vault: Path, opened: Vault) -> None:
-        opened.create("folder/note.md", b"x", CHANGE)
-        opened.move("folder/note.md", "folder/Note.md", CHANGE)
-        assert os.listdir(vault / "folder") == ["Note.md"]
-        opened.move("folder/Note.md", "folder/NOTE.md", CHANGE, data=b"y")
-        assert files(vault) == {"folder/NOTE.md": b"y"}
 
 
 class TestTrashAndUndo:
@@ -179,10 +174,7 @@ class TestTrashAndUndo:
     def test_an_emptied_or_edited_trash_loses_nothing(self, vault: Path, trash: str) -> None:
         opened = Vault(vault, trash=trash)  # type: ignore[arg-type]
         opened.create("n.md", b"text", CHANGE)
-        for ruin in (
-            shutil.rmtree,
-            lambda folder: next(p for p in folder.rglob("n.md")).write_bytes(b"edited"),
-        ):
+        for ruin in (shutil.rmtree, lambda folder: next(p for p in folder.rglob("n.md")).write_bytes(b"edited")):
             written = opened.trash("n.md", None, CHANGE)
             ruin(vault / (".trash" if trash == "obsidian" else ".simplemem/trash"))
             opened.undo(written.version, CHANGE)
@@ -193,8 +185,8 @@ class TestTrashAndUndo:
         states, versions = [files(vault)], []
         for change in (
             lambda: opened.replace("a.md", b"two", sha256(b"one"), CHANGE),
-            lambda: opened.move("a.md", "b/c.md", CHANGE),
-            lambda: opened.move("b/c.md", "d.md", CHANGE, data=b"three"),
+            lambda: moved(opened, "a.md", b"two", "b/c.md"),
+            lambda: moved(opened, "b/c.md", b"two", "d.md", b"three"),
             lambda: opened.trash("d.md", None, CHANGE),
             lambda: opened.create("d.md", b"four", CHANGE),
         ):
@@ -267,7 +259,7 @@ class TestRecovering:
     ) -> None:
         opened.create("a.md", b"x", CHANGE)
         if logged:  # it was carried out, and undone by hand and a later write
-            move = opened.history.log.find(opened.move("a.md", "b.md", CHANGE).version)
+            move = opened.history.log.find(moved(opened, "a.md", b"x", "b.md").version)
             opened.trash("b.md", None, CHANGE)
             opened.create("a.md", b"x", CHANGE)
         else:  # it was given up, and its number was used again

@@ -213,6 +213,8 @@ def hits_of_kind(
     told: Mapping[str, str] | None = None,
 ) -> Found[T]:
     """Which of the `items` (by path) answer a question: those whose headers say what is `told`, then all others."""
+    if not items:
+        return [], "words", ""
     hits: dict[str, tuple[T, Hit]] = {}
     folder, enough = Filter(prefix=f"{kind.folder}/"), min(limit, len(items))
     for narrowed in (*([replace(folder, properties=told)] if told else []), folder, Filter(type=kind.type)):

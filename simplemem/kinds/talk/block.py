@@ -25,7 +25,7 @@ _MONTHS: Final = "January February March April May June July August September Oc
 _TURN: Final = re.compile(r"\^turn-(\d{8})-(\d{6})-([0-9a-z]{6,40})\s*")
 _ID: Final = re.compile(r"block_\d{8}_\d{6}(?:_\w+)?", re.ASCII)
 _DAY: Final = re.compile(r"## (?:\w+day )?\d{1,2} \w+ \d{4}\s*")
-_FENCE: Final = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+_FOLDED: Final = re.compile(r"> \[!\w+\]-? (Answer|Context)\s*")
 # What would reach out of a quote, or be lost in it; the scanner is asked about all that is structure.
 _LEAKS: Final = re.compile(r"%%|\$\$|<[!/?A-Za-z]|\t|[ ]$|\[[ ]\]|\[!|\A[ ]*(?:```|~~~)", re.MULTILINE)
 
@@ -57,6 +57,7 @@ class Block:
     keywords: tuple[str, ...]
     summary: str
     session: str
+    facts_read: str  # the last turn whose facts a model has read
     created: datetime  # UTC
     turns: tuple[Turn, ...]
     private: bool
@@ -80,6 +81,14 @@ def stamp(at: datetime) -> str:
 def local(at: datetime) -> str:
     """A moment as a person reads it in a header: local time, no offset."""
     return at.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def moment_of(text: str) -> datetime | None:
+    """The moment that a text of a header or a line says, in UTC; None when it says none."""
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def moment(digits: str) -> datetime | None:
@@ -108,6 +117,7 @@ def read_block(read: Read) -> Block:
         keywords=tuple(map(str, keywords)) if isinstance(keywords, list) else (),
         summary=note.string("description") or "",
         session=session or "",
+        facts_read=note.string("facts_read") or "",
         created=_created(note, id_, turns),
         turns=turns,
         private=private_reason(read.path, note, ()) is not None,
@@ -126,10 +136,8 @@ def _created(note: Note, id_: str, turns: tuple[Turn, ...]) -> datetime:
     """When a block began: its id says so, else its header, else its first turn."""
     if (found := moment("".join(re.findall(r"\d+", id_)[:2]))) is not None:
         return found
-    try:
-        return datetime.fromisoformat(note.string("created") or "").astimezone(UTC)
-    except (ValueError, OverflowError):
-        return turns[0].at if turns else datetime(1970, 1, 1, tzinfo=UTC)
+    told = moment_of(note.string("created") or "")
+    return told or (turns[0].at if turns else datetime(1970, 1, 1, tzinfo=UTC))
 
 
 def _turns(text: str, start: int) -> tuple[Turn, ...]:
@@ -154,16 +162,14 @@ def _turns(text: str, start: int) -> tuple[Turn, ...]:
         if first > last:
             continue  # the quote has gone: so has the turn
         message = _said(lines[first + lines[first].startswith("> [!") : last + 1])
-        folded, end = {"Answer": "", "Context": ""}, number + 1
-        for title in folded:
-            below = end
-            while below < len(lines) and not lines[below].strip():
-                below += 1
-            if below < len(lines) and re.fullmatch(rf"> \[!\w+\]-? {title}\s*", lines[below]):
-                end = below + 1
+        folded, end, below = {"Answer": "", "Context": ""}, number + 1, number + 1
+        while below < len(lines) and (not lines[below].strip() or (head := _FOLDED.fullmatch(lines[below]))):
+            below += 1
+            if lines[below - 1].strip() and head:
+                end = below
                 while end < len(lines) and lines[end].startswith(">"):
                     end += 1
-                folded[title] = _said(lines[below + 1 : end])
+                folded[head[1]], below = _said(lines[below:end]), end
         id_ = f"turn_{mark[1]}_{mark[2]}_{mark[3]}"
         place = starts[first], min(starts[end], len(text))
         found.append(Turn(id_, at, message, folded["Answer"], folded["Context"], *place))

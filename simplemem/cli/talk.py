@@ -1,0 +1,74 @@
+"""The commands `topics` and `garden`, for people who look after their conversations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from simplemem.cli.command import WHO, Answer, command, opened
+from simplemem.cli.options import VaultOption, argument, flag, option
+from simplemem.cli.output import Part, ago
+from simplemem.note.words import counted
+
+commands = typer.Typer()
+_COLOURS = {"active": "green", "paused": "yellow", "closed": "dim"}
+
+
+@command(commands, "Keep")
+def topics(
+    closed: Annotated[bool, flag("--all", "Closed ones too.")] = False,
+    vault: VaultOption = None,
+) -> Answer:
+    """List the topics of conversation, what was spoken of last first.
+
+    $ simplemem topics
+    """
+    from simplemem.kinds.talk.block import Block, stamp
+    from simplemem.kinds.talk.conversation import conversation_of
+
+    with opened(vault) as store:
+        talk = conversation_of(store)
+        found = sorted(talk.items(Block), key=lambda each: each.last, reverse=True) if closed else talk.topics()
+    shown = [
+        {"block_id": each.id, "name": each.path[:-3], "topic_label": each.label, "status": each.status}
+        | {"turns": len(each.turns), "last": stamp(each.last)}
+        for each in found
+    ]
+    rows: list[list[Part]] = [
+        [
+            (each.label, "cyan"),
+            (each.status, _COLOURS[each.status]),
+            counted(len(each.turns), "turn"),
+            ago(stamp(each.last)),
+        ]
+        for each in found
+    ]
+    return Answer({"topics": shown}, [] if found else [["Nothing was said yet."]], rows, gives_way=0)
+
+
+@command(commands, "Keep")
+def garden(
+    topic: Annotated[str, argument("[TOPIC]", "One topic by its id or label, whatever its age.")] = "all",
+    after_days: Annotated[int, option("--after-days", "DAYS", "Close what has been paused for so long.", min=1)] = 60,
+    dry_run: Annotated[bool, flag("--dry-run", "Only show what would be closed.")] = False,
+    vault: VaultOption = None,
+) -> Answer:
+    """Close topics that have been paused for long, as one change. Nothing is deleted; closed topics are still found.
+
+    With a language model in the settings, the facts in them are read too.
+
+    $ simplemem garden --dry-run
+    $ simplemem garden --after-days 30
+    """
+    from simplemem.kinds.talk.conversation import conversation_of
+    from simplemem.kinds.talk.garden import garden as tend
+
+    with opened(vault) as store:
+        done = tend(conversation_of(store), topic, after_days=after_days, dry_run=dry_run, who=WHO)
+    facts = {"closed": [each.id for each in done.closed], "facts": done.facts, "method": done.method}
+    verb = "would be closed" if dry_run else "closed"
+    lines: list[list[Part]] = [[f"{counted(len(done.closed), 'topic')} {verb}."]]
+    lines += [[f"{counted(len(done.facts), 'fact')} read by {done.method}."]] if done.facts else []
+    rows: list[list[Part]] = [[(each.label, "cyan"), (each.id, "dim")] for each in done.closed]
+    return Answer(facts, lines, rows, gives_way=0, warnings=done.warnings)

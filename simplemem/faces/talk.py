@@ -1,0 +1,235 @@
+"""The face of a memory for conversations: HMLR's five tools (capabilities.md HM-1 to HM-5), and two of ours. The text of
+an answer is the JSON of its data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict
+
+from pydantic import AfterValidator, Field
+
+from simplemem.faces import render
+from simplemem.faces.arguments import Arguments, Several, about, also
+from simplemem.faces.face import Caller, Reply, tool
+from simplemem.kinds.talk.block import stamp
+from simplemem.kinds.talk.choosing import summary_of
+from simplemem.kinds.talk.finding import context_for, remembered, shown
+from simplemem.kinds.talk.garden import garden
+from simplemem.kinds.talk.saying import said_now
+
+if TYPE_CHECKING:
+    from simplemem.kinds.talk.conversation import Conversation
+
+_INTERESTS: Final = 5
+
+
+def _as_json(data: Any) -> Reply[Any]:
+    return Reply(render.pretty(data), data)
+
+
+class FactIn(Arguments):
+    """Something the user stated, as you read it."""
+
+    key: str
+    value: str
+
+
+FactOut = TypedDict("FactOut", {"key": str, "value": str, "block_id": str, "confidence": float})
+TurnOut = TypedDict("TurnOut", {"turn_id": str, "timestamp": str, "user_message": str, "ai_response": str})
+Topic = TypedDict("Topic", {"block_id": str, "topic_label": str, "status": str, "turn_count": int, "created_at": str})
+Topics = TypedDict("Topics", {"topics": list[Topic]})
+Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": list[TurnOut], "summary": str})
+Bound = TypedDict("Bound", {"text": str, "severity": str, "since": str})
+
+
+class StoredTurn(TypedDict):
+    """Where a turn was kept, and what was read in it."""
+
+    block_id: str
+    turn_id: str
+    routing_scenario: str
+    facts_extracted: int
+    topic: str
+    reason: str
+    method: str
+    facts: NotRequired[list[dict[str, Any]]]
+    warnings: NotRequired[list[str]]
+
+
+class MemoryOut(TypedDict):
+    """A block that answers, with the turns that do."""
+
+    block_id: str
+    topic: str
+    relevance_score: float
+    summary: str
+    turns: list[TurnOut]
+
+
+class Memories(TypedDict):
+    """What was found; `facts` hold what is true now."""
+
+    memories: list[MemoryOut]
+    facts: list[FactOut]
+    method: str
+    degraded: NotRequired[str]
+
+
+class Person(TypedDict):
+    """The user, as far as they told."""
+
+    name: str
+    preferences: dict[str, str]
+    topics_of_interest: list[str]
+    last_updated: str
+    constraints: list[Bound]
+
+
+Known = TypedDict("Known", {"profile": Person})
+
+
+class ContextOut(TypedDict):
+    """A text for a model, and how much found no room in it."""
+
+    text: str
+    tokens: int
+    items: list[dict[str, Any]]
+    left_out: int
+
+
+class Gardened(TypedDict):
+    """What was closed, or would be."""
+
+    closed: list[str]
+    facts: list[FactOut]
+    method: str
+    warnings: NotRequired[list[str]]
+
+
+@tool("Store a turn of conversation", writes=True, idempotent=False)
+def store_conversation(
+    talk: Conversation,
+    caller: Caller,
+    message: Annotated[str, about("what the user said, word for word")],
+    context: Annotated[str, about("what was known when it was said; without a response, the reply")] = "",
+    response: Annotated[str | None, about("your reply")] = None,
+    topic: Annotated[str, about("when the subject changes: its name, or the block_id to go back to")] = "",
+    facts: Annotated[Several[FactIn], about("what the user stated, as you read it: [{key, value}]")] = [],  # noqa: B006
+    timestamp: Annotated[str, about("when it was said, ISO 8601; now when left out")] = "",
+    session_id: Annotated[str, about("conversations side by side have one each")] = "",
+) -> Reply[StoredTurn]:
+    """Keep an exchange: what the user said, with your reply. It is sorted into its topic; facts and preferences the user
+    states are kept with it."""
+    saying = said_now(
+        message,
+        context=context,
+        response=response,
+        topic=topic,
+        facts=[{"key": each.key, "value": each.value} for each in facts],
+        timestamp=timestamp,
+        session=session_id,
+    )
+    stored = talk.tell(saying, **caller)
+    data: dict[str, Any] = {"block_id": stored.block, "turn_id": stored.turn.id, "routing_scenario": stored.scenario}
+    data |= {"facts_extracted": len(stored.facts), "topic": stored.topic, "reason": stored.reason}
+    data |= {"method": stored.method}
+    data |= {key: each for key, each in (("facts", stored.facts), ("warnings", stored.warnings)) if each}
+    return _as_json(data)
+
+
+@tool("Search what was said")
+def retrieve_memory(
+    talk: Conversation,
+    query: Annotated[str, about("a question, in plain words")],
+    max_results: Annotated[int, AfterValidator(lambda most: min(max(most, 1), 50)), also("max_results", "limit")] = 5,
+) -> Reply[Memories]:
+    """Find what was said about something, by words and meaning: topics with the turns that answer, and facts."""
+    found = remembered(talk, query, max_results)
+    memories = [
+        {
+            "block_id": each.block.id,
+            "topic": each.block.label,
+            "relevance_score": round(each.score, 4),
+            "summary": each.block.summary,
+            "turns": shown(each.block, each.turns),
+        }
+        for each in found.memories
+    ]
+    facts = [
+        {"key": each.key, "value": each.value, "block_id": each.block_id, "confidence": each.confidence}
+        for each in found.facts
+    ]
+    more = {"degraded": found.degraded} if found.degraded else {}
+    return _as_json({"memories": memories, "facts": facts, "method": found.method, **more})
+
+
+@tool("List the topics of conversation")
+def list_active_topics(talk: Conversation) -> Reply[Topics]:
+    """The topics there are: the active one first, then paused ones, the newest first. Closed ones are not listed."""
+    topics = [
+        {
+            "block_id": each.id,
+            "topic_label": each.label,
+            "status": each.status.upper(),
+            "turn_count": len(each.turns),
+            "created_at": stamp(each.created),
+        }
+        for each in talk.topics()
+    ]
+    return _as_json({"topics": topics})
+
+
+@tool("Read a topic")
+def get_topic_history(
+    talk: Conversation, block_id: Annotated[str, about("the id, or the label, of a topic")]
+) -> Reply[Story]:
+    """Everything that was said about one topic, in order."""
+    found = talk.find(block_id)
+    story = {"block_id": found.id, "topic_label": found.label, "turns": shown(found)}
+    return _as_json(story | {"summary": found.summary or ("" if found.status == "active" else summary_of(found))})
+
+
+@tool("Read the user's profile")
+def get_user_profile(talk: Conversation) -> Reply[Known]:
+    """Who the user is, as far as they told: name, constraints to respect, preferences, and what they talk about."""
+    known = talk.profile()
+    fullest = Counter({each.label: len(each.turns) for each in talk.topics()}).most_common(_INTERESTS)
+    bounds = known.constraints if known else ()
+    profile = {
+        "name": known.name if known else "",
+        "preferences": known.preferences if known else {},
+        "topics_of_interest": [label for label, _ in fullest],
+        "last_updated": stamp(known.modified) if known else "",
+        "constraints": [{"text": each.text, "severity": each.severity, "since": each.since} for each in bounds],
+    }
+    return _as_json({"profile": profile})
+
+
+@tool("Context for a message")
+def talk_context(
+    talk: Conversation,
+    message: Annotated[str, about("what the user says now")],
+    budget_tokens: Annotated[int, Field(ge=50, le=100_000), also("budget_tokens", "budget")] = 1500,
+    session_id: str = "",
+) -> Reply[ContextOut]:
+    """What to know before you answer a message, within a budget: constraints first, then the user, facts, what was said
+    about the subject and elsewhere. Changes nothing."""
+    return _as_json(context_for(talk, message, budget_tokens, session_id)._asdict())
+
+
+@tool("Close old topics", writes=True)
+def garden_topics(
+    talk: Conversation,
+    caller: Caller,
+    block_id: Annotated[str, about('one topic, or "all" that have been paused for long')] = "all",
+    after_days: Annotated[int, Field(ge=1)] = 60,
+    dry_run: Annotated[bool, about("only say what would be closed")] = False,
+) -> Reply[Gardened]:
+    """Close topics that have been paused for long, as one change. Nothing is deleted; closed ones are still found."""
+    done = garden(talk, block_id, after_days=after_days, dry_run=dry_run, **caller)
+    data: dict[str, Any] = {"closed": [each.id for each in done.closed], "facts": done.facts, "method": done.method}
+    return _as_json(data | ({"warnings": done.warnings} if done.warnings else {}))
+
+
+FIVE: Final = (store_conversation, retrieve_memory, list_active_topics, get_topic_history, get_user_profile)
+TOOLS: Final = (*FIVE, talk_context, garden_topics)

@@ -1,0 +1,261 @@
+"""The conversations of one store: a turn told is one step of the history, with its block, its facts and what it says of
+the person. All state is in notes; whoever changes them, the next call goes by it."""
+
+from __future__ import annotations
+
+import secrets
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+
+from simplemem.errors import Invalid, SimplememError, Unreadable
+from simplemem.kinds.kind import ChangeSet, Kind, Shelf
+from simplemem.kinds.talk import block as blocks
+from simplemem.kinds.talk.block import TOPIC, Block, Turn
+from simplemem.kinds.talk.choosing import closed_off, current_of, found, named, scenario_of, with_room
+from simplemem.kinds.talk.cues import keywords_of, label_of
+from simplemem.kinds.talk.facts import FACT, Fact, Told, fact_name, new_fact, with_told
+from simplemem.kinds.talk.governor import Decision, Governor
+from simplemem.kinds.talk.profile import PROFILE, Profile, with_traits
+from simplemem.kinds.talk.saying import Saying
+from simplemem.kinds.talk.statements import Statement
+from simplemem.memory import By
+from simplemem.note.names import base_name, path_of
+from simplemem.note.properties import set_property
+from simplemem.services.embed import embedder_named
+from simplemem.store import Read, now
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from simplemem.services.embed import Embedder
+    from simplemem.store import EnhancedStore
+
+T = TypeVar("T")
+_CLOSE: Final = 0.1  # between the two best numbers: a model may be asked
+PERSON: Final = "profiles/default"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """What became of a turn."""
+
+    block: str
+    turn: Turn
+    scenario: str
+    topic: str
+    reason: str
+    method: str
+    facts: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def _read(read: Read) -> Any:
+    """A note of any of the three kinds; one that its header calls otherwise is what its folder says."""
+    found = [kind.read(read) for kind in (TOPIC, FACT, PROFILE) if read.path.startswith(f"{kind.folder}/")]
+    named = (each for kind in (TOPIC, FACT, PROFILE) if (each := kind.read(read)).is_own)
+    return next(named, found[0] if found else TOPIC.read(read))
+
+
+class _Talk(Kind[Any]):
+    """Blocks, facts and profiles are one shelf, as a turn may change all three."""
+
+    def holds(self, path: str, told: str | None) -> bool:
+        return any(kind.holds(path, told) for kind in (TOPIC, FACT, PROFILE))
+
+
+_TALK: Final = _Talk("", "", read=_read, place=lambda item: item.path)
+
+
+class Conversation:
+    """What was said in one vault. May be used from several threads."""
+
+    def __init__(self, store: EnhancedStore) -> None:
+        self._held = weakref.ref(store)  # whoever holds the store may let it go
+        self.bench, self.settings = store.bench, store.settings
+        self.shelf = Shelf[Any](store.bench, _TALK)
+        self.governor = Governor(_vectors)
+
+    @property
+    def store(self) -> EnhancedStore:
+        store = self._held()
+        assert store is not None
+        return store
+
+    def items(self, kind: type[T]) -> list[T]:
+        """All notes of a kind, as they are now."""
+        with self.shelf.reading():
+            return self.held(kind)
+
+    def held(self, kind: type[T]) -> list[T]:
+        """The notes of a kind, for whoever holds the shelf."""
+        return [each for each in self.shelf.in_order() if isinstance(each, kind)]
+
+    def spoken_of(self, saying: Saying) -> Block | None:
+        """The block that a message would go to, as far as it is there."""
+        every = self.items(Block)
+        chosen = self._decide(saying, every, current_of(every, saying.session, saying.at)).block
+        return next((each for each in every if each.id == chosen), None)
+
+    def topics(self) -> list[Block]:
+        """The blocks that are not closed: active ones first, then by what was said last."""
+        live = [each for each in self.items(Block) if each.status != "closed"]
+        return sorted(live, key=lambda each: (each.status == "active", each.last, each.id), reverse=True)
+
+    def profile(self) -> Profile | None:
+        """What is known of the person, None when nothing is."""
+        return next((each for each in self.items(Profile) if each.is_own), None)
+
+    def find(self, ref: str) -> Block:
+        """The block of this id, or of this label or note name."""
+        return found(self.items(Block), ref)
+
+    def tell(self, saying: Saying, **by: Unpack[By]) -> Stored:
+        """Keep a turn, as one step with one undo."""
+        if saying.has_secret and self.settings.write.secrets == "refuse":
+            hint = "Leave the credential out, or allow it with write.secrets = warn."
+            raise Invalid("the message holds a credential, and the settings refuse secrets", hint=hint)
+        turn_id = f"turn_{saying.at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
+        turn = Turn(turn_id, saying.at, saying.message, saying.answer, saying.context)
+        advice = self._advice(saying)
+        stored, carried = self.shelf.change(lambda step: self._draft(step, saying, turn, advice), by)
+        stored.warnings.extend(carried.warnings)
+        return stored
+
+    def _advice(self, saying: Saying) -> tuple[str, str] | None:
+        """Where a model says that a turn belongs, and how it is called, if one is asked; never while the vault is held."""
+        if saying.topic or saying.has_secret or not self.settings.llm.route or self.settings.llm.provider == "none":
+            return None
+        from simplemem.kinds.talk.asking import asked_where
+
+        every = self.items(Block)
+        current = current_of(every, saying.session, saying.at)
+        decision = self._decide(saying, every, current)
+        if decision.close is None or decision.close >= _CLOSE or (current and current.private):
+            return None
+        by_id = {each.id: each for each in every}
+        return asked_where(self.store, saying.message, [by_id[each] for each in decision.ranked])
+
+    def _decide(self, saying: Saying, every: Sequence[Block], current: Block | None) -> Decision:
+        readable = [each for each in every if not each.problem]
+        return self.governor.decide(saying.message, saying.at, readable, current)
+
+    def _draft(self, step: ChangeSet, saying: Saying, turn: Turn, advice: tuple[str, str] | None) -> Stored:
+        every = self.held(Block)
+        current = current_of(every, saying.session, saying.at)
+        method, label = "rules", saying.topic
+        if saying.topic:
+            method, target = "agent", named(every, saying.topic)
+            reason = "the agent named the topic"
+        else:
+            decision = self._decide(saying, every, current)
+            reason, chosen = decision.reason, decision.block
+            if advice is not None and decision.close is not None and decision.close < _CLOSE:
+                method, chosen, reason = *advice, "a model was asked, as the numbers were close"
+            target = next((each for each in every if each.id == chosen), None)
+        is_late = current is not None and saying.at < current.last
+        scenario = scenario_of(every, current, target)
+        meant, target = target, with_room(every, target)
+        label = meant.label if meant is not None else label or label_of(saying.message)
+        if target is not None:
+            if target.problem:
+                raise Unreadable(f"{label} cannot be written to: {target.problem}", hint="Mend it in an editor.")
+            step.text(target.path)  # Conflict when a person has just saved it
+            path, id_, text = target.path, target.id, blocks.with_turn(target, turn)
+            if not is_late:
+                text = blocks.with_status(text, "active")
+                text = set_property(text, "session", saying.session) if saying.session != target.session else text
+        else:
+            stem, ids = f"block_{turn.at:%Y%m%d_%H%M%S}", {each.id for each in every}
+            id_ = next(each for each in _numbered(stem, "_") if each not in ids)
+            path = self._free(blocks.place_of(label, turn.at))
+            continues = f"[[{base_name(meant.path)}]]" if meant is not None else ""
+            text = blocks.new_block(label, turn, keywords_of([saying.message]), saying.session, id_, continues)
+            text = blocks.with_status(text, "paused") if is_late else text
+        step.put(path, set_property(text, "private", True) if saying.has_secret else text)
+        link = self.link_to(path, turn)
+        for each in every if not is_late else ():
+            if each.status == "active" and each.session == saying.session and each.path != path and not each.problem:
+                step.put(each.path, closed_off(step.text(each.path), each))
+        facts = [self.keep(step, said, saying.at, link, id_) for said in saying.facts]
+        warnings = self._know(step, saying, link)
+        return Stored(
+            block=id_,
+            turn=turn,
+            scenario=scenario,
+            topic=label,
+            reason=reason,
+            method=method,
+            facts=facts,
+            warnings=warnings,
+        )
+
+    def link_to(self, path: str, turn: Turn) -> str:
+        """A link to a turn, by the note's bare name where that is unique."""
+        name = base_name(path)
+        called = [each for each in self.bench.files_called(f"{name}.md") if each != path]
+        return f"{path[:-3] if called else name}#^{turn.mark}"
+
+    def keep(self, step: ChangeSet, said: Statement, at: datetime, link: str, block: str) -> dict[str, Any]:
+        """Keep a fact in its note, and say what is kept. One that names a noun alone is the one fact of that noun."""
+        told, every = Told(said.value, at, link), [each for each in self.held(Fact) if not each.problem]
+        alike = [each for each in every if each.key == said.key] or [
+            each for each in every if said.secret and each.key.endswith(f"_{said.key}")
+        ]
+        if len(alike) == 1:
+            path = alike[0].path
+            said = said._replace(key=alike[0].key)
+            step.put(path, with_told(step.text(path), alike[0], said, told, block))
+        else:
+            path = self._free(fact_name(said.key))
+            step.put(path, new_fact(said, told, block, now()))
+        return {"key": said.key, "value": said.value, "block_id": block, "confidence": said.confidence}
+
+    def _know(self, step: ChangeSet, saying: Saying, link: str) -> list[str]:
+        """Keep what a turn says of the person; what is to be said of that."""
+        known = next((each for each in self.held(Profile) if each.is_own), None)
+        if not saying.traits:
+            return []
+        if known is not None and known.problem:
+            return [f"nothing was kept in {known.path[:-3]}: {known.problem}"]
+        path = known.path if known is not None else self._free(PERSON)
+        text = step.text(path) if known is not None else None
+        step.put(path, with_traits(text, saying.traits, saying.at, link, now()))
+        return []
+
+    def _free(self, name: str) -> str:
+        """The path of a new note of this name, or with a number behind it."""
+        return next(p for each in _numbered(name, "-") if not self.bench.is_taken(p := path_of(each)))
+
+
+def conversation_of(store: EnhancedStore) -> Conversation:
+    """The conversations of a store: one for all who ask."""
+    made: dict[str, Conversation] = store.bench.made
+    return made.get("talk") or made.setdefault("talk", Conversation(store))
+
+
+def _numbered(stem: str, between: str) -> Any:
+    return (stem if number == 1 else f"{stem}{between}{number}" for number in range(1, 100_000))
+
+
+@cache
+def _word_vectors() -> Embedder | None:
+    with suppress(SimplememError):
+        return embedder_named("wordllama")
+    return None
+
+
+def _vectors(texts: Sequence[str]) -> NDArray[np.float32] | None:
+    """Unit vectors by the word vectors that come with the program, whatever embeds the notes; None without them."""
+    import numpy as np
+
+    if (embedder := _word_vectors()) is None:
+        return None
+    rows = np.frombuffer(b"".join(embedder.documents(texts)), np.int8).reshape(len(texts), -1).astype(np.float32)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return rows

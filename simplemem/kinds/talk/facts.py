@@ -1,0 +1,193 @@
+"""A fact as the note `facts/<key>.md`: its value, the sentence it was said in, and its history with links to the turns;
+and which facts a question asks for. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from simplemem.kinds.graph.page import spell, unspelled
+from simplemem.kinds.kind import Kind
+from simplemem.kinds.talk.block import moment_of, stamp
+from simplemem.kinds.talk.statements import Statement, key_of
+from simplemem.note.body import read_body
+from simplemem.note.header import read_header
+from simplemem.note.names import base_name, legal_name
+from simplemem.note.note import private_reason, read_note
+from simplemem.note.passages import find_section
+from simplemem.note.properties import set_property
+from simplemem.note.words import STOP_WORDS, stem
+from simplemem.store import Read
+
+FOLDER: Final = "facts"
+_TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
+# What a question may leave out of a key, and words that are asked for by others.
+_GENERIC: Final = frozenset("api access secret private number code id name address credential phone email".split())
+_SYNONYMS: Final = {
+    **dict.fromkeys("key token password passphrase passcode pin login credentials".split(), "credential"),
+    **dict.fromkeys("telephone mobile cell cellphone call".split(), "phone"),
+    **dict.fromkeys("mail e-mail".split(), "email"),
+    **dict.fromkeys("called named".split(), "name"),
+}
+_ASKING: Final = STOP_WORDS | frozenset(
+    "remind tell give show know say said remember please current again need find look".split()
+)
+
+
+class Told(NamedTuple):
+    """A line of a fact's history: what was said, when, and a link to where."""
+
+    value: str
+    at: datetime
+    link: str
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact as its note has it."""
+
+    key: str
+    value: str
+    category: str
+    confidence: float
+    valid_from: datetime
+    block_id: str
+    sentence: str
+    history: tuple[Told, ...]
+    private: bool
+    problem: str
+    path: str
+    sha256: str
+    is_own: bool = True
+
+
+def fact_name(key: str) -> str:
+    """The name of a new fact's note."""
+    return f"{FOLDER}/{legal_name(key.replace('_', ' '))}"
+
+
+def read_fact(read: Read) -> Fact:
+    """The fact that a note is; a person's own words in it count."""
+    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    history = tuple(told for _, told in _history(note.text))
+    last = history[-1] if history else None
+    sure = note.header.get("confidence")
+    quote = re.search(r"^> ?(.*)$", note.text[note.header.body_start :], re.MULTILINE)
+    broken = note.header.problem.message if note.header.problem else ""
+    return Fact(
+        key=key_of(note.string("key") or note.string("title") or base_name(read.path)),
+        value=unspelled(note.string("value") or (last.value if last else "")),
+        category=note.string("category") or "",
+        confidence=float(sure) if isinstance(sure, (int, float)) and 0 < sure <= 1 else 0.8,
+        valid_from=moment_of(note.string("valid_from") or "")
+        or (last.at if last else datetime(1970, 1, 1, tzinfo=UTC)),
+        block_id=note.string("block_id") or "",
+        sentence=quote[1].strip() if quote else "",
+        history=history,
+        private=private_reason(read.path, note, ()) is not None,
+        problem=read.problem or note.problem or broken,
+        path=read.path,
+        sha256=read.sha256,
+        is_own=FACT.holds(read.path, note.string("type")),
+    )
+
+
+FACT: Final[Kind[Fact]] = Kind(FOLDER, "fact", read=read_fact, place=lambda fact: fact.path)
+
+
+def _history(text: str) -> list[tuple[int, Told]]:
+    """The lines of a history with where they begin."""
+    section = find_section(text, read_body(text, read_header(text).body_start), "History")
+    if section is None:
+        return []
+    found = ((line, moment_of(line[2])) for line in _TELLING.finditer(text, *section))
+    return [(line.start(), Told(unspelled(line[1]), at, line[3])) for line, at in found if at is not None]
+
+
+def _line(told: Told) -> str:
+    return f"- {spell(told.value)} · {stamp(told.at)} · [[{told.link}]]"
+
+
+def new_fact(said: Statement, told: Told, block_id: str, now: str) -> str:
+    """The text of a new fact's note."""
+    properties = {"title": said.key.replace("_", " "), **_facts(said, told, block_id)}
+    if said.secret:
+        properties["private"] = True
+    return FACT.render(properties, f"> {_one_line(said.sentence)}\n\n## History\n\n{_line(told)}\n", now)
+
+
+def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str) -> str:
+    """The note with one telling more, where it belongs in time; what was said last is the value."""
+    is_newest = (told.at, told.value) >= (fact.valid_from, fact.value)
+    if any((each.value, each.at) == (told.value, told.at) for each in fact.history):
+        return text
+    lines = _history(text)
+    behind = (text.find("\n", at) + 1 or None for at, _ in reversed(lines))
+    later = (at for at, each in lines if (each.at, each.value) > (told.at, told.value))
+    text = with_line(text, "History", _line(told), next(later, next(behind, None)))
+    if said.secret:
+        text = set_property(text, "private", True)
+    if is_newest:
+        old = f"\n> {fact.sentence}"
+        at = text.find(old, read_header(text).body_start - 1)
+        text = text if at < 0 else f"{text[:at]}\n> {_one_line(said.sentence)}{text[at + len(old) :]}"
+        for key, value in _facts(said, told, block_id).items():
+            text = set_property(text, key, value)
+    return text
+
+
+def _facts(said: Statement, told: Told, block_id: str) -> dict[str, object]:
+    facts: dict[str, object] = {"key": said.key, "value": spell(said.value), "category": said.category}
+    return facts | {
+        "confidence": said.confidence,
+        "valid_from": stamp(told.at),
+        "block_id": block_id,
+        "decided_by": said.decided_by,
+    }
+
+
+def _one_line(text: str) -> str:
+    shown = " ".join(text.split())
+    return spell(shown if len(shown) <= 300 else shown[:299] + "…") if shown else ""
+
+
+def with_line(text: str, section: str, line: str, at: int | None = None) -> str:
+    """The note with a bullet at the end of a section, which is made when it is not there, or at a place in it."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    place = find_section(text, read_body(text, read_header(text).body_start), section)
+    if place is None:
+        gap = "" if text.endswith(newline * 2) else newline if text.endswith("\n") else newline * 2
+        return f"{text}{gap}## {section}{newline}{newline}{line}{newline}"
+    if at is None:
+        at = place[0] + len(text[slice(*place)].rstrip())
+        is_heading = "\n" not in text[place[0] : at]
+        return text[:at] + newline * (1 + is_heading) + line + (text[at:] or newline)
+    return text[:at] + line + newline + text[at:]
+
+
+def facts_for(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:
+    """The facts that a question asks for, best first; what was never said is not answered."""
+    asked = _parts(question) - {_part(word) for word in _ASKING}
+    own = asked - _GENERIC
+    found = []
+    for fact in facts:
+        key = _parts(fact.key.replace("_", " "))
+        special = key - _GENERIC
+        about = key | _parts(fact.sentence) | _parts(labels.get(fact.block_id, ""))
+        if not asked & key or not special <= asked or len(own & about) * 2 < len(own) or (special and not own):
+            continue
+        if not special and own - about:
+            continue
+        found.append((len(asked & key) / len(asked | key), fact.valid_from, fact.path, fact))
+    return [each[-1] for each in sorted(found, key=lambda each: each[:3], reverse=True)]
+
+
+def _parts(text: str) -> set[str]:
+    return {_part(word) for word in re.findall(r"[\w-]+", text.lower()) if word not in STOP_WORDS}
+
+
+def _part(word: str) -> str:
+    return stem(_SYNONYMS.get(word, word), "")

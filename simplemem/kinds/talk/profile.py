@@ -1,0 +1,183 @@
+"""What a person says of themselves, by rules: a name, constraints, preferences, languages; and the profile as the note
+`profiles/default.md`, a bullet a statement. Taking a bullet out forgets it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from simplemem.kinds.kind import Kind
+from simplemem.kinds.talk.block import moment_of
+from simplemem.kinds.talk.facts import with_line
+from simplemem.kinds.talk.statements import stated
+from simplemem.note.body import read_body
+from simplemem.note.note import private_reason, read_note
+from simplemem.note.passages import find_section
+from simplemem.note.properties import set_property
+from simplemem.note.words import STOP_WORDS
+from simplemem.store import Read
+
+FOLDER: Final = "profiles"
+SECTIONS: Final = ("Constraints", "Preferences", "Identity")
+_START: Final = r"(?:\A|[,;:–(] ?|\b(?:and|but|so|because|as|since|that) )"
+_AM: Final = r"(?:I'm|I’m|I am) "
+_REST: Final = r"[^.!?\n,;:()]{2,60}?(?=[.!?\n,;:()]|\Z| so | but | and I | because )"
+_KINDS: Final = (
+    "vegetarian|vegan|pescatarian|teetotal|teetotaller|diabetic|coeliac|celiac|gluten[- ]free|lactose[- ]intolerant"
+    "|kosher|halal|colou?r[- ]?blind|deaf|blind|dyslexic"
+)
+_NAME: Final = r"(?P<name>[A-Z][\w'’-]+(?: (?:[A-Z][\w'’-]*|de|van|von|der|la))*)"
+_NO_NAMES: Final = frozenset(
+    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Back Later Today Tomorrow Crazy".split()
+)
+_RULES: Final = tuple(
+    (section, re.compile(_START + pattern))
+    for section, pattern in (
+        ("name", rf"(?i:my name is|my name's|call me) {_NAME}"),
+        ("Constraints", rf"{_AM}(?P<says>(?:(?:strictly|a|an) )*(?i:{_KINDS}))\b"),
+        ("Constraints", rf"{_AM}(?P<says>(?:(?:severely|deathly|highly|very) )?allergic to {_REST})"),
+        ("Constraints", rf"(?P<says>I (?:never|do not ever|don't ever|can't|cannot) (?:eat|drink) {_REST})"),
+        ("Preferences", rf"(?P<says>I (?:strongly |really |generally |usually )?prefer {_REST})"),
+        ("Preferences", rf"(?P<says>I always use {_REST})"),
+        ("Identity", rf"(?P<says>I speak (?:[a-z]+ )?[A-Z]{_REST})"),
+        ("gone", rf"(?:{_AM}no longer|{_AM}not(?= [^.!?]*? any ?more)) (?P<says>{_REST})"),
+        (
+            "gone",
+            rf"I (?:no longer|do not|don't) (?P<says>(?:prefer|always use|use|speak) {_REST})(?= any ?more|[.!\n,;]|\Z)",
+        ),
+    )
+)
+_BULLET: Final = re.compile(
+    r"^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$", re.MULTILINE
+)
+
+
+class Trait(NamedTuple):
+    """Something a person said of themselves: what is known by it, or taken back when it is `gone`."""
+
+    section: str  # one of the sections, or "name"
+    text: str
+    strict: bool = False
+    gone: bool = False
+
+
+class Constraint(NamedTuple):
+    """What holds whatever is asked."""
+
+    text: str
+    severity: str
+    since: str
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The person, as the note has it."""
+
+    name: str
+    constraints: tuple[Constraint, ...]
+    preferences: dict[str, str]
+    identity: tuple[str, ...]
+    modified: datetime
+    private: bool
+    problem: str
+    path: str
+    sha256: str
+    is_own: bool = True
+
+
+def traits(message: str) -> list[Trait]:
+    """What a user's message says of the user; moods, plans and other people are nothing."""
+    found: dict[Trait, None] = {}
+    for sentence in stated(message):
+        for section, rule in _RULES:
+            for match in rule.finditer(sentence):
+                said = match.groupdict()
+                text = " ".join((said.get("says") or said.get("name") or "").split())
+                if section == "gone":
+                    found[Trait("", re.sub(r" any ?more\Z", "", text), gone=True)] = None
+                elif section != "name" or text.split()[0] not in _NO_NAMES:
+                    strict = bool(re.search(r"\bstrictly\b|\ballergic\b", text))
+                    found[Trait(section, re.sub(r"\Aan? ", "", text), strict)] = None
+    return list(found)
+
+
+def read_profile(read: Read) -> Profile:
+    """The profile that a note is; bullets a person wrote count like ours."""
+    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    bullets = {section: _bullets(read.text, section) for section in SECTIONS}
+    constraints = []
+    for bullet in bullets["Constraints"]:
+        marks = dict(re.findall(r"(\w+)=(\S+)", bullet["marks"] or ""))
+        strict = re.search(r"\b(?:strictly|allergic)\b", bullet["text"])
+        severity = marks.get("severity") or ("strict" if strict else "firm")
+        constraints.append(Constraint(bullet["text"], severity, marks.get("since", "")))
+    broken = note.header.problem.message if note.header.problem else ""
+    return Profile(
+        name=note.string("name") or "",
+        constraints=tuple(constraints),
+        preferences={noun_of(bullet["text"]): bullet["text"] for bullet in bullets["Preferences"]},
+        identity=tuple(bullet["text"] for bullet in bullets["Identity"]),
+        modified=moment_of(note.string("modified") or "") or datetime(1970, 1, 1, tzinfo=UTC),
+        private=private_reason(read.path, note, ()) is not None,
+        problem=read.problem or note.problem or broken,
+        path=read.path,
+        sha256=read.sha256,
+        is_own=PROFILE.holds(read.path, note.string("type")),
+    )
+
+
+PROFILE: Final[Kind[Profile]] = Kind(FOLDER, "profile", read=read_profile, place=lambda profile: profile.path)
+
+
+def _bullets(text: str, section: str) -> list[re.Match[str]]:
+    place = find_section(text, read_body(text, 0), section)
+    return list(_BULLET.finditer(text, *place)) if place else []
+
+
+def noun_of(statement: str) -> str:
+    """What a preference is about: its last word that says something, before what it is preferred to."""
+    words = re.findall(r"[^\W_][\w'’-]*", re.split(r" (?:to|over|than|for|when|with) ", statement.lower())[0])
+    return next((word for word in reversed(words) if word not in STOP_WORDS), statement.lower())
+
+
+def with_traits(text: str | None, found: Sequence[Trait], at: datetime, link: str, now: str) -> str:
+    """The profile's note with what was said now; a new one without a text. Every other byte stays."""
+    text = PROFILE.render({"title": "Profile"}, "", now) if text is None else text
+    for trait in found:
+        if trait.section == "name":
+            text = set_property(text, "name", trait.text)
+        elif trait.gone:
+            wanted = _core(trait.text)
+            text = _without(text, lambda said: wanted <= _core(said))  # noqa: B023 - it is used at once
+        else:
+            same = [bullet for bullet in _bullets(text, trait.section) if _core(bullet["text"]) == _core(trait.text)]
+            if same:
+                continue
+            if trait.section == "Preferences":
+                noun = noun_of(trait.text)
+                text = _without(text, lambda said: noun_of(said) == noun, ("Preferences",))  # noqa: B023
+            marks = f"severity={'strict' if trait.strict else 'firm'} " if trait.section == "Constraints" else ""
+            day = at.astimezone().strftime("%Y-%m-%d")
+            text = with_line(text, trait.section, f"- {trait.text} %%{marks}since={day}%% [[{link}]]")
+    return text
+
+
+def _without(text: str, is_meant, sections: Sequence[str] = SECTIONS) -> str:  # type: ignore[no-untyped-def]
+    for section in sections:
+        for bullet in reversed(_bullets(text, section)):
+            if is_meant(bullet["text"]):
+                text = text[: bullet.start()] + text[bullet.end() + 1 :]
+    return text
+
+
+def _core(text: str) -> set[str]:
+    """The words of a statement that make it what it is."""
+    return {word for word in re.findall(r"\w+", text.lower()) if word not in STOP_WORDS} - {
+        "strictly",
+        "always",
+        "prefer",
+        "use",
+    }

@@ -1,0 +1,138 @@
+"""A language model beside the rules: asked when it may help, and never trusted beyond what it quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_service import ChatService
+from embedding_service import HANGS_UP, Answer, failing, slow
+
+from simplemem.config import Settings
+from simplemem.kinds.talk.conversation import Conversation, Stored, conversation_of
+from simplemem.kinds.talk.facts import Fact
+from simplemem.kinds.talk.garden import garden
+from simplemem.kinds.talk.governor import Decision, Governor
+from simplemem.kinds.talk.saying import said_now
+from simplemem.store import EnhancedStore
+
+SECRET = "My API key for the tide table service is TT-4471-QX."
+
+
+@contextmanager
+def talking(root: Path, service: ChatService, **llm: Any) -> Iterator[Conversation]:
+    chosen = {"provider": "openai", "model": "m", "url": service.url, "route": True, "route_seconds": 0.5, **llm}
+    with EnhancedStore(root, Settings.model_validate({"llm": chosen})) as store:
+        yield conversation_of(store)
+
+
+def tell(talk: Conversation, message: str, minute: int = 0, **more: Any) -> Stored:
+    return talk.tell(said_now(message, timestamp=f"2026-01-20T09:{minute:02}:00Z", **more))
+
+
+@pytest.fixture
+def close(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All decisions of the rules are to go on, and close."""
+
+    def decide(self: Governor, message: str, at: Any, blocks: Any, current: Any) -> Decision:
+        ids = tuple(each.id for each in blocks)
+        return Decision(current.id if current else "", "by numbers", False, 0.01 if current else None, ids)
+
+    monkeypatch.setattr(Governor, "decide", decide)
+
+
+@pytest.mark.usefixtures("close")
+def test_a_model_decides_where_the_numbers_are_close(tmp_path: Path) -> None:
+    def model(said: dict[str, Any]) -> Any:
+        jam = next(each["block_id"] for each in said["topics"] if each["topic"] == "Jam")
+        return {"block_id": jam if "quince" in said["message"] else None, "new": "boat" in said["message"], "label": ""}
+
+    with ChatService(model) as service, talking(tmp_path, service) as talk:
+        jam = tell(talk, "Plum jam?", topic="Jam")
+        clock = tell(talk, "The dial is brass.", 1, topic="Clock")
+        back = tell(talk, "And quince?", 2)
+        assert (back.block, back.method, back.scenario) == (jam.block, "llm:m", "topic_resumption")
+        assert tell(talk, "We bought a boat.", 3).scenario == "topic_shift"
+        assert clock.block != jam.block and len(service.asked) == 2
+
+
+@pytest.mark.usefixtures("close")
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda _: "I would say it is about jam.",
+        lambda _: {"block_id": "block_19990101_000000", "new": False, "label": ""},
+        lambda _: {"block_id": ["a"], "new": False, "label": ""},
+        lambda _: {"block_id": None, "new": False, "label": ""},
+        HANGS_UP,
+        failing(500),
+        slow(30),
+    ],
+)
+def test_whatever_a_model_gets_wrong_the_rules_answer_stands(tmp_path: Path, bad: Callable[..., Any] | Answer) -> None:
+    with ChatService(bad if callable(bad) else lambda _: {}) as service, talking(tmp_path, service) as talk:
+        if isinstance(bad, Answer):
+            service.always = bad
+        tell(talk, "Plum jam?", topic="Jam")
+        clock = tell(talk, "The dial is brass.", 1, topic="Clock")
+        stored = tell(talk, "And the hands?", 2)
+        assert (stored.block, stored.method) == (clock.block, "rules") and service.asked
+
+
+@pytest.mark.usefixtures("close")
+def test_a_secret_and_a_private_block_are_never_sent(tmp_path: Path) -> None:
+    with (
+        ChatService(lambda _: {"block_id": None, "new": False, "label": ""}) as service,
+        talking(tmp_path, service) as talk,
+    ):
+        tell(talk, SECRET, topic="Tide clock")
+        tell(talk, "The new API key for the tide table service is TT-9020-RB.", 1)
+        assert not service.asked
+        tell(talk, "Plum jam?", 2, topic="Jam")
+        tell(talk, "And quince?", 3)
+        assert service.asked and "Tide" not in service.received.decode() and "TT-" not in service.received.decode()
+
+
+@pytest.mark.usefixtures("close")
+def test_a_model_is_asked_only_when_a_person_said_so_and_within_its_budget(tmp_path: Path) -> None:
+    answer = {"block_id": None, "new": False, "label": ""}
+    with ChatService(lambda _: answer) as service, talking(tmp_path / "a", service, route=False) as talk:
+        tell(talk, "Plum jam?")
+        tell(talk, "And quince?", 1)
+        assert not service.asked
+    with ChatService(lambda _: answer) as service, talking(tmp_path / "b", service, max_calls_per_hour=2) as talk:
+        for minute in range(6):
+            tell(talk, "And quince?", minute)
+        assert len(service.asked) == 2
+
+
+def test_a_models_facts_quote_what_was_said(tmp_path: Path) -> None:
+    def model(said: dict[str, Any]) -> Any:
+        turn = next(each for each in said["turns"] if "oak" in each["message"])
+        good = {"key": "clock case wood", "value": "oak", "evidence": "The case is oak", "turn_id": turn["turn_id"]}
+        return {"facts": [good, good | {"value": "ash"}, good | {"evidence": "the case is made of oak"}, {"key": 1}, "x",
+                          good | {"turn_id": "turn_1"}, good | {"key": "the"}]}  # fmt: skip
+
+    with ChatService(model) as service, talking(tmp_path, service) as talk:
+        block = tell(talk, "The case is oak, I think.", topic="Clock").block
+        tell(talk, SECRET, 1, topic="Tide clock")
+        done = garden(talk, after_days=1)
+        assert [(each["key"], each["value"], each["block_id"]) for each in done.facts] == [
+            ("clock_case_wood", "oak", block)
+        ]
+        kept = next(each for each in talk.items(Fact) if each.key == "clock_case_wood")
+        assert kept.sentence == "The case is oak" and done.method == "llm:m"
+        assert "TT-4471" not in service.received.decode()
+        count = len(service.asked)
+        assert garden(talk, after_days=1).facts == [] and len(service.asked) == count  # what was read is not read again
+
+
+def test_a_garden_without_an_answer_closes_all_the_same(tmp_path: Path) -> None:
+    with ChatService(lambda _: "prose") as service, talking(tmp_path, service) as talk:
+        tell(talk, "The case is oak.", topic="Clock")
+        tell(talk, "Plum jam?", 1, topic="Jam")
+        done = garden(talk, after_days=1)
+        assert [each.label for each in done.closed] == ["Clock"] and done.warnings and not done.facts

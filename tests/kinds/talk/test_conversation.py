@@ -1,0 +1,227 @@
+"""Conversations in a vault: turns, facts and the person as notes, whoever changes them meanwhile."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from simplemem.config import Settings
+from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError, TooLong, Unreadable
+from simplemem.kinds.talk.block import Block
+from simplemem.kinds.talk.conversation import Conversation, Stored, conversation_of
+from simplemem.kinds.talk.facts import Fact
+from simplemem.kinds.talk.finding import context_for, remembered
+from simplemem.kinds.talk.garden import garden
+from simplemem.kinds.talk.saying import said_now
+from simplemem.store import EnhancedStore
+
+KEY = "My API key for the tide table service is TT-4471-QX."
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Iterator[Conversation]:
+    with EnhancedStore(tmp_path, Settings()) as store:
+        yield conversation_of(store)
+
+
+def tell(talk: Conversation, message: str, at: str = "2026-11-20T09:00:00Z", **more: object) -> Stored:
+    return talk.tell(said_now(message, timestamp=at, **more))  # type: ignore[arg-type]
+
+
+def notes(talk: Conversation, kind: str) -> list[Path]:
+    return sorted(path for path in talk.store.root.rglob("*.md") if f"type: {kind}\n" in path.read_text())
+
+
+def texts(talk: Conversation) -> dict[Path, bytes]:
+    every = talk.store.root.rglob("*.md")
+    return {path: path.read_bytes() for path in every if ".simplemem" not in path.parts}
+
+
+def edit(talk: Conversation, path: Path, old: str, new: str) -> None:
+    path.write_text(path.read_text().replace(old, new))
+    talk.store.sync()
+
+
+def test_a_turn_is_one_step_that_one_undo_takes_back(talk: Conversation) -> None:
+    tell(talk, "I want to build a rain gauge.", topic="Rain gauge")
+    before = texts(talk)
+    stored = tell(talk, f"{KEY} My name is Ruth Brandt.", "2026-11-20T10:00:00Z", topic="Tide clock")
+    assert len(notes(talk, "topic")) == 2 and notes(talk, "fact") and notes(talk, "profile")
+    version = talk.store.history(limit=1)[0].version
+    talk.store.undo(version)
+    assert texts(talk) == before
+    assert [each.id for each in talk.topics()] != [stored.block] and talk.profile() is None
+
+
+def test_what_is_told_late_takes_its_place_and_does_not_become_the_newest(talk: Conversation) -> None:
+    tell(talk, "The dial is brass.", topic="Tide clock")
+    now = tell(talk, "Our kitten needs a name.", "2026-11-21T09:00:00Z", topic="Kitten")
+    late = tell(talk, "The case is oak.", "2026-11-19T09:00:00Z", topic="Tide clock")
+    assert [turn.message for turn in talk.find(late.block).turns] == ["The case is oak.", "The dial is brass."]
+    assert next((each.id, each.status) for each in talk.topics()) == (now.block, "active")
+    other = tell(talk, "An old idea.", "2026-11-01T09:00:00Z", topic="Sundial")
+    assert talk.find(other.block).status == "paused"
+    assert tell(talk, "Is it a tabby?", "2026-11-21T09:01:00Z").block == now.block
+
+
+def test_two_sessions_have_a_block_each(talk: Conversation) -> None:
+    one = tell(talk, "I write a parser for dates.", session="one")
+    two = tell(talk, "The logo should be green.", "2026-11-20T09:01:00Z", session="two")
+    assert {each.status for each in talk.topics()} == {"active"} and one.block != two.block
+    assert tell(talk, "Why?", "2026-11-20T09:02:00Z", session="one").block == one.block
+    assert tell(talk, "Why?", "2026-11-20T09:03:00Z", session="two").block == two.block
+
+
+def test_a_full_block_goes_on_in_one_that_links_back(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simplemem.kinds.talk.choosing._MOST_TURNS", 2)
+    first = tell(talk, "one", topic="Counting")
+    tell(talk, "two", "2026-11-20T09:01:00Z")
+    third = tell(talk, "three", "2026-11-20T09:02:00Z")
+    assert third.block != first.block and talk.find(first.block).status == "closed"
+    link = re.escape(f"[[{Path(talk.find(first.block).path).stem}]]")
+    assert any(re.search(f"\\ncontinues: .{link}.\\n", path.read_text()) for path in notes(talk, "topic"))
+    assert tell(talk, "four", "2026-11-20T09:03:00Z").block == third.block
+    assert tell(talk, "five", "2026-11-20T09:04:00Z", topic=first.block).topic == "Counting"
+    assert sum(len(each.turns) for each in talk.items(Block)) == 5
+
+
+def test_a_person_may_rename_retag_and_delete(talk: Conversation) -> None:
+    stored = tell(talk, "Plum jam or quince?", topic="Jam")
+    (note,) = notes(talk, "topic")
+    note = note.rename(talk.store.root / "Mine.md")
+    edit(talk, note, "title: Jam", "title: Preserves")
+    edit(talk, note, "status/active", "status/closed")
+    assert talk.topics() == [] and talk.find("Preserves").id == stored.block
+    again = tell(talk, "Quince, then.", "2026-11-20T09:05:00Z", topic=stored.block)
+    assert again.scenario == "topic_resumption" and len(talk.find("Mine").turns) == 2
+    note.unlink()
+    talk.store.sync()
+    with pytest.raises(NotFound, match="no topic"):
+        talk.find(stored.block)
+
+
+def test_a_header_that_cannot_be_read_is_never_written(talk: Conversation) -> None:
+    stored = tell(talk, f"{KEY} I am vegetarian.", topic="Tide clock")
+    for note in talk.store.root.rglob("*.md"):
+        edit(talk, note, "type: ", "type: [unclosed\nkind: ")
+    before = texts(talk)
+    with pytest.raises(Unreadable, match="cannot be written to"):
+        tell(talk, "Does it tick?", "2026-11-20T09:05:00Z", topic=stored.block)
+    other = tell(
+        talk, "I'm allergic to nuts. The API key for the tide table service is TT-9020-RB.", "2026-11-20T09:06:00Z"
+    )
+    assert other.block != stored.block
+    assert all(path.read_bytes() == data for path, data in before.items())
+
+
+def test_a_copied_block_is_ambiguous_and_a_wrong_id_names_near_ones(talk: Conversation) -> None:
+    stored = tell(talk, "Plum jam or quince?", topic="Jam")
+    (note,) = notes(talk, "topic")
+    (talk.store.root / "topics" / "Other.md").write_text(note.read_text())
+    talk.store.sync()
+    with pytest.raises(Ambiguous) as many:
+        tell(talk, "Both.", "2026-11-20T09:05:00Z", topic=stored.block)
+    assert len(many.value.details["candidates"]) == 2
+    with pytest.raises(NotFound) as none:
+        talk.find(stored.block[:-1] + "x")
+    assert stored.block in none.value.details["candidates"]
+
+
+def test_a_credential_is_private_with_the_block_it_was_said_in(talk: Conversation) -> None:
+    stored = tell(talk, KEY, topic="Tide clock")
+    assert talk.find(stored.block).private and [each.private for each in talk.items(Fact)] == [True]
+    given = tell(
+        talk, "Here it is.", "2026-11-20T09:01:00Z", topic="Wifi", facts=[{"key": "wifi password", "value": "abc"}]
+    )
+    assert talk.find(given.block).private
+
+
+def test_a_vault_that_refuses_secrets_refuses_a_turn_with_one(tmp_path: Path) -> None:
+    settings = Settings.model_validate({"write": {"secrets": "refuse"}})
+    with EnhancedStore(tmp_path, settings) as store, pytest.raises(Invalid, match="credential"):
+        tell(conversation_of(store), KEY)
+    assert not list(tmp_path.rglob("*.md"))
+
+
+def test_an_earlier_value_is_kept_and_never_given_as_the_fact(talk: Conversation) -> None:
+    told = [("TT-2", "2026-11-02T09:00:00Z"), ("TT-3", "2026-11-03T09:00:00Z"), ("TT-1", "2026-11-01T09:00:00Z")]
+    for value, at in told:
+        tell(talk, f"My API key for the tide table service is {value}X9.", at, topic="Tide clock")
+    assert [each.value for each in remembered(talk, "tide table credential").facts] == ["TT-3X9"]
+    (note,) = notes(talk, "fact")
+    lines = [line for line in note.read_text().splitlines() if line.startswith("- TT")]
+    assert [line[2:8] for line in lines] == ["TT-1X9", "TT-2X9", "TT-3X9"]
+    tell(talk, "Rotated. The key is TT-4X9.", "2026-11-04T09:00:00Z", topic="Tide clock")
+    assert [each.value for each in talk.items(Fact)] == ["TT-4X9"]
+
+
+def test_a_context_keeps_constraints_and_says_what_had_no_room(talk: Conversation) -> None:
+    tell(talk, "I'm strictly teetotal. I prefer metric units.", topic="Menus")
+    for number in range(20):
+        tell(talk, f"Course number {number} has leeks and potatoes.", f"2026-11-20T10:{number:02}:00Z")
+    wide = context_for(talk, "What goes with leeks?", 2000)
+    assert "Course number 19" in wide.text and wide.text.endswith("What goes with leeks?") and not wide.left_out
+    tight = context_for(talk, "What goes with leeks?", 160)
+    assert tight.tokens <= 160 and "teetotal" in tight.text and tight.left_out
+    assert f"({21 - sum(item['kind'] == 'turn' for item in tight.items)} earlier turns omitted)" in tight.text
+    with pytest.raises(TooLong, match="need") as refused:
+        context_for(talk, "What goes with leeks?", 5)
+    least = int(refused.value.hint.partition("=")[2].partition(" ")[0])
+    assert context_for(talk, "What goes with leeks?", least).tokens <= least
+
+
+def test_gardening_closes_what_is_long_paused_as_one_step(talk: Conversation) -> None:
+    tell(talk, "Plum jam or quince?", "2026-01-20T09:00:00Z", topic="Jam")
+    tell(talk, "The dial is brass.", "2026-01-21T09:00:00Z", topic="Clock")
+    tell(talk, "Our kitten needs a name.", "2026-11-21T09:00:00Z", topic="Kitten")
+    assert [each.label for each in garden(talk, dry_run=True).closed] == ["Jam", "Clock"]
+    assert len(talk.topics()) == 3
+    done = garden(talk)
+    assert {each.label for each in done.closed} == {"Jam", "Clock"} and len(talk.topics()) == 1
+    assert "“Plum jam or quince?”" in notes(talk, "topic")[0].read_text()
+    assert next(each.block.label for each in remembered(talk, "quince jam").memories) == "Jam"
+    talk.store.undo(talk.store.history(limit=1)[0].version)
+    assert len(talk.topics()) == 3
+    assert [each.label for each in garden(talk, "Kitten").closed] == ["Kitten"]
+
+
+def test_several_threads_lose_and_double_nothing(talk: Conversation) -> None:
+    def work(number: int) -> None:
+        for k in range(6):
+            tell(talk, f"Line {k} of {number}.", f"2026-11-20T09:{k:02}:{number:02}Z", topic=f"Topic {number % 2}")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(talk.items(Block)) == 2
+    said = sorted(turn.message for each in talk.items(Block) for turn in each.turns)
+    assert said == sorted(f"Line {k} of {number}." for k in range(6) for number in range(4))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"message": " \n"},
+        {"message": "a\0b"},
+        {"message": "half \ud800"},
+        {"message": "x" * 100_001},
+        {"message": "x", "response": "y" * 100_001},
+        {"message": "x", "timestamp": "soon"},
+        {"message": "x", "timestamp": "2999-01-01"},
+        {"message": "x", "timestamp": "0001-01-01T00:00:00+14:00"},
+        {"message": "x", "facts": [{"key": "", "value": "v"}]},
+        {"message": "x", "facts": [{"key": "the", "value": "v"}]},
+        {"message": "x", "facts": [{"key": "k", "value": " "}]},
+        {"message": "x", "topic": "t" * 121},
+    ],
+)
+def test_what_cannot_be_kept_is_refused_with_a_reason(wrong: dict[str, object]) -> None:
+    with pytest.raises(SimplememError) as refused:
+        said_now(**wrong)  # type: ignore[arg-type]
+    assert refused.value.code in ("invalid", "too_long") and len(refused.value.message) < 300
