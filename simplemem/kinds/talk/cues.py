@@ -21,33 +21,37 @@ _CHAT: Final = frozenset(
     right day today say said tell talk feel look looks looking really anyway don't it's i'm that's you're i've what's
     didn't can't there's i'd i'll let's""".split()
 )
-# What a message may begin with, as alternatives of one pattern each.
+_EMPTY: Final = STOP_WORDS | _CHAT
+# What a message begins with, or has in it (pronouns, news), as alternatives of one pattern each.
 _ENGLISH: Final = {
-    "shift": r"""any(?:way|how|ways)|by the way|btw|(?:a )?(?:whole |completely |totally )?(?:different|new|another|other|
-        unrelated|separate) (?:topic|subject|question|matter|thing|note)|(?:on|in) (?:an?other|a different|an unrelated)
-        (?:note|subject|topic)|(?:now |and now )?(?:for )?something (?:\w+ )?(?:else|different)|
-        (?:to )?(?:chang|switch)(?:e|ing) (?:the |of )?(?:topics?|subjects?|gears?)|(?:oh,? )?before i forget|unrelated(?:ly)?|moving on|next (?:topic|subject)|
+    "shift": """any(?:way|how|ways)|by the way|btw|moving on|(?:oh,? )?before i forget|unrelated(?:ly)?|
+        (?:a )?(?:whole |completely |totally )?(?:different|new|another|other|unrelated)
+        (?:topic|subject|question|matter|thing)|next (?:topic|subject)|
+        (?:on|in) (?:an?other|a different|an unrelated) (?:note|subject|topic|matter)|
+        (?:now |and now )?(?:for )?something (?:completely |totally |quite )?(?:else|different)|
+        (?:to )?(?:chang|switch)(?:e|ing) (?:the |of )?(?:topics?|subjects?|gears?)|
         (?:can|could|let's|let us) (?:we )?(?:talk about something else|change the subject)""",
-    "greeting": r"hey|hi|hello|hiya|yo|good (?:morning|afternoon|evening|day)|greetings|long time",
-    "opening": r"""i(?:'d| would) like|i (?:want|need|have|bought|just)|i(?:'m| am) (?:learning|planning|trying|looking|writing|
-        building|working|a|an|thinking)|i(?:'ve| have) (?:got|been|written|just|started|decided)|we (?:want|need|have)|
-        we(?:'ve|'re| are)|my|our|there(?:'s| is)|(?:can|could|would) you (?:please )?(?:help|make|write|explain|recommend|plan|
-        give me|show me)|(?:please )?help me|what(?:'s| is) the best""",
-    "follow": r"""and|but|so|or|then|also|what about|how about|thank(?:s| you)|ok(?:ay)?|yes|yeah|yep|yup|no|nope|wow|woah|oh|
-        aw+|haha|that|this|these|those|it|they|he|she|sure|right|great|good|cool|nice|awesome|amazing|sounds|absolutely|
-        definitely|totally|exactly|agreed|of course|for sure|glad|congrats|really|why|love|
-        you(?:'re|'ve)?|is (?:it|that)|does (?:it|that)""",
-    "pronoun": r"it|its|it's|that|that's|this|those|these|they|them|their|he|him|his|she|her|one|ones|such|there|meanwhile",
-    "news": r"""long time|since we (?:last )?(?:talked|chatted|spoke|met|caught)|last (?:time we|chat|talk)|how (?:have|are) you|
-        how(?:'ve|'re) you|how's (?:it going|everything|life)|been (?:up to|a while|ages)|what's (?:up|new)|catch(?:ing)? up|
-        (?:good|great|nice|lovely) to (?:see|hear|talk|chat)|guess what|you won't believe|(?:last|this|past) (?:week(?:end)?|month|
-        night|\w{3,6}day)|yesterday|the other day|few (?:days|weeks)|some news|happened""",
+    "greeting": "hey|hi|hello|hiya|yo|good (?:morning|afternoon|evening|day)|greetings|long time",
+    "opening": """my|our|i(?:'d| would) like|i (?:want|need|have|bought|just)|we (?:want|need|have)|we(?:'ve|'re| are)|
+        i(?:'m| am) (?:learning|planning|trying|looking|writing|building|working|thinking|an?)|
+        i(?:'ve| have) (?:got|been|written|just|started|decided)|there(?:'s| is)|what(?:'s| is) the best|(?:please )?help me|
+        (?:can|could|would) you (?:please )?(?:help|make|write|explain|recommend|plan|give me|show me)""",
+    "follow": """and|but|so|or|then|also|what about|how about|thank(?:s| you)|ok(?:ay)?|yes|yeah|yep|yup|no|nope|wow|woah|
+        oh|aw+|haha|that|this|these|those|it|they|he|she|sure|right|great|good|cool|nice|awesome|amazing|sounds|absolutely|
+        definitely|totally|exactly|agreed|of course|for sure|glad|congrats|really|why|love|you(?:'re|'ve)?|
+        (?:is|does) (?:it|that)""",
+    "pronoun": """its?|it's|that|that's|this|those|these|they|them|their|he|him|his|she|her|ones?|such|there|meanwhile""",
+    "news": r"""long time|since we (?:last )?(?:talked|chatted|spoke|met|caught)|last (?:time we|chat|talk)|guess what|
+        how (?:have|are) you|how(?:'ve|'re) you|how's (?:it going|everything|life)|been (?:up to|a while|ages)|
+        what's (?:up|new)|catch(?:ing)? up|(?:good|great|nice|lovely) to (?:see|hear|talk|chat)|you won't believe|yesterday|
+        the other day|(?:last|this|past) (?:week(?:end)?|month|night|\w{3,6}day)|few (?:days|weeks)|some news|happened""",
 }
-_BACK: Final = r"""(?:(?:go|going|come|coming|get|getting|jump|circle|circling|switch|switching) )?back (?:to|on)|
-    return(?:ing)? to|revisit(?:ing)?|pick(?:ing)? up|resum(?:e|ing)|continu(?:e|ing) with|as for|regarding|concerning|
-    speaking of|about|re:|on the (?:subject|topic|matter) of|(?:(?:another|one more|a|quick) )?(?:question|thing) (?:about|on|regarding)"""
-_LEAD: Final = r"""(?:(?:ok|okay|so|now|anyway|and|well|let's|let us|can we|could we|shall we|i want to|i'd like to|to|we should|one
-    more thing|please)[ ,.:;-]{1,3}){0,4}"""
+_BACK: Final = """(?:(?:go|going|come|coming|get|getting|jump|circle|circling|switch|switching) )?back (?:to|on)|
+    as for|about|re:|return(?:ing)? to|revisit(?:ing)?|pick(?:ing)? up|resum(?:e|ing)|continu(?:e|ing) with|
+    regarding|concerning|speaking of|on the (?:subject|topic|matter) of|
+    (?:(?:another|one more|a|quick) )?(?:question|thing) (?:about|on|regarding)"""
+_LEAD: Final = """ok|okay|so|now|anyway|and|well|let's|let us|can we|could we|shall we|i want to|i'd like to|to|
+    please|we should|one more thing"""
 
 
 def _pattern(text: str) -> str:
@@ -61,7 +65,10 @@ def _begins(kind: str) -> re.Pattern[str]:
 SHIFT, GREETING, OPENING, FOLLOW = map(_begins, ("shift", "greeting", "opening", "follow"))
 PRONOUN = re.compile(rf"\b(?:{_ENGLISH['pronoun']})\b", re.IGNORECASE)
 NEWS = re.compile(rf"\b(?:{_pattern(_ENGLISH['news'])})\b", re.IGNORECASE)
-_RETURN = re.compile(rf"\W{{0,9}}{_pattern(_LEAD)}(?:{_pattern(_BACK)}) ([^:,.?!;\n]{{2,60}})", re.IGNORECASE)
+_RETURN = re.compile(
+    rf"\W{{0,9}}(?:(?:{_pattern(_LEAD)})[ ,.:;-]{{1,3}}){{0,4}}(?:{_pattern(_BACK)}) ([^:,.?!;\n]{{2,60}})",
+    re.IGNORECASE,
+)
 _AGAIN = re.compile(r"\W{0,9}([^:,.?!;\n]{2,50}) again *[:,.]", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}\b")
@@ -71,10 +78,10 @@ _START: Final = re.compile(
 )
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _content(text: str) -> tuple[str, ...]:
     words = (word.replace("’", "'") for word in _WORD.findall(text.lower()))
-    return tuple(w for w in words if len(w) > 1 and not {w, w.split("'")[0]} & (STOP_WORDS | _CHAT))
+    return tuple(w for w in words if len(w) > 1 and w not in _EMPTY and w.split("'")[0] not in _EMPTY)
 
 
 def content_words(text: str) -> list[str]:
@@ -84,7 +91,7 @@ def content_words(text: str) -> list[str]:
 
 def names_in(text: str) -> set[str]:
     """Words with a capital where no sentence begins."""
-    return {name.lower() for name in _NAME.findall(text)}
+    return set(_NAME.findall(text))
 
 
 def back_to(message: str) -> list[str] | None:
@@ -97,18 +104,18 @@ def back_to(message: str) -> list[str] | None:
 
 def label_of(message: str) -> str:
     """A label of words that were used: the first clause that says something, from its first such word on."""
-    said = message
+    said = message[:1000]
     while cue := SHIFT.match(said) or GREETING.match(said):
         said = said[cue.end() :]
-    for clause in (*re.split(r"[.!?:;\n]|, ", said[:1000]), said[:1000], message[:1000]):
+    for clause in (*re.split(r"[.!?:;\n]|, ", said), said):
         words = list(_WORD.finditer(clause))
-        telling = [k for k, word in enumerate(words) if _content(word[0]) and not _START.fullmatch(word[0])]
-        if len(telling) > 1 or (telling and clause is message):
-            start = words[telling[0]].start()
-            ends = [words[k].end() for k in telling if words[k].end() - start <= _MOST_LABEL]
-            label = clause[start : ends[-1]] if ends else clause[start : start + _MOST_LABEL]
+        telling = [word for word in words if _content(word[0]) and not _START.fullmatch(word[0])]
+        if len(telling) > 1:
+            start = telling[0].start()
+            ends = [word.end() for word in telling if word.end() - start <= _MOST_LABEL]
+            label = clause[start : ends[-1] if ends else start + _MOST_LABEL]
             return label[:1].upper() + label[1:]
-    return " ".join(message.split())[:_MOST_LABEL].strip() or "Conversation"
+    return " ".join((said if said.strip() else message).split())[:_MOST_LABEL].strip() or "Conversation"
 
 
 def keywords_of(messages: Sequence[str]) -> list[str]:

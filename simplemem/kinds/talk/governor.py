@@ -4,6 +4,7 @@ but for the vectors it is given; never asks a model, never writes."""
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -30,19 +31,21 @@ _MOST_TEXT: Final = 2000  # characters of a message or reply that are read
 # of the acceptance script.
 # Of every block: how the message follows what was said last (raw texts), what it is about (content words, the nearest of
 # the last exchanges), a word that both hold, by its rareness, a last reply that asked, a name that only others know.
-NEAR = {"follows": 1.0, "about": 0.9, "shared": 0.05, "asked": 0.18, "stranger": -0.6}
+NEAR = {"share": 0.0, "follows": 1.0, "about": 1.156, "shared": 0.121, "asked": 0.226, "stranger": -0.195}
 STAY = {
-    "": 0.85,
-    "day": -0.8,
-    "few": 0.1,
-    "opening": -0.2,
-    "shift": -1.1,
-    "greeting": -0.4,
-    "pronoun": 0.0,
+    "": 0.812,
+    "day": -0.787,
+    "few": 0.051,
+    "opening": -0.144,
+    "shift": -1.07,
+    "greeting": -0.217,
+    "pronoun": 0.055,
     "follow": 0.05,
+    "silence": 0.0,
+    "begun": 0.0,
 }
-BACK = {"opening": -0.2, "shift": -0.2}
-NEW = {"": 0.5, "greeting": 0.9, "news": 1.0, "opening": 0.5, "shift": 0.4, "follow": -0.7, "pronoun": 0.0}
+BACK = {"opening": -0.182, "shift": -0.231}
+NEW = {"": 0.482, "greeting": 0.9, "news": 1.371, "opening": 0.5, "shift": 0.331, "follow": -0.7, "pronoun": -0.142}
 
 
 class Decision(NamedTuple):
@@ -56,23 +59,16 @@ class Decision(NamedTuple):
     ranked: tuple[str, ...] = ()
 
 
-class _Recent(NamedTuple):
-    """What stands for a block: of its last exchanges the words, the names and the vectors."""
-
-    sha256: str
-    words: frozenset[str]
-    names: frozenset[str]
-    is_asked: bool
-    rows: NDArray[np.float32] | None  # how the last was said, then what each is about
-
-
 class Governor:
     """Remembers what stands for each block, until its note changes."""
 
     def __init__(self, vectors: Vectors) -> None:
         self._vectors = vectors
-        self._recent: dict[str, _Recent] = {}
-        self._counts: Counter[str] = Counter()  # in how many blocks a word is
+        self._hashes: dict[str, str] = {}  # of the blocks' notes, as they were read
+        self._holders: dict[str, set[str]] = {}  # the blocks of a word, and of a name, which has a capital
+        self._asked: set[str] = set()
+        self._rows: dict[str, NDArray[np.float32]] = {}  # how the last was said, then what each is about
+        self._matrix: tuple[list[str], NDArray[np.float32]] | None = None
 
     def decide(self, message: str, at: datetime, blocks: Sequence[Block], current: Block | None) -> Decision:
         """Rules 2 to 6: where a message belongs that no agent placed. `blocks` are all that can be read."""
@@ -90,7 +86,7 @@ class Governor:
         numbers = sorted(scores.values(), reverse=True)
         close = numbers[0] - numbers[1]
         best = max(scores, key=lambda id_: (scores[id_], id_ == (current.id if current else "")))
-        ranked = tuple(sorted(filter(None, scores), key=lambda id_: -scores[id_])[:_NEAREST])
+        ranked = tuple(heapq.nlargest(_NEAREST, filter(None, scores), key=lambda id_: scores[id_]))
         reason = "begins something new" if not best else "nearest to what was said there last"
         if current and best == current.id:
             reason = "goes on with what was said last"
@@ -100,68 +96,106 @@ class Governor:
         self, message: str, words: list[str], at: datetime, live: Sequence[Block], current: Block | None
     ) -> dict[str, float]:
         """A number for each live block, and for a new one under ""."""
-        head = message[:_MOST_TEXT]
-        manner = {"": True, "few": len(words) < _FEW_WORDS, "news": cues.NEWS.search(head[:160]) is not None}
-        manner |= {"pronoun": cues.PRONOUN.search(head[:40]) is not None, "shift": cues.SHIFT.match(head) is not None}
-        manner |= {"greeting": cues.GREETING.match(head) is not None, "opening": cues.OPENING.match(head) is not None}
-        manner |= {"follow": cues.FOLLOW.match(head) is not None}
-        manner["day"] = current is not None and (at - current.last).total_seconds() >= _SAME_DAY
+        head, manner = message[:_MOST_TEXT], _manner(message[:_MOST_TEXT], words)
+        if current is not None:
+            silence = (at - current.last).total_seconds()
+            before = current.turns[-2].at if len(current.turns) > 1 else current.created
+            others = (b.last for b in live if b.id != current.id and b.session == current.session)
+            manner["day"] = silence >= _SAME_DAY
+            manner["silence"] = math.log2(1 + min(max(silence, 0), 3600) / 300)
+            manner["begun"] = len(current.turns) < 2 or any(last > before for last in others)
+        self._catch_up(live)
+        near = self._nearness(live, head, words)
+        names = [self._holders[name] for name in cues.names_in(head) if name in self._holders]
+        known = set[str]().union(*names)
+        shared = Counter[str]()
+        weights = {
+            w: math.log(1 + (len(live) + 1) / len(self._holders[w]))
+            for w in {_stem(w) for w in words} & self._holders.keys()
+        }
+        for word, weight in weights.items():
+            for id_ in self._holders[word]:
+                shared[id_] += weight
+        total = sum(weights.values())
+        for id_, weight in shared.items():
+            near[id_] += NEAR["shared"] * weight + NEAR["share"] * weight / total
+        for id_ in near:
+            near[id_] += NEAR["asked"] * (id_ in self._asked) + NEAR["stranger"] * (bool(names) and id_ not in known)
+            kinds = STAY if current is not None and id_ == current.id else BACK
+            near[id_] += sum(value * manner.get(kind, 0) for kind, value in kinds.items())
+        return near | {"": sum(value * manner[kind] for kind, value in NEW.items())}
+
+    def _nearness(self, live: Sequence[Block], head: str, words: Sequence[str]) -> dict[str, float]:
+        """How near each block is by vectors, where there are any."""
+        ids = [block.id for block in live]
         said = self._vectors([head, " ".join(words)])
-        names, total = cues.names_in(head), self._catch_up(live)
-        names &= {name for block in live for name in self._recent[block.id].names}
-        wanted = {w: math.log(1 + (total + 1) / self._counts[w]) for w in set(map(_stem, words)) if self._counts[w]}
-        scores = {}
-        for block in live:
-            recent, is_current = self._recent[block.id], current is not None and block.id == current.id
-            near = {"shared": sum(weight for word, weight in wanted.items() if word in recent.words)}
-            near |= {"asked": recent.is_asked, "stranger": bool(names) and not names & recent.names}
-            if said is not None and recent.rows is not None:
-                near["follows"] = float(recent.rows[0] @ said[0])
-                near["about"] = float((recent.rows[1:] @ said[1]).max())
-            scores[block.id] = sum(NEAR[kind] * value for kind, value in near.items())
-            scores[block.id] += sum(v for kind, v in (STAY if is_current else BACK).items() if manner[kind])
-        scores[""] = sum(value for kind, value in NEW.items() if manner[kind])
-        return scores
+        if said is None or len(self._rows) < len(live):
+            return dict.fromkeys(ids, 0.0)
+        if self._matrix is None or self._matrix[0] != ids:
+            import numpy as np
 
-    def _catch_up(self, live: Sequence[Block]) -> int:
-        """Read again what changed; how many blocks there are."""
-        for id_ in self._recent.keys() - {block.id for block in live}:
-            self._counts.subtract(self._recent.pop(id_).words)
-        for block in live:
-            known = self._recent.get(block.id)
-            if known is None or known.sha256 != block.sha256:
-                if known:
-                    self._counts.subtract(known.words)
-                self._recent[block.id] = self._read(block)
-                self._counts.update(self._recent[block.id].words)
-        return len(live)
+            self._matrix = ids, np.stack([self._rows[id_] for id_ in ids])
+        rows = self._matrix[1]
+        near = NEAR["follows"] * (rows[:, 0] @ said[0]) + NEAR["about"] * (rows[:, 1:] @ said[1]).max(axis=1)
+        return dict(zip(ids, near.tolist(), strict=True))
 
-    def _read(self, block: Block) -> _Recent:
-        turns = block.turns[-_EXCHANGES:]
-        texts = [f"{turn.message[:_MOST_TEXT]} {turn.answer[:_MOST_TEXT]}" for turn in turns]
-        about = [cues.content_words(text) for text in texts]
-        rows = self._vectors([texts[-1], *map(" ".join, about)]) if texts else None
-        words = frozenset(_stem(word) for each in about for word in each)
-        names = frozenset(name for text in texts for name in cues.names_in(text))
-        return _Recent(block.sha256, words, names, bool(turns) and "?" in turns[-1].answer[-60:], rows)
+    def _catch_up(self, live: Sequence[Block]) -> None:
+        """Forget what changed or went, and read it anew."""
+        stale = [block for block in live if self._hashes.get(block.id) != block.sha256]
+        old = (self._hashes.keys() - {block.id for block in live}) | (self._hashes.keys() & {b.id for b in stale})
+        for id_ in old:
+            del self._hashes[id_]
+            self._rows.pop(id_, None)
+        for word in [word for word, ids in self._holders.items() if ids & old] if old else ():
+            self._holders[word] -= old
+            if not self._holders[word]:
+                del self._holders[word]
+        self._asked -= old
+        texts = list[str]()
+        for block in stale:
+            self._hashes[block.id] = block.sha256
+            said = [f"{turn.message[:_MOST_TEXT]} {turn.answer[:_MOST_TEXT]}" for turn in block.turns[-_EXCHANGES:]]
+            about = [cues.content_words(text) for text in said]
+            for word in {_stem(word) for each in about for word in each}.union(*map(cues.names_in, said)):
+                self._holders.setdefault(word, set()).add(block.id)
+            if said and "?" in block.turns[-1].answer[-60:]:
+                self._asked.add(block.id)
+            texts += [*said[-1:], *map(" ".join, about), *[""] * (_EXCHANGES + 1)][: _EXCHANGES + 1]
+        if stale and (rows := self._vectors(texts)) is not None:
+            for block, each in zip(stale, rows.reshape(len(stale), _EXCHANGES + 1, -1), strict=True):
+                self._rows[block.id] = each
+                if self._matrix and block.id in self._matrix[0]:
+                    self._matrix[1][self._matrix[0].index(block.id)] = each
 
     def _named(self, object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
-        """The block that holds most of the rare words of what is gone back to."""
-        wanted = set(map(_stem, object_))
-        shares: dict[Block, Counter[str]] = {}
+        """The block that holds most of the rare words of what is gone back to, in label and keywords before turns."""
+        wanted, shares = set(map(_stem, object_)), dict[str, Counter[str]]()
         for block in blocks:
             told = [f"{block.label} {' '.join(block.keywords)}", *(f"{t.message} {t.answer}" for t in block.turns)]
-            found = [wanted & set(map(_stem, cues.content_words(text))) for text in told]
-            shares[block] = Counter(word for each in found for word in each)
-            for word in found[0]:
-                shares[block][word] += len(told)  # a label counts as every turn
+            shares[block.id] = Counter()
+            for number, text in enumerate(told):
+                small = text.lower()
+                if any(word in small for word in wanted):
+                    for word in wanted.intersection(map(_stem, cues.content_words(text))):
+                        shares[block.id][word] += 1 if number else len(told)
         held = Counter(word for counts in shares.values() for word in counts)
         weight = {word: math.log(1 + (len(blocks) + 1) / max(held[word], 0.5)) for word in wanted}
-        best = max(
-            blocks, key=lambda b: (sum(weight[w] * (1 + n / (1 + len(b.turns))) for w, n in shares[b].items()), b.last)
-        )
-        return best if sum(weight[word] for word in shares[best]) >= _NAMED * sum(weight.values()) else None
+
+        def held_of(block: Block) -> float:
+            return sum(weight[word] * (1 + n / (1 + len(block.turns))) for word, n in shares[block.id].items())
+
+        best = max(blocks, key=lambda block: (held_of(block), block.last))
+        return best if sum(weight[w] for w in shares[best.id]) >= _NAMED * sum(weight.values()) else None
+
+
+def _manner(head: str, words: Sequence[str]) -> dict[str, float]:
+    """How a message is said: the kinds of sentence that it is."""
+    found: dict[str, float] = {"": 1, "few": len(words) < _FEW_WORDS, "news": cues.NEWS.search(head[:160]) is not None}
+    starts = {"shift": cues.SHIFT, "greeting": cues.GREETING, "opening": cues.OPENING, "follow": cues.FOLLOW}
+    found |= {kind: pattern.match(head) is not None for kind, pattern in starts.items()}
+    return found | {"pronoun": cues.PRONOUN.search(head[:40]) is not None}
 
 
 def _stem(word: str) -> str:
+    word = word.removesuffix("'s")
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
