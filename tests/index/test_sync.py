@@ -74,6 +74,20 @@ def test_a_fresh_note_that_is_the_same_is_checked_off_and_nothing_else_of_it_cha
     assert_equals_rebuilt(plain_store, tmp_path)
 
 
+def test_our_own_write_that_the_watcher_hears_of_is_read_and_not_written_to_the_index_again(
+    plain_store: EnhancedStore, vault: Path
+) -> None:
+    core, heard = plain_store._core, list[frozenset[str]]()
+    core.listeners.heard_by.append(heard.append)
+    plain_store.create("a", "apple")
+    before = core.index.database.connection().total_changes()
+    core.look_at({"a.md"})
+    assert core.index.database.connection().total_changes() == before
+    (vault / "a.md").write_text("grape")
+    core.look_at({"a.md"})
+    assert names(plain_store, "grape") == ["a"] and heard == [{"a"}, {"a"}]
+
+
 def test_a_renamed_note_keeps_its_vectors(store: EnhancedStore, write: Write, vault: Path) -> None:
     write("old name.md", "The harbour crane was repaired in spring.\n")
     store.sync()
