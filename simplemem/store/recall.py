@@ -187,11 +187,11 @@ def quality(core: Core, ranking: Ranking, found: Ranked) -> float:
     called = " ".join((name_of(note.row.path), note.row.title, note.row.description, *note.tags))
     key, texts = _covering(core, note)
     by_words = ranking.mode == "text" or (ranking.mode == "hybrid" and not rank.is_question(query.text))
-    coverage = _coverage(core)
-    if coverage is not None and not by_words:
+    coverage = _coverage(core) if ranking.mode != "text" else None
+    held = rank.share_held(weights, called, texts()) if by_words or coverage is None else 0.0
+    if coverage is not None and not held:
         return coverage.share(weights, called, key, texts)
-    near = ranking.signals[2].values.get(found.note, 0.0) if coverage is None else 0.0
-    return max(near, rank.share_held(weights, called, texts()))
+    return max(held, ranking.signals[2].values.get(found.note, 0.0) if coverage is None else 0.0)
 
 
 def only_nearest(core: Core, ranking: Ranking, share: float | None = None) -> bool:
