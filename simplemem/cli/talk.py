@@ -25,21 +25,16 @@ def topics(closed: Annotated[bool, flag("--all", "Closed ones too.")] = False, v
     from simplemem.kinds.talk.conversation import conversation_of
 
     with opened(vault) as store:
-        talk = conversation_of(store)
-        found = sorted(talk.items(Block), key=lambda each: each.last, reverse=True) if closed else talk.topics()
+        every = conversation_of(store).items(Block)
+    found = sorted((e for e in every if closed or e.status != "closed"), key=lambda e: e.last, reverse=True)
     shown = [
         {"block_id": each.id, "name": each.path[:-3], "topic_label": each.label, "status": each.status}
         | {"turns": len(each.turns), "last": stamp(each.last)}
         for each in found
     ]
     rows: list[list[Part]] = [
-        [
-            (each.label, "cyan"),
-            (each.status, _COLOURS[each.status]),
-            counted(len(each.turns), "turn"),
-            ago(stamp(each.last)),
-        ]
-        for each in found
+        [(e.label, "cyan"), (e.status, _COLOURS[e.status]), counted(len(e.turns), "turn"), ago(stamp(e.last))]
+        for e in found
     ]
     return Answer({"topics": shown}, [] if found else [["Nothing was said yet."]], rows, gives_way=0)
 
@@ -63,9 +58,7 @@ def garden(
 
     with opened(vault) as store:
         done = tend(conversation_of(store), topic, after_days=after_days, dry_run=dry_run, who=WHO)
-    facts = {"closed": [each.id for each in done.closed], "facts": done.facts, "method": done.method}
-    verb = "would be closed" if dry_run else "closed"
-    lines: list[list[Part]] = [[f"{counted(len(done.closed), 'topic')} {verb}."]]
-    lines += [[f"{counted(len(done.facts), 'fact')} read by {done.method}."]] if done.facts else []
+    said = f"{counted(len(done.closed), 'topic')} {'would be closed' if dry_run else 'closed'}"
+    said += f", {counted(len(done.facts), 'fact')} read by {done.method}" if done.facts else ""
     rows: list[list[Part]] = [[(each.label, "cyan"), (each.id, "dim")] for each in done.closed]
-    return Answer(facts, lines, rows, gives_way=0, warnings=done.warnings)
+    return Answer(done.as_dict(), [[f"{said}."]], rows, gives_way=0, warnings=done.warnings)

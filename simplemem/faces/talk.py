@@ -184,9 +184,7 @@ def garden_topics(
     dry_run: Annotated[bool, about("only say what would be closed")] = False,
 ) -> Reply[Gardened]:
     """Close topics that have been paused for long, as one change. Nothing is deleted; closed ones are still found."""
-    done = garden(talk, block_id, after_days=after_days, dry_run=dry_run, **caller)
-    data: dict[str, Any] = {"closed": [each.id for each in done.closed], "facts": done.facts, "method": done.method}
-    return _as_json(data | ({"warnings": done.warnings} if done.warnings else {}))
+    return _as_json(garden(talk, block_id, after_days=after_days, dry_run=dry_run, **caller).as_dict())
 
 
 FIVE: Final = (store_conversation, retrieve_memory, list_active_topics, get_topic_history, get_user_profile)

@@ -16,7 +16,7 @@ from simplemem.note.passages import sentence_spans
 from simplemem.note.properties import set_property
 
 _MOST_TURNS, _MOST_BYTES = 300, 500_000  # of a block; then a successor goes on
-_MOST_SENTENCE: Final = 300  # characters of one that is quoted in a summary
+_ODD: Final = re.compile(r"[`#|<>\[\]]|.{301}", re.DOTALL)  # no sentence to quote in a summary
 
 
 def current_of(every: Sequence[Block], session: str, at: datetime) -> Block | None:
@@ -44,12 +44,11 @@ def named(every: Sequence[Block], topic: str) -> Block | None:
 def found(every: Sequence[Block], ref: str) -> Block:
     """The block of this id, label or note name. NotFound names near ids, Ambiguous all there are."""
     wanted = ref.strip().removeprefix("[[").removesuffix("]]")
-    key = wanted.casefold()
-    alike = [each for each in every if each.id == wanted] or [
-        each
-        for each in every
-        if key in (each.label.casefold(), base_name(each.path).casefold(), each.path[:-3].casefold())
-    ]
+
+    def is_called(block: Block) -> bool:
+        return wanted.casefold() in map(str.casefold, (block.label, base_name(block.path), block.path[:-3]))
+
+    alike = [each for each in every if each.id == wanted] or [*filter(is_called, every)]
     if len(alike) > 1:
         names = [f"{each.id} ({each.path[:-3]})" for each in alike]
         raise Ambiguous(f"{wanted[:80]} may be any of {len(alike)} topics", candidates=names)
@@ -76,9 +75,7 @@ def with_room(every: Sequence[Block], target: Block | None) -> Block | None:
     """The block itself, or where it goes on when it is full; None when that has to be made."""
     if target is None or not is_full(target):
         return target
-    later = [
-        each for each in every if each.label == target.label and each.created >= target.created and not is_full(each)
-    ]
+    later = (e for e in every if e.label == target.label and e.created >= target.created and not is_full(e))
     return max(later, key=lambda each: (each.created, each.id), default=None)
 
 
@@ -92,11 +89,8 @@ def closed_off(text: str, block: Block, status: str = "") -> str:
 
 def summary_of(block: Block) -> str:
     """The two most central sentences that the person said, quoted, in their order."""
-    said = [turn.message[start:stop] for turn in block.turns for start, stop in sentence_spans(turn.message)]
-    said = [
-        " ".join(each.split()) for each in said if len(each) <= _MOST_SENTENCE and not re.search(r"[`#|<>\[\]]", each)
-    ]
+    said = (turn.message[start:stop] for turn in block.turns for start, stop in sentence_spans(turn.message))
+    every = list(dict.fromkeys(" ".join(each.split()) for each in said if not _ODD.search(each)))
     central = set(keywords_of([turn.message for turn in block.turns]))
-    every = list(dict.fromkeys(said))
     best = sorted(every, key=lambda each: -len(central & set(re.findall(r"\w+", each.lower()))))[:2]
     return f"“{' … '.join(each for each in every if each in best)}”" if best else ""

@@ -144,7 +144,8 @@ class Conversation:
         return asked_where(self.store, saying.message, [by_id[each] for each in decision.ranked])
 
     def _decide(self, saying: Saying, every: Sequence[Block], current: Block | None) -> Decision:
-        readable = [each for each in every if not each.problem]
+        mine = (each for each in every if each.session == saying.session or each.status != "active")
+        readable = [each for each in mine if not each.problem]
         return self.governor.decide(saying.message, saying.at, readable, current)
 
     def _draft(self, step: ChangeSet, saying: Saying, turn: Turn, advice: tuple[str, str] | None) -> Stored:
@@ -171,7 +172,8 @@ class Conversation:
             path, id_, text = target.path, target.id, blocks.with_turn(target, turn)
             if not is_late:
                 text = blocks.with_status(text, "active")
-                text = set_property(text, "session", saying.session) if saying.session != target.session else text
+                is_same = saying.session == target.session
+                text = text if is_same else set_property(text, "session", saying.session or None)
         else:
             stem, ids = f"block_{turn.at:%Y%m%d_%H%M%S}", {each.id for each in every}
             id_ = next(each for each in _numbered(stem, "_") if each not in ids)

@@ -30,6 +30,11 @@ class Gardened:
     facts: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
+    def as_dict(self) -> dict[str, Any]:
+        """As clients know it."""
+        data = {"closed": [each.id for each in self.closed], "facts": self.facts, "method": self.method}
+        return data | ({"warnings": self.warnings} if self.warnings else {})
+
 
 def garden(
     talk: Conversation, ref: str = "all", *, after_days: int = 60, dry_run: bool = False, **by: Unpack[By]

@@ -28,7 +28,7 @@ _KINDS: Final = (
     "vegetarian|vegan|pescatarian|teetotal|teetotaller|diabetic|coeliac|celiac|gluten[- ]free|lactose[- ]intolerant"
     "|kosher|halal|colou?r[- ]?blind|deaf|blind|dyslexic"
 )
-_NAME: Final = r"(?P<name>[A-Z][\w'’-]+(?: (?:[A-Z][\w'’-]*|de|van|von|der|la))*)"
+_NAME: Final = r"(?P<says>[A-Z][\w'’-]+(?: (?:[A-Z][\w'’-]*|de|van|von|der|la))*)"
 _STRICT: Final = re.compile(r"\b(?:strictly|allergic)\b")
 _NO_NAMES: Final = frozenset(
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Back Later Today Tomorrow Crazy".split()
@@ -89,8 +89,7 @@ def traits(message: str) -> list[Trait]:
     for sentence in stated(message):
         for section, rule in _RULES:
             for match in rule.finditer(sentence):
-                said = match.groupdict()
-                text = " ".join((said.get("says") or said.get("name") or "").split())
+                text = " ".join(match["says"].split())
                 if section == "gone":
                     found[Trait("", re.sub(r" any ?more\Z", "", text), gone=True)] = None
                 elif section != "name" or text.split()[0] not in _NO_NAMES:

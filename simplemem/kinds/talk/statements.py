@@ -36,31 +36,27 @@ _THING: Final = r"(?P<of>[a-z][\w-]*(?: [a-z][\w-]*){0,2}?)"
 _NAME: Final = r"(?P<value>(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][\w'’-]*(?: (?:[A-Z][\w'’-]*|de|van|von|der|la)){0,3})"
 _NUMBER: Final = r"(?P<value>[+(]?[A-Z0-9][\w()/.-]*(?: [\d()/.-]+)*)"
 _ADDRESS: Final = r"(?P<value>\S+@\S+\.\w+|\d[^.!?\n]{5,120}|[A-Z][^.!?\n\d]{3,100}\d[^.!?\n]{0,40})"
-_OF_NAMES: Final = r"(?P<of>[A-Z][A-Z0-9]{1,7})"
+_LEFT: Final = rf"{_CLAUSE}{_OWN}{_BEFORE}"
+_HAVE: Final = rf"(?i:I|we)(?:'ve| have)(?: got)? an? {_THING}(?:,| and)* (?:her|his|its)"
+_CHOSE: Final = r"(?i:let's|let us|we'll|we will|we decided to) (?:go with|use)"
 _RULES: Final = tuple(
     (category, confidence, re.compile(pattern))
     for category, confidence, pattern in (
-        ("name", 0.9, rf"{_CLAUSE}(?i:my|our) {_THING} is (?:called|named) {_NAME}"),
-        ("name", 0.9, rf"{_CLAUSE}(?i:my|our) {_THING}(?:'s|’s) name is {_NAME}"),
-        (
-            "name",
-            0.9,
-            rf"{_CLAUSE}(?i:I|we)(?:'ve| have)(?: got)? an? {_THING}(?:,| and)* (?:her|his|its) name is {_NAME}",
-        ),
-        ("secret", 0.95, rf"{_CLAUSE}{_OWN}{_BEFORE}(?P<noun>(?i:{_NOUN})){_OF}{_IS}(?P<value>\S{{4,200}})"),
+        ("name", 0.9, rf"{_CLAUSE}(?i:my|our) {_THING}(?: is (?:called|named)|(?:'s|’s) name is) {_NAME}"),
+        ("name", 0.9, rf"{_CLAUSE}{_HAVE} name is {_NAME}"),
+        ("secret", 0.95, rf"{_LEFT}(?P<noun>(?i:{_NOUN})){_OF}{_IS}(?P<value>\S{{4,200}})"),
         ("secret", 0.9, rf"{_CLAUSE}(?i:the new one) is (?P<value>\S{{4,200}})"),
+        ("number", 0.9, rf"{_LEFT}(?P<noun>number|extension|postcode|zip code|IBAN){_OF}{_IS}{_NUMBER}"),
+        ("address", 0.85, rf"{_LEFT}(?P<noun>address|e-?mail){_OF}{_IS}{_ADDRESS}"),
         (
-            "number",
-            0.9,
-            rf"{_CLAUSE}{_OWN}{_BEFORE}(?P<noun>number|extension|postcode|zip code|IBAN){_OF}{_IS}{_NUMBER}",
+            "definition",
+            0.85,
+            r"(?:\A|[ (])(?P<of>[A-Z][A-Z0-9]{1,7}) (?:stands|is short) for (?P<value>[^.!?\n,;]{3,120})",
         ),
-        ("address", 0.85, rf"{_CLAUSE}{_OWN}{_BEFORE}(?P<noun>address|e-?mail){_OF}{_IS}{_ADDRESS}"),
-        ("definition", 0.85, rf"(?:\A|[ (]){_OF_NAMES} (?:stands for|is short for) (?P<value>[^.!?\n,;]{{3,120}})"),
         (
             "decision",
             0.8,
-            r"\b(?i:let's|let us|we'll|we will|we decided to) (?:go with|use) (?P<value>[^.!?\n,;]{2,60}?)"
-            r" for (?:the |my |our )?(?P<of>[^.!?\n,;]{3,40})",
+            rf"\b{_CHOSE} (?P<value>[^.!?\n,;]{{2,60}}?) for (?:the |my |our )?(?P<of>[^.!?\n,;]{{3,40}})",
         ),
         ("task", 0.8, r"\A(?i:please )?(?i:remind) me to (?P<value>[^.!?\n]{3,200})"),
     )

@@ -74,6 +74,8 @@ def test_two_sessions_have_a_block_each(talk: Conversation) -> None:
     assert {each.status for each in talk.topics()} == {"active"} and one.block != two.block
     assert tell(talk, "Why?", "2026-11-20T09:02:00Z", session="one").block == one.block
     assert tell(talk, "Why?", "2026-11-20T09:03:00Z", session="two").block == two.block
+    near = tell(talk, "The parser of dates reads what months and what days?", "2026-11-20T09:04:00Z", session="two")
+    assert near.block != one.block and talk.find(one.block).status == "active"
 
 
 def test_a_full_block_goes_on_in_one_that_links_back(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
