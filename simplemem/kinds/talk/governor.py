@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simplemem.kinds.talk import cues
@@ -27,25 +28,15 @@ _SAME_DAY: Final = 8 * 3600.0  # seconds of silence in which a vague message goe
 _NAMED: Final = 0.3  # share of the weight of what is gone back to, that a block must hold
 _MOST_TEXT: Final = 2000  # characters of a message or reply that are read
 
-# The numbers of rule 5, in units of a cosine. `python bench/talk.py --tune` makes them, on LoCoMo c00 to c02 and the chats
-# of the acceptance script.
-# Of every block: how the message follows what was said last (raw texts), what it is about (content words, the nearest of
-# the last exchanges), a word that both hold, by its rareness, a last reply that asked, a name that only others know.
-NEAR = {"share": 0.0, "follows": 1.0, "about": 1.156, "shared": 0.121, "asked": 0.226, "stranger": -0.195}
-STAY = {
-    "": 0.812,
-    "day": -0.787,
-    "few": 0.051,
-    "opening": -0.144,
-    "shift": -1.07,
-    "greeting": -0.217,
-    "pronoun": 0.055,
-    "follow": 0.05,
-    "silence": 0.0,
-    "begun": 0.0,
-}
-BACK = {"opening": -0.182, "shift": -0.231}
-NEW = {"": 0.482, "greeting": 0.9, "news": 1.371, "opening": 0.5, "shift": 0.331, "follow": -0.7, "pronoun": -0.142}
+# The numbers of rule 5, in units of a cosine. Found on LoCoMo c00 to c02 and the chats of the acceptance script by
+# `python bench/talk.py --tune`. Of every block: how the message follows what was said last there (whole texts), how near it
+# is to one of its exchanges (content words), its share of the words that any block knows, rare ones first, a last reply that
+# asked, a name that only others know. "begun": the subject was taken up with the message before, on the same day.
+NEAR = {"follows": 1.0, "about": 1.4, "shared": 0.3, "asked": 0.25, "stranger": -0.3}
+STAY = {"": 0.36, "begun": 0.5, "follow": 0.24, "day": -0.55, "opening": -0.43, "greeting": -0.2, "shift": -1.0}
+BACK = {"opening": -0.2, "shift": -0.45}
+NEW = {"": 0.1, "greeting": 1.05, "news": 1.05, "opening": 0.64, "shift": 0.35, "follow": -0.2}
+_UNKNOWN: Final = 0.5  # stands for what vectors say of the nearest blocks, where there are none
 
 
 class Decision(NamedTuple):
@@ -60,9 +51,11 @@ class Decision(NamedTuple):
 
 
 class Governor:
-    """Remembers what stands for each block, until its note changes."""
+    """Remembers what stands for each block, until its note changes: the words, names and vectors of its last exchanges,
+    and of the first, which says what it is about. May be used from several threads."""
 
     def __init__(self, vectors: Vectors) -> None:
+        self._lock = Lock()
         self._vectors = vectors
         self._hashes: dict[str, str] = {}  # of the blocks' notes, as they were read
         self._holders: dict[str, set[str]] = {}  # the blocks of a word, and of a name, which has a capital
@@ -78,11 +71,13 @@ class Governor:
         if (object_ := cues.back_to(message)) and (block := self._named(object_, blocks)):
             return Decision(block.id, f'goes back to "{" ".join(object_)}"', cue=True)
         is_cue = cues.SHIFT.match(message) is not None
-        is_vague = object_ == [] or (len(words) < _FEW_WORDS and not is_cue)
+        is_hello = cues.GREETING.match(message) is not None and cues.NEWS.search(message[:_MOST_TEXT]) is not None
+        is_vague = object_ == [] or (len(words) < _FEW_WORDS and not is_cue and not is_hello)
         if current and is_vague and (at - current.last).total_seconds() < _SAME_DAY:
             return Decision(current.id, "says too little to be about something else")
         live = [block for block in blocks if block.status != "closed" or block is current]
-        scores = self._scores(message, words, at, live, current)
+        with self._lock:
+            scores = self._scores(message[:_MOST_TEXT], words, at, live, current)
         numbers = sorted(scores.values(), reverse=True)
         close = numbers[0] - numbers[1]
         best = max(scores, key=lambda id_: (scores[id_], id_ == (current.id if current else "")))
@@ -93,44 +88,35 @@ class Governor:
         return Decision(best, reason, is_cue and best != (current.id if current else ""), close, ranked)
 
     def _scores(
-        self, message: str, words: list[str], at: datetime, live: Sequence[Block], current: Block | None
+        self, head: str, words: Sequence[str], at: datetime, live: Sequence[Block], current: Block | None
     ) -> dict[str, float]:
         """A number for each live block, and for a new one under ""."""
-        head, manner = message[:_MOST_TEXT], _manner(message[:_MOST_TEXT], words)
+        manner = _manner(head)
         if current is not None:
-            silence = (at - current.last).total_seconds()
             before = current.turns[-2].at if len(current.turns) > 1 else current.created
-            others = (b.last for b in live if b.id != current.id and b.session == current.session)
-            manner["day"] = silence >= _SAME_DAY
-            manner["silence"] = math.log2(1 + min(max(silence, 0), 3600) / 300)
-            manner["begun"] = len(current.turns) < 2 or any(last > before for last in others)
+            others = (block.last for block in live if block.id != current.id and block.session == current.session)
+            manner["day"] = (at - current.last).total_seconds() >= _SAME_DAY
+            manner["begun"] = not manner["day"] and (len(current.turns) < 2 or any(last > before for last in others))
         self._catch_up(live)
         near = self._nearness(live, head, words)
         names = [self._holders[name] for name in cues.names_in(head) if name in self._holders]
-        known = set[str]().union(*names)
-        shared = Counter[str]()
-        weights = {
-            w: math.log(1 + (len(live) + 1) / len(self._holders[w]))
-            for w in {_stem(w) for w in words} & self._holders.keys()
-        }
+        known, held = set[str]().union(*names), {_stem(word) for word in words} & self._holders.keys()
+        weights = {word: _rareness(len(self._holders[word]), len(live)) for word in held}
         for word, weight in weights.items():
             for id_ in self._holders[word]:
-                shared[id_] += weight
-        total = sum(weights.values())
-        for id_, weight in shared.items():
-            near[id_] += NEAR["shared"] * weight + NEAR["share"] * weight / total
+                near[id_] += NEAR["shared"] * weight / sum(weights.values())
         for id_ in near:
             near[id_] += NEAR["asked"] * (id_ in self._asked) + NEAR["stranger"] * (bool(names) and id_ not in known)
             kinds = STAY if current is not None and id_ == current.id else BACK
-            near[id_] += sum(value * manner.get(kind, 0) for kind, value in kinds.items())
-        return near | {"": sum(value * manner[kind] for kind, value in NEW.items())}
+            near[id_] += sum(value for kind, value in kinds.items() if manner[kind])
+        return near | {"": sum(value for kind, value in NEW.items() if manner[kind])}
 
     def _nearness(self, live: Sequence[Block], head: str, words: Sequence[str]) -> dict[str, float]:
         """How near each block is by vectors, where there are any."""
         ids = [block.id for block in live]
         said = self._vectors([head, " ".join(words)])
         if said is None or len(self._rows) < len(live):
-            return dict.fromkeys(ids, 0.0)
+            return dict.fromkeys(ids, _UNKNOWN)
         if self._matrix is None or self._matrix[0] != ids:
             import numpy as np
 
@@ -154,15 +140,16 @@ class Governor:
         texts = list[str]()
         for block in stale:
             self._hashes[block.id] = block.sha256
-            said = [f"{turn.message[:_MOST_TEXT]} {turn.answer[:_MOST_TEXT]}" for turn in block.turns[-_EXCHANGES:]]
+            turns = (*block.turns[: max(0, min(1, len(block.turns) - _EXCHANGES))], *block.turns[-_EXCHANGES:])
+            said = [f"{turn.message[:_MOST_TEXT]} {turn.answer[:_MOST_TEXT]}" for turn in turns]
             about = [cues.content_words(text) for text in said]
             for word in {_stem(word) for each in about for word in each}.union(*map(cues.names_in, said)):
                 self._holders.setdefault(word, set()).add(block.id)
             if said and "?" in block.turns[-1].answer[-60:]:
                 self._asked.add(block.id)
-            texts += [*said[-1:], *map(" ".join, about), *[""] * (_EXCHANGES + 1)][: _EXCHANGES + 1]
+            texts += [*said[-1:], *map(" ".join, about), *[""] * (_EXCHANGES + 2)][: _EXCHANGES + 2]
         if stale and (rows := self._vectors(texts)) is not None:
-            for block, each in zip(stale, rows.reshape(len(stale), _EXCHANGES + 1, -1), strict=True):
+            for block, each in zip(stale, rows.reshape(len(stale), _EXCHANGES + 2, -1), strict=True):
                 self._rows[block.id] = each
                 if self._matrix and block.id in self._matrix[0]:
                     self._matrix[1][self._matrix[0].index(block.id)] = each
@@ -179,7 +166,7 @@ class Governor:
                     for word in wanted.intersection(map(_stem, cues.content_words(text))):
                         shares[block.id][word] += 1 if number else len(told)
         held = Counter(word for counts in shares.values() for word in counts)
-        weight = {word: math.log(1 + (len(blocks) + 1) / max(held[word], 0.5)) for word in wanted}
+        weight = {word: _rareness(max(held[word], 0.5), len(blocks)) for word in wanted}
 
         def held_of(block: Block) -> float:
             return sum(weight[word] * (1 + n / (1 + len(block.turns))) for word, n in shares[block.id].items())
@@ -188,12 +175,15 @@ class Governor:
         return best if sum(weight[w] for w in shares[best.id]) >= _NAMED * sum(weight.values()) else None
 
 
-def _manner(head: str, words: Sequence[str]) -> dict[str, float]:
+def _manner(head: str) -> dict[str, bool]:
     """How a message is said: the kinds of sentence that it is."""
-    found: dict[str, float] = {"": 1, "few": len(words) < _FEW_WORDS, "news": cues.NEWS.search(head[:160]) is not None}
     starts = {"shift": cues.SHIFT, "greeting": cues.GREETING, "opening": cues.OPENING, "follow": cues.FOLLOW}
-    found |= {kind: pattern.match(head) is not None for kind, pattern in starts.items()}
-    return found | {"pronoun": cues.PRONOUN.search(head[:40]) is not None}
+    found = {kind: pattern.match(head) is not None for kind, pattern in starts.items()}
+    return found | {"": True, "begun": False, "day": False, "news": cues.NEWS.search(head[:160]) is not None}
+
+
+def _rareness(holders: float, total: int) -> float:
+    return math.log(1 + (total + 1) / holders)
 
 
 def _stem(word: str) -> str:
