@@ -74,7 +74,7 @@ def play(stream: Sequence[Said], route: Router) -> list[str]:
         turn = Turn(f"turn_{number}", at, message, reply, "")
         decided = route(message, at, list(blocks.values()), blocks.get(current))
         current = decided or f"block_{number}"
-        old = blocks.get(current) or Block(current, "", "active", (), "", "", "", at, (), False, "", "", "", "")
+        old = blocks.get(current) or Block(current, "", "active", at, (), path="")
         blocks[current] = replace(old, turns=(*old.turns, turn), sha256=f"{number}")
         placed.append(current)
     return placed

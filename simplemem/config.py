@@ -377,19 +377,15 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
 
 
 def find_vault(
-    flag: str | Path | None = None,
-    *,
-    env: Mapping[str, str] | None = None,
-    cwd: Path | None = None,
-    home: Path | None = None,
+    flag: str | Path | None = None, *, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Path:
     """Which vault is meant (DESIGN §8), in the order of `simplemem config --help`. The path need not exist yet."""
     env = os.environ if env is None else env
-    here, home = cwd or Path.cwd(), home or Path.home()
+    here = cwd or Path.cwd()
     named = flag or env.get(f"{ENV_PREFIX}VAULT") or _from_file(user_config_path(env)).get("vault")
     if named:
         return Path(os.path.normpath(here / Path(named).expanduser()))
     for folder in (here, *here.parents):
         if (folder / ".simplemem").is_dir():
             return folder
-    return here / ".memories" if (here / ".memories").is_dir() else home / "simplemem"
+    return here / ".memories" if (here / ".memories").is_dir() else Path.home() / "simplemem"

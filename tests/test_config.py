@@ -31,31 +31,27 @@ def vault_file(tmp_path: Path, text: str) -> Path:
 
 
 def test_a_flag_beats_the_environment_beats_the_vault_beats_the_user(tmp_path: Path) -> None:
-    env = user_file(
-        tmp_path, "[search]\nlimit = 7\n[history]\nkeep_days = 7\n[index]\nscan_minutes = 7\nmax_note_mb = 7"
-    )
-    vault = vault_file(tmp_path, "[history]\nkeep_days = 8\n[index]\nscan_minutes = 8\nmax_note_mb = 8")
+    index = "[index]\nscan_minutes = {0}\nmax_note_mb = {0}\n[history]\nkeep_days = {0}"
+    env = user_file(tmp_path, "[search]\nlimit = 7\n" + index.format(7))
+    vault = vault_file(tmp_path, index.format(8))
     env |= {"SIMPLEMEM_INDEX_SCAN_MINUTES": "9", "SIMPLEMEM_INDEX_MAX_NOTE_MB": "9"}
     settings = load_settings({"index.max_note_mb": 10, "search.limit": None}, vault=vault, env=env)
     assert (settings.search.limit, settings.history.keep_days) == (7, 8)
     assert (settings.index.scan_minutes, settings.index.max_note_mb) == (9, 10)
     sources = {key: source for key, _, source in settings_with_sources({"index.max_note_mb": 10}, vault=vault, env=env)}
-    assert sources["index.max_note_mb"] == "flag"
+    assert (sources["index.max_note_mb"], sources["write.durability"]) == ("flag", "default")
     assert sources["index.scan_minutes"] == "$SIMPLEMEM_INDEX_SCAN_MINUTES"
-    assert sources["write.durability"] == "default"
 
 
 def test_an_unknown_key_is_named_with_the_nearest_known_one(tmp_path: Path) -> None:
     with pytest.raises(Invalid) as caught:
         load_settings(env=user_file(tmp_path, "[search]\nlimits = 3"))
-    assert "search.limits" in caught.value.message
-    assert "search.limit" in caught.value.hint
+    assert "search.limits" in caught.value.message and "search.limit" in caught.value.hint
 
 
-def test_a_wrong_value_says_where_it_came_from(tmp_path: Path) -> None:
-    with pytest.raises(Invalid) as caught:
+def test_a_wrong_value_says_where_it_came_from() -> None:
+    with pytest.raises(Invalid, match=r"\$SIMPLEMEM_SEARCH_LIMIT"):
         load_settings(env={"SIMPLEMEM_SEARCH_LIMIT": "many"})
-    assert "$SIMPLEMEM_SEARCH_LIMIT" in caught.value.message
 
 
 def test_what_one_place_keeps_private_no_other_gives_away(tmp_path: Path) -> None:
@@ -84,18 +80,12 @@ def test_a_list_in_the_environment_may_stand_there_as_in_a_file(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    "value",
-    [
-        '{ key = "sk-12345678" }',
-        '{ env = "A", key = "sk-12345678" }',
-        "12345678",
-        '["sk-secret-12345678"]',
-        "{ env = 12345678 }",
-    ],
+    "key",
+    ['{ key = "12345678" }', '{ env = "A", key = "12345678" }', "12345678", '["12345678"]', "{ env = 12345678 }"],
 )
-def test_a_key_that_is_no_key_is_not_shown(tmp_path: Path, value: str) -> None:
+def test_a_key_that_is_no_key_is_not_shown(tmp_path: Path, key: str) -> None:
     with pytest.raises(Invalid) as caught:
-        load_settings(env=user_file(tmp_path, f"[embed]\napi_key = {value}"))
+        load_settings(env=user_file(tmp_path, f"[embed]\napi_key = {key}"))
     assert "embed.api_key" in caught.value.message
     assert "12345678" not in str(caught.value.as_dict()) + repr(caught.value.__cause__)
 
@@ -117,9 +107,8 @@ def test_the_example_shows_every_setting_with_its_default_or_an_example() -> Non
     tomllib.loads(example_config())  # which sets nothing as it stands
     shown = tomllib.loads(re.sub("^# ", "", example_config(), flags=re.MULTILINE))
     values = {key: value for key, value in shown.items() if not isinstance(value, dict)}
-    values |= {
-        f"{table}.{key}": value for table, keys in shown.items() if table not in values for key, value in keys.items()
-    }
+    tables = {table: keys for table, keys in shown.items() if table not in values}
+    values |= {f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()}
     assert list(values) == [key for key, _ in fields()]
     Settings.model_validate(shown)
     for key, field in fields():
@@ -132,19 +121,20 @@ def test_a_setting_of_an_earlier_version_is_read_and_ignored(tmp_path: Path) -> 
     assert load_settings(env=env).search.limit == 7
 
 
-def test_the_vault_is_found_as_designed(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", tmp_path / "work" / "deep"
+def test_the_vault_is_found_as_designed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    here = tmp_path / "work" / "deep"
     here.mkdir(parents=True)
     none: dict[str, str] = {"XDG_CONFIG_HOME": str(tmp_path / "nowhere")}
-    assert find_vault(env=none, cwd=here, home=home) == home / "simplemem"
+    assert find_vault(env=none, cwd=here) == tmp_path / "home" / "simplemem"
     (here / ".memories").mkdir()
-    assert find_vault(env=none, cwd=here, home=home) == here / ".memories"
+    assert find_vault(env=none, cwd=here) == here / ".memories"
     (tmp_path / "work" / ".simplemem").mkdir()
-    assert find_vault(env=none, cwd=here, home=home) == tmp_path / "work"
+    assert find_vault(env=none, cwd=here) == tmp_path / "work"
     configured = user_file(tmp_path, f'vault = "{tmp_path / "set"}"')
-    assert find_vault(env=configured, cwd=here, home=home) == tmp_path / "set"
-    assert find_vault(env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == Path("/env")
-    assert find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here, home=home) == here / "flag"
+    assert find_vault(env=configured, cwd=here) == tmp_path / "set"
+    assert find_vault(env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here) == Path("/env")
+    assert find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here) == here / "flag"
 
 
 # -- a file that came with the vault
@@ -177,9 +167,10 @@ def test_a_pipe_in_place_of_a_settings_file_keeps_nobody_waiting(vault: Path) ->
     file = vault / ".simplemem" / "config.toml"
     file.parent.mkdir()
     os.mkfifo(file)
-    with pytest.raises(Invalid, match="no regular file"):
-        load_settings(vault=vault, env={"XDG_CONFIG_HOME": str(vault / "none")})
-    with pytest.raises(Invalid, match="no regular file"):
-        read_questions(file)
-    with pytest.raises(Invalid, match="no regular file"):
-        original_settings(vault, {}, Path(".simplemem/config.toml"))
+    for read in (
+        lambda: load_settings(vault=vault, env={"XDG_CONFIG_HOME": str(vault / "none")}),
+        lambda: read_questions(file),
+        lambda: original_settings(vault, {}, Path(".simplemem/config.toml")),
+    ):
+        with pytest.raises(Invalid, match="no regular file"):
+            read()

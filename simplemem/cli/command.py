@@ -214,19 +214,13 @@ def finishing() -> Iterator[None]:
 
 
 def command(
-    group: typer.Typer,
-    panel: str = "",
-    *,
-    name: str | None = None,
-    filters: Sequence[str] = (),
-    dashed_words: bool = False,
+    group: typer.Typer, panel: str = "", *, name: str = "", filters: Sequence[str] = (), dashed_words: bool = False
 ) -> Callable[[_Function], _Function]:
     """Declare a command and where it stands in `--help`. Its docstring is its help; lines that begin with `$` are
     examples.
 
     With `filters` it has those options, and its argument `narrowed` is the filter they make. With `dashed_words` a
-    `-word` is a word with a meaning of its own, not options run together. Every command has `--json`.
-    """
+    `-word` is a word with a meaning of its own, not options run together. Every command has `--json`."""
 
     def declare(function: _Function) -> _Function:
         lines = (inspect.getdoc(function) or "").replace("[", r"\[").split("\n")  # brackets are Rich's markup

@@ -31,8 +31,7 @@ def init(
 
     The same vault and seed give the same questions. The file is yours to edit.
 
-    $ simplemem eval init --size 500 --seed 7 --out questions.json
-    """
+    $ simplemem eval init --size 500 --seed 7 --out questions.json"""
     from simplemem.evaluate import FILE, make_questions, write_questions
 
     with opened(vault) as store:
@@ -59,8 +58,7 @@ def run(
     Each figure has its 95 % interval. Asked is a private copy of the vault.
 
     $ simplemem eval run --compare search.lexical_weight=0.5 --compare embed.provider=none
-    $ simplemem eval run --json | jq --exit-status '.rows[0].mrr.value > 0.75'
-    """
+    $ simplemem eval run --json | jq --exit-status '.rows[0].mrr.value > 0.75'"""
     from simplemem import evaluate
     from simplemem.config import find_vault, load_settings
 

@@ -51,8 +51,7 @@ def search(
     $ simplemem search '"burst altitude" -cake tag:flight' --explain
     $ simplemem search gas prices --why 'Helium for lift'
     $ simplemem search gas author:human --since 'last month'
-    $ simplemem search wind --link-to 'Launch day runbook' --json
-    """
+    $ simplemem search wind --link-to 'Launch day runbook' --json"""
     with opened(vault, embed=mode is not Mode.text) as store:
         found = store.search(
             " ".join(query),
@@ -145,8 +144,7 @@ def list_notes(
     $ simplemem list
     $ simplemem list --tag status=active --sort name
     $ simplemem list --prefix meetings/ --since 2025-11 --limit 100
-    $ simplemem list --all-notes --json | jq -r '.items[].name'
-    """
+    $ simplemem list --all-notes --json | jq -r '.items[].name'"""
     items: list[Any] = []
     cursor: str | None = None
     with opened(vault) as store:
@@ -182,8 +180,7 @@ def tasks(narrowed: Filter, vault: VaultOption = None) -> Answer:
 
     `--tag task=open` has these notes, in `list` and `search` too.
 
-    $ simplemem tasks --prefix projects/
-    """
+    $ simplemem tasks --prefix projects/"""
     from simplemem.note.note import read_note
 
     narrowed = replace(narrowed, tags={**narrowed.tags, "task": "open"}, require_all=True)
@@ -213,8 +210,7 @@ def show(
     $ simplemem show 'Launch day runbook' --section Filling
     $ simplemem show 'decisions/Hydrogen for lift' --links
     $ simplemem show Dipper --at '3 days ago'
-    $ simplemem show Dipper --version 12 | diff - <(simplemem show Dipper)
-    """
+    $ simplemem show Dipper --version 12 | diff - <(simplemem show Dipper)"""
     if at and version:
         raise Invalid("give --at or --version, not both")
     with opened(vault) as store:
@@ -248,8 +244,7 @@ def backlinks(
 
     $ simplemem backlinks 'Ida Marsh'
     $ simplemem backlinks Dipper --kind link --limit 50
-    $ simplemem backlinks 'Helium for lift' --query price --json
-    """
+    $ simplemem backlinks 'Helium for lift' --query price --json"""
     kinds = [each.value for each in kind or list(LinkKind)]
     with opened(vault, embed="semantic" in kinds) as store:
         resolved = store.resolve(name)
@@ -278,8 +273,7 @@ def context(
 
     $ simplemem context 'why did we give up helium'
     $ simplemem context launch checklist --budget 3000 --tag safety
-    $ simplemem context 'what goes wrong in the cold' --json | jq .tokens
-    """
+    $ simplemem context 'what goes wrong in the cold' --json | jq .tokens"""
     with opened(vault, embed=True) as store:
         pack = store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
     warnings = ["Nothing found; these are the nearest."] if pack.only_nearest and pack.items else []

@@ -47,8 +47,7 @@ def export_graph(
     $ simplemem export graph > memory.jsonl
     $ simplemem export graph --format html --notes all --output vault.html
     $ simplemem export graph --format dot | dot -Tsvg > graph.svg
-    $ simplemem export graph --format json --no-texts | jq '.links[].type'
-    """
+    $ simplemem export graph --format json --no-texts | jq '.links[].type'"""
     from simplemem.kinds.graph.graph import graph_of
     from simplemem.kinds.graph.jsonl import written
     from simplemem.kinds.picture import PICTURES, drawing_of_store, shortened
@@ -93,8 +92,7 @@ def import_graph(
     What is there already is added to, nothing is replaced, and the file stays as it is. Lines that cannot be read are
     named and left out. After Ctrl-C, begin again: what was done is not done twice.
 
-    $ simplemem import graph ~/memory.jsonl
-    """
+    $ simplemem import graph ~/memory.jsonl"""
     from simplemem.kinds.graph.jsonl import import_file
 
     with opened(vault) as store, progress_bar() as progress:

@@ -64,8 +64,7 @@ def _rows(entries: Iterable[Mapping[str, Any]]) -> list[list[Part]]:
 def stats(vault: VaultOption = None) -> Answer:
     """Show how much there is of what, how sure it is, and what is read most.
 
-    $ simplemem knowledge stats --json
-    """
+    $ simplemem knowledge stats --json"""
     from simplemem.kinds.learned.analysis import analysis_of
 
     with _opened(vault) as (store, _):
@@ -82,8 +81,7 @@ def list_entries(
 ) -> Answer:
     """List entries, the newest first.
 
-    $ simplemem knowledge list error --min-confidence 0.8
-    """
+    $ simplemem knowledge list error --min-confidence 0.8"""
     with _opened(vault) as (_, knowledge):
         entries = [e for e in reversed(knowledge.entries()) if kind in (None, e.type)]
         entries = [e for e in entries if (e.confidence or 0.0) >= min_confidence]
@@ -102,8 +100,7 @@ def search(
 ) -> Answer:
     """Find entries by meaning and words.
 
-    $ simplemem knowledge search timeouts --type solution --min-confidence 0.6
-    """
+    $ simplemem knowledge search timeouts --type solution --min-confidence 0.6"""
     asked = " ".join(query)
     with _opened(vault, embed=True) as (_, knowledge):
         narrowed: dict[str, Any] = {"kind": kind or "", "least_confidence": min_confidence}
@@ -122,8 +119,7 @@ def show(
 ) -> Answer:
     """Show one entry: what it says, its context, and what it is related to.
 
-    $ simplemem knowledge show 4e8f50cf
-    """
+    $ simplemem knowledge show 4e8f50cf"""
     with _opened(vault) as (_, knowledge):
         entry = knowledge.find(ref)
         knowledge.count([entry.id])
@@ -146,8 +142,7 @@ def export(
     """Export all entries: as one Markdown text by type, or with the graph's entities as a picture or data.
 
     $ simplemem knowledge export > knowledge.md
-    $ simplemem knowledge export html --output knowledge.html
-    """
+    $ simplemem knowledge export html --output knowledge.html"""
     from simplemem.kinds.learned.analysis import export_text
     from simplemem.store import write_file
 
@@ -169,8 +164,7 @@ def analyze(
     together. No model is asked, and nothing is written.
 
     $ simplemem knowledge analyze
-    $ simplemem knowledge analyze --notes projects/
-    """
+    $ simplemem knowledge analyze --notes projects/"""
     from datetime import date
 
     from simplemem.kinds.learned.analysis import analysis_of, brief

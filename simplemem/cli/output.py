@@ -27,6 +27,15 @@ _CONTROLS: dict[int, str | int] = {code: 0x2400 + code for code in range(32) if 
 _CONTROLS |= {0x7F: "\u2421", **dict.fromkeys(range(0x80, 0xA0), "\ufffd")}
 _CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd")  # they turn the order of letters
 _UNSAFE = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # which JSON need not escape
+_TYPED = {  # what agents call it in a hint, and what a person types
+    "Use update_memory to change it; overwrite=true": "`simplemem edit` changes it; --overwrite",
+    "change it with update_memory": "change it with `simplemem edit`",
+    "with overwrite those": "with --overwrite those",
+    "Append to `daily`, and it is made": "`simplemem daily` makes it",
+    "Search for it, or list": "`simplemem search` finds it by what it says; `simplemem list` shows",
+    'Give {"todo": true, "status": "done"} or ["todo", "status/done"]': "Give todo, status=done or -todo",
+    "delete_memory deletes it": "`simplemem rm` deletes it",
+}
 
 
 def plain(text: str) -> str:
@@ -208,17 +217,6 @@ def print_json(value: Any, *, compact: bool = False) -> None:
     sys.stdout.write(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     if compact:
         sys.stdout.flush()
-
-
-_TYPED = {  # what agents call it in a hint, and what a person types
-    "Use update_memory to change it; overwrite=true": "`simplemem edit` changes it; --overwrite",
-    "change it with update_memory": "change it with `simplemem edit`",
-    "with overwrite those": "with --overwrite those",
-    "Append to `daily`, and it is made": "`simplemem daily` makes it",
-    "Search for it, or list": "`simplemem search` finds it by what it says; `simplemem list` shows",
-    'Give {"todo": true, "status": "done"} or ["todo", "status/done"]': "Give todo, status=done or -todo",
-    "delete_memory deletes it": "`simplemem rm` deletes it",
-}
 
 
 def print_error(error: SimplememError, *, as_json: bool) -> None:

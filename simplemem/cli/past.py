@@ -39,8 +39,7 @@ def history(
 
     $ simplemem history Dipper --diff
     $ simplemem history Dipper --blame
-    $ simplemem history --by claude-ai --since yesterday
-    """
+    $ simplemem history --by claude-ai --since yesterday"""
     lines: list[list[Part]] = []
     table: list[list[Part]] = []
     with opened(vault) as store:
@@ -74,8 +73,7 @@ def diff(
     """Show what a version changed, what lies between two, or what changed in a note.
 
     $ simplemem diff 12
-    $ simplemem diff Dipper --since 'last week'
-    """
+    $ simplemem diff Dipper --since 'last week'"""
     with opened(vault) as store:
         differences = store.diff(what, other, since=since)
     lines: list[list[Part]] = []
@@ -100,8 +98,7 @@ def restore(
     What the note says now stays in the history: `undo` takes a restore back.
 
     $ simplemem restore Dipper
-    $ simplemem restore Dipper --at '3 days ago' --as 'Dipper as it was'
-    """
+    $ simplemem restore Dipper --at '3 days ago' --as 'Dipper as it was'"""
     with opened(vault) as store:
         finish()
         restored = store.restore(name, at=at, new_name=new_name, who=WHO)
@@ -125,8 +122,7 @@ def undo(
 
     $ simplemem undo
     $ simplemem undo Dipper
-    $ simplemem undo --by claude-ai --since '2 hours ago' --dry-run
-    """
+    $ simplemem undo --by claude-ai --since '2 hours ago' --dry-run"""
     if bool(by) != bool(since) or (by and what is not None) or (not by and (dry_run or yes)):
         hint = "simplemem undo --by WHO --since WHEN [--dry-run]"
         raise Invalid("--by and --since go together, without a version or a name", hint=hint)
@@ -150,8 +146,7 @@ def undo(
 def redo(vault: VaultOption = None) -> Answer:
     """Do again what `undo` took back last, while nothing else was changed since.
 
-    $ simplemem redo
-    """
+    $ simplemem redo"""
     with opened(vault) as store:
         finish()
         return _undone(store.undo(store.last_step(undone=True), who=WHO, tool="redo"))

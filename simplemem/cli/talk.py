@@ -16,10 +16,7 @@ _COLOURS = {"active": "green", "paused": "yellow", "closed": "dim"}
 
 
 @command(commands, "Keep")
-def topics(
-    closed: Annotated[bool, flag("--all", "Closed ones too.")] = False,
-    vault: VaultOption = None,
-) -> Answer:
+def topics(closed: Annotated[bool, flag("--all", "Closed ones too.")] = False, vault: VaultOption = None) -> Answer:
     """List the topics of conversation, what was spoken of last first.
 
     $ simplemem topics

@@ -43,8 +43,7 @@ def init(
 
     $ simplemem init
     $ simplemem init ~/Documents/notes
-    $ simplemem init . --json
-    """
+    $ simplemem init . --json"""
     if folder is not None and vault is not None:
         raise typer.BadParameter("either FOLDER or --vault, not both")
     from simplemem.config import find_vault
@@ -91,8 +90,7 @@ def index(
 
     $ simplemem index
     $ simplemem index --rebuild
-    $ simplemem index --watch
-    """
+    $ simplemem index --watch"""
     began = time.monotonic()
     with opened(vault, sync=False) as store:
         try:
@@ -129,8 +127,7 @@ def stats(vault: VaultOption = None) -> Answer:
     """Show what is in the vault and its index, and whatever lessens search.
 
     $ simplemem stats
-    $ simplemem stats --json | jq .notes
-    """
+    $ simplemem stats --json | jq .notes"""
     with opened(vault) as store:
         facts = store.stats()
     problems = [f"{each['path']}: {each['problem']}" for each in facts["problems"]]
@@ -156,8 +153,7 @@ def inspect(vault: VaultOption = None) -> Answer:
     """Show what was read in each note: links, tags, aliases, and broken links.
 
     $ simplemem inspect
-    $ simplemem inspect --json | jq '."README.md".links'
-    """
+    $ simplemem inspect --json | jq '."README.md".links'"""
     with opened(vault) as store:
         notes = store.inspect()
     rows: list[list[Part]] = [
@@ -188,8 +184,7 @@ def config(
 
     $ simplemem config
     $ simplemem config --example > ~/.config/simplemem/config.toml
-    $ SIMPLEMEM_SEARCH_LIMIT=10 simplemem config --json
-    """
+    $ SIMPLEMEM_SEARCH_LIMIT=10 simplemem config --json"""
     from simplemem.config import example_config, find_vault, settings_with_sources
 
     if example:
@@ -235,8 +230,7 @@ def doctor(
     The checks: index, headers, notes, links, conflicts, secrets, place.
 
     $ simplemem doctor --only links,headers --json
-    $ simplemem doctor --fix
-    """
+    $ simplemem doctor --fix"""
     checks = [name.strip() for names in only or () for name in names.split(",")]
     mended: Mended | None = None
     with opened(vault) as store:
@@ -319,8 +313,7 @@ def conflicts(
 
     $ simplemem conflicts
     $ simplemem conflicts merge Kite --dry-run
-    $ simplemem conflicts merge Kite --keep note
-    """
+    $ simplemem conflicts merge Kite --keep note"""
     if (name is None or action != "merge" or keep not in _KEEPS) and (action or dry_run or keep):
         raise typer.BadParameter("either alone, or as: conflicts merge NAME [--keep note|copy|both]")
     with opened(vault) as store:

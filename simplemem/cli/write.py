@@ -42,8 +42,7 @@ def new(
     $ simplemem new 'people/Ada Holm' --content 'Sews our parachutes.' --type person
     $ simplemem new 'meetings/2026-03-02 Spring' --title 'Spring meeting' --tag meeting --edit
     $ git log -5 | simplemem new 'log/week 9' - --description 'What was done' --tag log
-    $ simplemem new 'flights/Flight 5 Fulmar' --tag status=planned --property payload_grams=540
-    """
+    $ simplemem new 'flights/Flight 5 Fulmar' --tag status=planned --property payload_grams=540"""
     from simplemem.cli.editor import DraftFile
 
     if stdin not in (None, "-"):
@@ -82,8 +81,7 @@ def daily(
     `daily` is a name as well: `simplemem show daily`.
 
     $ simplemem daily
-    $ simplemem daily '- [ ] Order helium'
-    """
+    $ simplemem daily '- [ ] Order helium'"""
     with opened(vault, make=True) as store:
         finish()
         saved = store.daily(who=WHO, tool="daily")
@@ -114,8 +112,7 @@ def edit(
     asked; where there is nobody to ask, your text is kept in a file, and the difference is shown.
 
     $ simplemem edit Dipper
-    $ EDITOR='code --wait' simplemem edit 'decisions/Hydrogen for lift'
-    """
+    $ EDITOR='code --wait' simplemem edit 'decisions/Hydrogen for lift'"""
     from simplemem.cli.editor import edit_note
 
     with opened(vault) as store:
@@ -139,8 +136,7 @@ def tag(
     """Set and remove tags, in the notation the note has; without a change, show them.
 
     $ simplemem tag Dipper
-    $ simplemem tag 'Flight 5 Fulmar' flight status=done -planned
-    """
+    $ simplemem tag 'Flight 5 Fulmar' flight status=done -planned"""
     with opened(vault) as store:
         if not changes:
             memory = store.read(name).as_dict()
@@ -170,8 +166,7 @@ def move(
 
     $ simplemem move 'inbox/Parachute supplier' 'Parachute supplier'
     $ simplemem move 'Helium for lift' archive/
-    $ simplemem move people/Ida.md 'people/Ida Marsh.md'
-    """
+    $ simplemem move people/Ida.md 'people/Ida Marsh.md'"""
     with opened(vault) as store:
         name = store.resolve(old)
         if new_name.endswith("/"):
@@ -188,8 +183,7 @@ def rm(names: Annotated[list[str], argument("NAME", "The notes.", complete_name)
     """Delete notes, without asking: `undo` brings them back.
 
     $ simplemem rm 'archive/Old packing list'
-    $ simplemem rm inbox/a inbox/b && simplemem undo inbox/b
-    """
+    $ simplemem rm inbox/a inbox/b && simplemem undo inbox/b"""
     with opened(vault) as store:
         # All names are looked up first, so that a mistyped one deletes none of the others.
         resolved = list(dict.fromkeys(store.resolve(name) for name in names))

@@ -42,8 +42,8 @@ Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": list[T
 Bound = TypedDict("Bound", {"text": str, "severity": str, "since": str})
 
 
-class StoredTurn(TypedDict):
-    """Where a turn was kept, and what was read in it."""
+class Stored(TypedDict):
+    """Where a turn was kept, why there, and what was read in it."""
 
     block_id: str
     turn_id: str
@@ -52,27 +52,16 @@ class StoredTurn(TypedDict):
     topic: str
     reason: str
     method: str
-    facts: NotRequired[list[dict[str, Any]]]
+    facts: NotRequired[list[FactOut]]
     warnings: NotRequired[list[str]]
 
 
-class MemoryOut(TypedDict):
-    """A block that answers, with the turns that do."""
-
-    block_id: str
-    topic: str
-    relevance_score: float
-    summary: str
-    turns: list[TurnOut]
-
-
-class Memories(TypedDict):
-    """What was found; `facts` hold what is true now."""
-
-    memories: list[MemoryOut]
-    facts: list[FactOut]
-    method: str
-    degraded: NotRequired[str]
+Memory = TypedDict(
+    "Memory", {"block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": list[TurnOut]}
+)
+Memories = TypedDict(
+    "Memories", {"memories": list[Memory], "facts": list[FactOut], "method": str, "degraded": NotRequired[str]}
+)
 
 
 class Person(TypedDict):
@@ -86,24 +75,10 @@ class Person(TypedDict):
 
 
 Known = TypedDict("Known", {"profile": Person})
-
-
-class ContextOut(TypedDict):
-    """A text for a model, and how much found no room in it."""
-
-    text: str
-    tokens: int
-    items: list[dict[str, Any]]
-    left_out: int
-
-
-class Gardened(TypedDict):
-    """What was closed, or would be."""
-
-    closed: list[str]
-    facts: list[FactOut]
-    method: str
-    warnings: NotRequired[list[str]]
+Context = TypedDict("Context", {"text": str, "tokens": int, "items": list[dict[str, Any]], "left_out": int})
+Gardened = TypedDict(
+    "Gardened", {"closed": list[str], "facts": list[FactOut], "method": str, "warnings": NotRequired[list[str]]}
+)
 
 
 @tool("Store a turn of conversation", writes=True, idempotent=False)
@@ -117,24 +92,16 @@ def store_conversation(
     facts: Annotated[Several[FactIn], about("what the user stated, as you read it: [{key, value}]")] = [],  # noqa: B006
     timestamp: Annotated[str, about("when it was said, ISO 8601; now when left out")] = "",
     session_id: Annotated[str, about("conversations side by side have one each")] = "",
-) -> Reply[StoredTurn]:
+) -> Reply[Stored]:
     """Keep an exchange: what the user said, with your reply. It is sorted into its topic; facts and preferences the user
     states are kept with it."""
-    saying = said_now(
-        message,
-        context=context,
-        response=response,
-        topic=topic,
-        facts=[{"key": each.key, "value": each.value} for each in facts],
-        timestamp=timestamp,
-        session=session_id,
-    )
-    stored = talk.tell(saying, **caller)
+    told = [(each.key, each.value) for each in facts]
+    where = {"context": context, "topic": topic, "timestamp": timestamp, "session": session_id}
+    stored = talk.tell(said_now(message, response=response, facts=told, **where), **caller)
     data: dict[str, Any] = {"block_id": stored.block, "turn_id": stored.turn.id, "routing_scenario": stored.scenario}
     data |= {"facts_extracted": len(stored.facts), "topic": stored.topic, "reason": stored.reason}
-    data |= {"method": stored.method}
-    data |= {key: each for key, each in (("facts", stored.facts), ("warnings", stored.warnings)) if each}
-    return _as_json(data)
+    more: dict[str, Any] = {"method": stored.method, "facts": stored.facts, "warnings": stored.warnings}
+    return _as_json(data | {key: each for key, each in more.items() if each})
 
 
 @tool("Search what was said")
@@ -146,19 +113,11 @@ def retrieve_memory(
     """Find what was said about something, by words and meaning: topics with the turns that answer, and facts."""
     found = remembered(talk, query, max_results)
     memories = [
-        {
-            "block_id": each.block.id,
-            "topic": each.block.label,
-            "relevance_score": round(each.score, 4),
-            "summary": each.block.summary,
-            "turns": shown(each.block, each.turns),
-        }
+        {"block_id": each.block.id, "topic": each.block.label, "relevance_score": round(each.score, 4)}
+        | {"summary": each.block.summary, "turns": shown(each.block, each.turns)}
         for each in found.memories
     ]
-    facts = [
-        {"key": each.key, "value": each.value, "block_id": each.block_id, "confidence": each.confidence}
-        for each in found.facts
-    ]
+    facts = [each.shown() for each in found.facts]
     more = {"degraded": found.degraded} if found.degraded else {}
     return _as_json({"memories": memories, "facts": facts, "method": found.method, **more})
 
@@ -167,13 +126,8 @@ def retrieve_memory(
 def list_active_topics(talk: Conversation) -> Reply[Topics]:
     """The topics there are: the active one first, then paused ones, the newest first. Closed ones are not listed."""
     topics = [
-        {
-            "block_id": each.id,
-            "topic_label": each.label,
-            "status": each.status.upper(),
-            "turn_count": len(each.turns),
-            "created_at": stamp(each.created),
-        }
+        {"block_id": each.id, "topic_label": each.label, "status": each.status.upper()}
+        | {"turn_count": len(each.turns), "created_at": stamp(each.created)}
         for each in talk.topics()
     ]
     return _as_json({"topics": topics})
@@ -211,7 +165,7 @@ def talk_context(
     message: Annotated[str, about("what the user says now")],
     budget_tokens: Annotated[int, Field(ge=50, le=100_000), also("budget_tokens", "budget")] = 1500,
     session_id: str = "",
-) -> Reply[ContextOut]:
+) -> Reply[Context]:
     """What to know before you answer a message, within a budget: constraints first, then the user, facts, what was said
     about the subject and elsewhere. Changes nothing."""
     return _as_json(context_for(talk, message, budget_tokens, session_id)._asdict())

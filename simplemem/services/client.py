@@ -40,6 +40,12 @@ _PATH_STARTS = ("/", "./", "~/", ".\\", "~\\")  # capabilities.md SM-17: a key t
 KeySource: TypeAlias = "SecretStr | Mapping[str, str] | None"  # as the settings have checked it
 VOYAGE = "https://api.voyageai.com/v1"
 _EXAMPLE = "For example http://localhost:1234/v1 or https://api.openai.com/v1."
+# What local servers say with a 500 when they are well, and the model cannot read this text (llama.cpp, Ollama).
+_ABOUT_A_TEXT = re.compile(r"too large to process|context (length|size)|unsupported value: NaN", re.IGNORECASE)
+_MOST_CHARACTERS, _MOST_READ = 200, 500
+_SAID_IN = ("error", "message", "msg", "detail", "errors", "title")
+_WINDOW = 12  # a run of so many characters that also stands in the request was taken from it
+_KEY_SHAPED = re.compile(r"\b(?:sk|pa|pk|rk|hf|key|Bearer)[-_ ][\w*.-]{6,}|\b[A-Za-z0-9_-]{40,}", re.ASCII)
 
 
 class Refused(Unavailable):
@@ -280,14 +286,6 @@ def client_of(provider: str, name: str, address: Address, key: Key, **more: Any)
 
         return VoyageClient(name, address, key, **more)
     return ServiceClient(name, address, key, **more)
-
-
-# What local servers say with a 500 when they are well, and the model cannot read this text (llama.cpp, Ollama).
-_ABOUT_A_TEXT = re.compile(r"too large to process|context (length|size)|unsupported value: NaN", re.IGNORECASE)
-_MOST_CHARACTERS, _MOST_READ = 200, 500
-_SAID_IN = ("error", "message", "msg", "detail", "errors", "title")
-_WINDOW = 12  # a run of so many characters that also stands in the request was taken from it
-_KEY_SHAPED = re.compile(r"\b(?:sk|pa|pk|rk|hf|key|Bearer)[-_ ][\w*.-]{6,}|\b[A-Za-z0-9_-]{40,}", re.ASCII)
 
 
 def quoted(body: bytes, sent: Mapping[str, Any], key: str | None) -> str:

@@ -97,16 +97,10 @@ PROGRAM = [sys.executable, "-m", "simplemem"]
 
 
 def in_a_terminal(*arguments: str, answer: bytes = b"", env: dict[str, str] | None = None) -> tuple[int, bytes]:
-    """Run the program in a terminal of its own, 100 columns wide, with something typed: its exit code and what it
-    shows."""
+    """Run the program in a terminal of its own, 100 columns wide, with an answer typed: its exit code, what it shows."""
     ours, theirs = os.openpty()
-    process = subprocess.Popen(
-        [*PROGRAM, *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **(env or {})},
-    )
+    env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **(env or {})}
+    process = subprocess.Popen([*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
     os.close(theirs)
     shown = b""
     try:

@@ -31,6 +31,11 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "save_knowledge": {"type": "error", "content": "The pool is empty.", "confidence": 0.5, "tags": ["pool"]},
     "search_knowledge": {"query": "pool"}, "link_knowledge": {"sourceId": "id-one", "targetId": "id-two"},
     "auto_resolve_contradictions": {"apply": True},
+    # what was said
+    "store_conversation": {"message": "My pin is 4471. I'm vegan.", "context": "c", "response": "r", "topic": "Tides",
+                           "facts": [{"key": "boat", "value": "Plover"}], "timestamp": "2026-01-01", "session_id": "s"},
+    "retrieve_memory": {"query": "tides"}, "talk_context": {"message": "tides"},
+    "get_topic_history": {"block_id": "block_20260101_000000"}, "garden_topics": {"block_id": "all"},
 }  # fmt: skip
 """Tools that need no argument are not named here."""
 _KNOWN = "---\ntype: knowledge\nid: {}\nknowledge_type: solution\nconfidence: 0.8\nverified: false\n---\n\n{}\n"
@@ -39,6 +44,10 @@ NOTES = {
     "## Relations\n- uses [[Saturn]]\n",
     "graph/Saturn.md": "---\ntype: entity\nentity_type: component\n---\n\n## Observations\n- Lifts\n",
     "knowledge/solution/one.md": _KNOWN.format("id-one", "The default timeout is 30 seconds."),
+    "topics/2026/01/2026-01-01 Sea.md": "---\ntype: topic\naliases: [block_20260101_000000]\ntags: [status/active]\n---\n\n"
+    "> [!quote] You, 00:00\n> The tides of Brest.\n\n^turn-20260101-000000-aaaaaa\n",
+    "facts/pin.md": "---\ntype: fact\nkey: pin\nvalue: '1'\n---\n\n> My pin is 1.\n",
+    "profiles/default.md": "---\ntype: profile\nname: Ada\n---\n\n## Constraints\n- vegan\n",
     "knowledge/solution/two.md": _KNOWN.format("id-two", "The default timeout is 50 seconds."),
 }
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 from simplemem.kinds.kind import Kind
 from simplemem.note.body import read_body
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
-from simplemem.note.note import Note, private_reason, read_note
-from simplemem.note.properties import remove_property, set_property
+from simplemem.note.note import Note, private_reason, read_note, read_tags
+from simplemem.note.properties import set_property
 from simplemem.store import Read
 
 FOLDER: Final = "topics"
@@ -47,25 +48,35 @@ class Turn(NamedTuple):
         return self.id.replace("_", "-")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What all notes of conversations have. `problem` says why one cannot be changed, "" when it can."""
+
+    path: str
+    sha256: str = ""
+    problem: str = ""
+    text: str = ""
+    is_own: bool = True
+
+    @cached_property
+    def private(self) -> bool:
+        """Whether its text never leaves this machine."""
+        return private_reason(self.path, read_note(self.text.encode()), ()) is not None
+
+
 @dataclass(frozen=True)
-class Block:
-    """One subject and its turns. `problem` says why its note cannot be changed, "" when it can."""
+class Block(Kept):
+    """One subject and its turns."""
 
     id: str
     label: str
     status: str
-    keywords: tuple[str, ...]
-    summary: str
-    session: str
-    facts_read: str  # the last turn whose facts a model has read
     created: datetime  # UTC
     turns: tuple[Turn, ...]
-    private: bool
-    problem: str
-    text: str
-    path: str
-    sha256: str
-    is_own: bool = True
+    keywords: tuple[str, ...] = ()
+    summary: str = ""
+    session: str = ""
+    facts_read: str = ""  # the last turn whose facts a model has read
 
     @property
     def last(self) -> datetime:
@@ -78,11 +89,6 @@ def stamp(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def local(at: datetime) -> str:
-    """A moment as a person reads it in a header: local time, no offset."""
-    return at.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
-
-
 def moment_of(text: str) -> datetime | None:
     """The moment that a text of a header or a line says, in UTC; None when it says none."""
     try:
@@ -91,53 +97,40 @@ def moment_of(text: str) -> datetime | None:
         return None
 
 
-def moment(digits: str) -> datetime | None:
-    """The moment in an id."""
-    try:
-        return datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-    except ValueError:
-        return None
+def kept(read: Read, kind: Kind[Any]) -> tuple[Note, dict[str, Any]]:
+    """A note, and what all notes of conversations have."""
+    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    problem = read.problem or note.problem or (note.header.problem.message if note.header.problem else "")
+    is_own = kind.holds(read.path, note.string("type"))
+    return note, {"path": read.path, "sha256": read.sha256, "problem": problem, "text": note.text, "is_own": is_own}
 
 
 def read_block(read: Read) -> Block:
     """The block that a note is, as far as it is one."""
-    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    note, where = kept(read, TOPIC)
     turns = _turns(note.text, note.header.body_start)
-    head = note.text[: note.header.body_start]
-    named = _ID.fullmatch(next(filter(_ID.fullmatch, note.aliases), "")) or _ID.search(head)
+    named = _ID.fullmatch(next(filter(_ID.fullmatch, note.aliases), ""))
+    named = named or _ID.search(note.text, 0, note.header.body_start)  # of a header that cannot be read
     first = turns[0].id.removeprefix("turn_")[:15] if turns else ""
     id_ = named[0] if named else f"block_{first}" if first else base_name(read.path)
-    tags = {tag.name.casefold() for tag in note.tags}
+    tags = {tag.name.casefold() for tag in read_tags(note.header.properties, ())}
     keywords = note.header.get("keywords")
-    session, told = note.string("session"), note.string("type")
+    told = moment_of("T".join(id_.split("_")[1:3]) + "Z") or moment_of(note.string("created") or "")
     return Block(
         id=id_,
         label=note.string("title") or base_name(read.path),
         status=next((each for each in STATUSES if f"status/{each}" in tags), "paused"),
+        created=told or (turns[0].at if turns else datetime(1970, 1, 1, tzinfo=UTC)),
+        turns=turns,
         keywords=tuple(map(str, keywords)) if isinstance(keywords, list) else (),
         summary=note.string("description") or "",
-        session=session or "",
+        session=note.string("session") or "",
         facts_read=note.string("facts_read") or "",
-        created=_created(note, id_, turns),
-        turns=turns,
-        private=private_reason(read.path, note, ()) is not None,
-        problem=read.problem or note.problem or (note.header.problem.message if note.header.problem else ""),
-        text=note.text,
-        path=read.path,
-        sha256=read.sha256,
-        is_own=TOPIC.holds(read.path, told),
+        **where,
     )
 
 
 TOPIC: Final[Kind[Block]] = Kind(FOLDER, "topic", read=read_block, place=lambda block: (block.created, block.path))
-
-
-def _created(note: Note, id_: str, turns: tuple[Turn, ...]) -> datetime:
-    """When a block began: its id says so, else its header, else its first turn."""
-    if (found := moment("".join(re.findall(r"\d+", id_)[:2]))) is not None:
-        return found
-    told = moment_of(note.string("created") or "")
-    return told or (turns[0].at if turns else datetime(1970, 1, 1, tzinfo=UTC))
 
 
 def _turns(text: str, start: int) -> tuple[Turn, ...]:
@@ -150,7 +143,7 @@ def _turns(text: str, start: int) -> tuple[Turn, ...]:
     floor = 0  # the line after the turn before
     for number, line in enumerate(lines):
         mark = _TURN.fullmatch(line) if number >= floor and line.startswith("^turn-") else None
-        at = moment(mark[1] + mark[2]) if mark else None
+        at = moment_of(f"{mark[1]}T{mark[2]}Z") if mark else None
         if mark is None or at is None:
             continue
         last = number - 1
@@ -241,10 +234,11 @@ def with_turn(block: Block, turn: Turn) -> str:
 
 def new_block(label: str, turn: Turn, keywords: list[str], session: str, id_: str, continues: str = "") -> str:
     """The text of a new block's note, with its first turn."""
-    when = local(turn.at)
     properties: dict[str, object] = {"title": label, "aliases": [id_], "tags": ["status/active"], "keywords": keywords}
     properties |= {"session": session or None, "continues": continues or None}
-    return TOPIC.render(properties, f"{day_of(turn.at)}\n{render_turn(turn)}", when)
+    return TOPIC.render(
+        properties, f"{day_of(turn.at)}\n{render_turn(turn)}", turn.at.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+    )
 
 
 def place_of(label: str, at: datetime) -> str:
@@ -263,8 +257,3 @@ def with_status(text: str, status: str) -> str:
         is_status = str(tag).lstrip("#").casefold() in {f"status/{each}" for each in STATUSES}
         kept += [wanted] if is_status and wanted not in kept else [] if is_status else [tag]
     return set_property(text, "tags", kept if wanted in kept else [*kept, wanted])
-
-
-def with_summary(text: str, summary: str) -> str:
-    """The note with this description, or with none."""
-    return set_property(text, "description", summary) if summary else remove_property(text, "description")

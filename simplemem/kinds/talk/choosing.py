@@ -9,10 +9,11 @@ from difflib import get_close_matches
 from typing import Final
 
 from simplemem.errors import Ambiguous, NotFound
-from simplemem.kinds.talk.block import Block, with_status, with_summary
+from simplemem.kinds.talk.block import Block, with_status
 from simplemem.kinds.talk.cues import keywords_of
 from simplemem.note.names import base_name
 from simplemem.note.passages import sentence_spans
+from simplemem.note.properties import set_property
 
 _MOST_TURNS, _MOST_BYTES = 300, 500_000  # of a block; then a successor goes on
 _MOST_SENTENCE: Final = 300  # characters of one that is quoted in a summary
@@ -85,7 +86,8 @@ def closed_off(text: str, block: Block, status: str = "") -> str:
     """The note of a block that is left, with a summary in words that were said. A person's own description stays."""
     text = with_status(text, status or ("closed" if is_full(block) else "paused"))
     is_ours = not block.summary or (block.summary.startswith("“") and block.summary.endswith("”"))
-    return with_summary(text, summary_of(block)) if is_ours and block.turns else text
+    said = summary_of(block) if is_ours else ""
+    return set_property(text, "description", said) if said else text
 
 
 def summary_of(block: Block) -> str:

@@ -7,10 +7,10 @@ import secrets
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Invalid, SimplememError, Unreadable
 from simplemem.kinds.kind import ChangeSet, Kind, Shelf
@@ -24,6 +24,7 @@ from simplemem.kinds.talk.profile import PROFILE, Profile, with_traits
 from simplemem.kinds.talk.saying import Saying
 from simplemem.kinds.talk.statements import Statement
 from simplemem.memory import By
+from simplemem.note.header import read_header
 from simplemem.note.names import base_name, path_of
 from simplemem.note.properties import set_property
 from simplemem.services.embed import embedder_named
@@ -41,8 +42,7 @@ _CLOSE: Final = 0.1  # between the two best numbers: a model may be asked
 PERSON: Final = "profiles/default"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stored:
+class Stored(NamedTuple):
     """What became of a turn."""
 
     block: str
@@ -51,25 +51,27 @@ class Stored:
     topic: str
     reason: str
     method: str
-    facts: list[dict[str, Any]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    facts: list[dict[str, Any]]
+    warnings: list[str]
+
+
+_KINDS: Final = (TOPIC, FACT, PROFILE)
 
 
 def _read(read: Read) -> Any:
-    """A note of any of the three kinds; one that its header calls otherwise is what its folder says."""
-    found = [kind.read(read) for kind in (TOPIC, FACT, PROFILE) if read.path.startswith(f"{kind.folder}/")]
-    named = (each for kind in (TOPIC, FACT, PROFILE) if (each := kind.read(read)).is_own)
-    return next(named, found[0] if found else TOPIC.read(read))
+    """A note of one of the three kinds, by its header or its folder."""
+    told = str(read_header(read.text).get("type") or "")
+    return next((kind for kind in _KINDS if kind.holds(read.path, told)), TOPIC).read(read)
 
 
 class _Talk(Kind[Any]):
     """Blocks, facts and profiles are one shelf, as a turn may change all three."""
 
     def holds(self, path: str, told: str | None) -> bool:
-        return any(kind.holds(path, told) for kind in (TOPIC, FACT, PROFILE))
+        return any(kind.holds(path, told) for kind in _KINDS)
 
 
-_TALK: Final = _Talk("", "", read=_read, place=lambda item: item.path)
+_TALK: Final = _Talk("", "", read=_read, place=attrgetter("path"))
 
 
 class Conversation:
@@ -94,7 +96,7 @@ class Conversation:
 
     def held(self, kind: type[T]) -> list[T]:
         """The notes of a kind, for whoever holds the shelf."""
-        return [each for each in self.shelf.in_order() if isinstance(each, kind)]
+        return [each for each in self.shelf.items.values() if isinstance(each, kind)]
 
     def spoken_of(self, saying: Saying) -> Block | None:
         """The block that a message would go to, as far as it is there."""
@@ -183,17 +185,7 @@ class Conversation:
             if each.status == "active" and each.session == saying.session and each.path != path and not each.problem:
                 step.put(each.path, closed_off(step.text(each.path), each))
         facts = [self.keep(step, said, saying.at, link, id_) for said in saying.facts]
-        warnings = self._know(step, saying, link)
-        return Stored(
-            block=id_,
-            turn=turn,
-            scenario=scenario,
-            topic=label,
-            reason=reason,
-            method=method,
-            facts=facts,
-            warnings=warnings,
-        )
+        return Stored(id_, turn, scenario, label, reason, method, facts, self._know(step, saying, link))
 
     def link_to(self, path: str, turn: Turn) -> str:
         """A link to a turn, by the note's bare name where that is unique."""
@@ -204,16 +196,13 @@ class Conversation:
     def keep(self, step: ChangeSet, said: Statement, at: datetime, link: str, block: str) -> dict[str, Any]:
         """Keep a fact in its note, and say what is kept. One that names a noun alone is the one fact of that noun."""
         told, every = Told(said.value, at, link), [each for each in self.held(Fact) if not each.problem]
-        alike = [each for each in every if each.key == said.key] or [
-            each for each in every if said.secret and each.key.endswith(f"_{said.key}")
-        ]
+        alike = [each for each in every if each.key == said.key]
+        alike = alike or [each for each in every if said.secret and each.key.endswith(f"_{said.key}")]
         if len(alike) == 1:
-            path = alike[0].path
-            said = said._replace(key=alike[0].key)
-            step.put(path, with_told(step.text(path), alike[0], said, told, block))
+            (known,), said = alike, said._replace(key=alike[0].key)
+            step.put(known.path, with_told(step.text(known.path), known, said, told, block))
         else:
-            path = self._free(fact_name(said.key))
-            step.put(path, new_fact(said, told, block, now()))
+            step.put(self._free(fact_name(said.key)), new_fact(said, told, block, now()))
         return {"key": said.key, "value": said.value, "block_id": block, "confidence": said.confidence}
 
     def _know(self, step: ChangeSet, saying: Saying, link: str) -> list[str]:

@@ -7,22 +7,22 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from simplemem.kinds.graph.page import spell, unspelled
 from simplemem.kinds.kind import Kind
-from simplemem.kinds.talk.block import moment_of, stamp
+from simplemem.kinds.talk.block import Kept, kept, moment_of, stamp
 from simplemem.kinds.talk.statements import Statement, key_of
 from simplemem.note.body import read_body
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
-from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import find_section
 from simplemem.note.properties import set_property
 from simplemem.note.words import STOP_WORDS, stem
 from simplemem.store import Read
 
 FOLDER: Final = "facts"
+_QUOTE: Final = re.compile(r"^> ?(.*)$", re.MULTILINE)
 _TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
 # What a question may leave out of a key, and words that are asked for by others.
 _GENERIC: Final = frozenset("api access secret private number code id name address credential phone email".split())
@@ -46,7 +46,7 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fact:
+class Fact(Kept):
     """A fact as its note has it."""
 
     key: str
@@ -57,11 +57,10 @@ class Fact:
     block_id: str
     sentence: str
     history: tuple[Told, ...]
-    private: bool
-    problem: str
-    path: str
-    sha256: str
-    is_own: bool = True
+
+    def shown(self) -> dict[str, Any]:
+        """With the fields that clients know."""
+        return {name: getattr(self, name) for name in ("key", "value", "block_id", "confidence")}
 
 
 def fact_name(key: str) -> str:
@@ -71,27 +70,20 @@ def fact_name(key: str) -> str:
 
 def read_fact(read: Read) -> Fact:
     """The fact that a note is; a person's own words in it count."""
-    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    note, where = kept(read, FACT)
     history = tuple(told for _, told in _history(note.text))
-    last = history[-1] if history else None
-    sure = note.header.get("confidence")
-    quote = re.search(r"^> ?(.*)$", note.text[note.header.body_start :], re.MULTILINE)
-    broken = note.header.problem.message if note.header.problem else ""
+    last = history[-1] if history else Told("", datetime(1970, 1, 1, tzinfo=UTC), "")
+    sure, quote = note.header.get("confidence"), _QUOTE.search(note.text, note.header.body_start)
     return Fact(
         key=key_of(note.string("key") or note.string("title") or base_name(read.path)),
-        value=unspelled(note.string("value") or (last.value if last else "")),
+        value=unspelled(note.string("value") or last.value),
         category=note.string("category") or "",
         confidence=float(sure) if isinstance(sure, (int, float)) and 0 < sure <= 1 else 0.8,
-        valid_from=moment_of(note.string("valid_from") or "")
-        or (last.at if last else datetime(1970, 1, 1, tzinfo=UTC)),
+        valid_from=moment_of(note.string("valid_from") or "") or last.at,
         block_id=note.string("block_id") or "",
         sentence=quote[1].strip() if quote else "",
         history=history,
-        private=private_reason(read.path, note, ()) is not None,
-        problem=read.problem or note.problem or broken,
-        path=read.path,
-        sha256=read.sha256,
-        is_own=FACT.holds(read.path, note.string("type")),
+        **where,
     )
 
 

@@ -10,11 +10,10 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from simplemem.kinds.kind import Kind
-from simplemem.kinds.talk.block import moment_of
+from simplemem.kinds.talk.block import Kept, kept, moment_of
 from simplemem.kinds.talk.facts import with_line
 from simplemem.kinds.talk.statements import stated
 from simplemem.note.body import read_body
-from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import find_section
 from simplemem.note.properties import set_property
 from simplemem.note.words import STOP_WORDS
@@ -30,6 +29,7 @@ _KINDS: Final = (
     "|kosher|halal|colou?r[- ]?blind|deaf|blind|dyslexic"
 )
 _NAME: Final = r"(?P<name>[A-Z][\w'’-]+(?: (?:[A-Z][\w'’-]*|de|van|von|der|la))*)"
+_STRICT: Final = re.compile(r"\b(?:strictly|allergic)\b")
 _NO_NAMES: Final = frozenset(
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Back Later Today Tomorrow Crazy".split()
 )
@@ -73,7 +73,7 @@ class Constraint(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(Kept):
     """The person, as the note has it."""
 
     name: str
@@ -81,11 +81,6 @@ class Profile:
     preferences: dict[str, str]
     identity: tuple[str, ...]
     modified: datetime
-    private: bool
-    problem: str
-    path: str
-    sha256: str
-    is_own: bool = True
 
 
 def traits(message: str) -> list[Trait]:
@@ -99,33 +94,26 @@ def traits(message: str) -> list[Trait]:
                 if section == "gone":
                     found[Trait("", re.sub(r" any ?more\Z", "", text), gone=True)] = None
                 elif section != "name" or text.split()[0] not in _NO_NAMES:
-                    strict = bool(re.search(r"\bstrictly\b|\ballergic\b", text))
-                    found[Trait(section, re.sub(r"\Aan? ", "", text), strict)] = None
+                    found[Trait(section, re.sub(r"\Aan? ", "", text), bool(_STRICT.search(text)))] = None
     return list(found)
 
 
 def read_profile(read: Read) -> Profile:
     """The profile that a note is; bullets a person wrote count like ours."""
-    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    note, where = kept(read, PROFILE)
     bullets = {section: _bullets(read.text, section) for section in SECTIONS}
     constraints = []
     for bullet in bullets["Constraints"]:
-        marks = dict(re.findall(r"(\w+)=(\S+)", bullet["marks"] or ""))
-        strict = re.search(r"\b(?:strictly|allergic)\b", bullet["text"])
-        severity = marks.get("severity") or ("strict" if strict else "firm")
-        constraints.append(Constraint(bullet["text"], severity, marks.get("since", "")))
-    broken = note.header.problem.message if note.header.problem else ""
+        marks = dict(re.findall(r"\b(\w{1,20})=(\S+)", bullet["marks"] or ""))
+        severity = "strict" if _STRICT.search(bullet["text"]) else "firm"
+        constraints.append(Constraint(bullet["text"], marks.get("severity", severity), marks.get("since", "")))
     return Profile(
         name=note.string("name") or "",
         constraints=tuple(constraints),
         preferences={noun_of(bullet["text"]): bullet["text"] for bullet in bullets["Preferences"]},
         identity=tuple(bullet["text"] for bullet in bullets["Identity"]),
         modified=moment_of(note.string("modified") or "") or datetime(1970, 1, 1, tzinfo=UTC),
-        private=private_reason(read.path, note, ()) is not None,
-        problem=read.problem or note.problem or broken,
-        path=read.path,
-        sha256=read.sha256,
-        is_own=PROFILE.holds(read.path, note.string("type")),
+        **where,
     )
 
 

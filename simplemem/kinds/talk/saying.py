@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -44,37 +44,31 @@ def said_now(
     context: str = "",
     response: str | None = None,
     topic: str = "",
-    facts: Sequence[Mapping[str, str]] = (),
+    facts: Sequence[tuple[str, str]] = (),
     timestamp: str = "",
     session: str = "",
 ) -> Saying:
     """An exchange, checked: Invalid or TooLong says what is wrong with it. `context` alone is the reply."""
-    clean = {
-        name: _clean(text, name)
-        for name, text in (("message", message), ("context", context), ("response", response or ""))
-    }
+    said = {"message": message, "context": context, "response": response or "", "topic": topic, "session_id": session}
+    clean = {name: _clean(text, name) for name, text in said.items()}
     if not clean["message"].strip():
         raise Invalid("the message is empty")
     if len(facts) > _MOST_FACTS:
         raise TooLong(f"{len(facts)} facts were handed over; {_MOST_FACTS} are allowed with a turn")
     given = []
-    for each in facts:
-        key, value = (" ".join(_clean(str(each.get(name, "")), name).split()) for name in ("key", "value"))
-        if not key_of(key) or not value:
-            raise Invalid(
-                "a fact needs a key and a value, both of words",
-                hint='For example {"key": "harbour phone", "value": "0431 778"}.',
-            )
-        given.append(Statement(key_of(key), value, "agent", clean["message"], "agent", 0.9, is_credential(key)))
+    for pair in facts:
+        key, value = (" ".join(_clean(text, "fact").split()) for text in pair)
+        if not (key := key_of(key)) or not value:
+            hint = 'For example {"key": "harbour phone", "value": "0431 778"}.'
+            raise Invalid("a fact needs a key and a value, both of words", hint=hint)
+        given.append(Statement(key, value, "agent", clean["message"], "agent", 0.9, is_credential(key)))
+    label, name = (" ".join(clean[each].split()) for each in ("topic", "session_id"))
+    if len(label) > _MOST_LABEL or len(name) > _MOST_LABEL:
+        raise TooLong(f"a topic or session_id may have {_MOST_LABEL} characters")
     answer, more = (clean["context"], "") if response is None else (clean["response"], clean["context"])
-    label = " ".join(_clean(topic, "topic").split())
-    if len(label) > _MOST_LABEL:
-        raise TooLong(f"the topic has {len(label)} characters; {_MOST_LABEL} are allowed")
     own = [each for each in statements(clean["message"]) if each.key not in {fact.key for fact in given}]
-    name = " ".join(_clean(session, "session_id").split())[:_MOST_LABEL]
-    return Saying(
-        clean["message"], answer, more, label, name, _moment(timestamp), (*given, *own), tuple(traits(clean["message"]))
-    )
+    known = tuple(traits(clean["message"]))
+    return Saying(clean["message"], answer, more, label, name, _moment(timestamp), (*given, *own), known)
 
 
 def _clean(text: str, what: str) -> str:
@@ -82,10 +76,8 @@ def _clean(text: str, what: str) -> str:
     if "\0" in clean or clean != well_formed(clean):
         raise Invalid(f"the {what} holds a character that no note can carry", hint="Leave out NUL and half characters.")
     if len(clean) > _MOST_CHARACTERS:
-        raise TooLong(
-            f"the {what} has {len(clean):,} characters; {_MOST_CHARACTERS:,} are allowed",
-            hint="Nothing was stored or cut.",
-        )
+        said = f"the {what} has {len(clean):,} characters; {_MOST_CHARACTERS:,} are allowed"
+        raise TooLong(said, hint="Nothing was stored or cut.")
     return clean
 
 

@@ -19,7 +19,7 @@ _SAYS: Final = "said says told tells wrote writes claims claimed asked asks thin
 _NOT_STATED: Final = re.compile(
     rf"\?\s*$|\A\W*(?:{'|'.join(_ASKS.split())})\b"
     r"|\b(?:if|unless|whether|suppose|imagine|pretend|wish|hypothetically|for example|e\.g\.|such as)\b"
-    rf"|\b(?!I\b|we\b)[\w-]+ (?:{'|'.join(_SAYS.split())})\b",
+    rf"|(?<![\w-])(?!I\b|we\b)[\w-]{{1,40}} (?:{'|'.join(_SAYS.split())})\b",
     re.IGNORECASE,
 )
 _MOST_SENTENCE: Final = 500

@@ -18,7 +18,6 @@ from simplemem.kinds.talk.block import (
     render_turn,
     stamp,
     with_status,
-    with_summary,
     with_turn,
 )
 from simplemem.note.note import read_note
@@ -136,8 +135,6 @@ def test_a_status_changes_in_its_place_and_a_persons_tags_stay() -> None:
     tags = [tag.name for tag in read_note(with_status(text, "closed").encode()).tags if tag.source == "property"]
     assert tags == ["mine", "status/closed", "other"]
     assert with_status(text, "active") == text
-    assert block(with_summary(text, "“What was said.”")).summary == "“What was said.”"
-    assert with_summary(with_summary(text, "x"), "") == text
 
 
 @pytest.mark.parametrize(

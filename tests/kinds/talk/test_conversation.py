@@ -134,9 +134,7 @@ def test_a_copied_block_is_ambiguous_and_a_wrong_id_names_near_ones(talk: Conver
 def test_a_credential_is_private_with_the_block_it_was_said_in(talk: Conversation) -> None:
     stored = tell(talk, KEY, topic="Tide clock")
     assert talk.find(stored.block).private and [each.private for each in talk.items(Fact)] == [True]
-    given = tell(
-        talk, "Here it is.", "2026-11-20T09:01:00Z", topic="Wifi", facts=[{"key": "wifi password", "value": "abc"}]
-    )
+    given = tell(talk, "Here it is.", "2026-11-20T09:01:00Z", topic="Wifi", facts=[("wifi password", "abc")])
     assert talk.find(given.block).private
 
 
@@ -215,9 +213,9 @@ def test_several_threads_lose_and_double_nothing(talk: Conversation) -> None:
         {"message": "x", "timestamp": "soon"},
         {"message": "x", "timestamp": "2999-01-01"},
         {"message": "x", "timestamp": "0001-01-01T00:00:00+14:00"},
-        {"message": "x", "facts": [{"key": "", "value": "v"}]},
-        {"message": "x", "facts": [{"key": "the", "value": "v"}]},
-        {"message": "x", "facts": [{"key": "k", "value": " "}]},
+        {"message": "x", "facts": [("", "v")]},
+        {"message": "x", "facts": [("the", "v")]},
+        {"message": "x", "facts": [("k", " ")]},
         {"message": "x", "topic": "t" * 121},
     ],
 )

@@ -42,7 +42,7 @@ class Talk:
     def say(self, message: str, reply: str = "", minutes: int = 3) -> str:
         self.now += timedelta(minutes=minutes)
         self.current = self.decide(message).block or f"block_{len(self.blocks)}"
-        new = Block(self.current, label_of(message), "active", (), "", "", "", self.now, (), False, "", "", "", "")
+        new = Block(self.current, label_of(message), "active", self.now, (), path="")
         old = self.blocks.get(self.current, new)
         turn = Turn(f"turn_{len(self.blocks)}_{len(old.turns)}", self.now, message, reply, "")
         self.blocks[self.current] = replace(old, turns=(*old.turns, turn), sha256=str(len(old.turns)))
