@@ -22,6 +22,9 @@ _CHAT: Final = frozenset(
     didn't can't there's i'd i'll let's""".split()
 )
 _EMPTY: Final = STOP_WORDS | _CHAT
+_TASKS: Final = _EMPTY | frozenset(
+    "build help plan write automate give show explain recommend find choose move please".split()
+)
 # What a message begins with, or has in it (news), as alternatives of one pattern each.
 _ENGLISH: Final = {
     "shift": """any(?:way|how|ways)|by the way|btw|moving on|(?:oh,? )?before i forget|unrelated(?:ly)?|
@@ -71,10 +74,6 @@ _RETURN = re.compile(
 _AGAIN = re.compile(r"\W{0,9}([^:,.?!;\n]{2,50}) again *[:,.]", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}\b")
-_START: Final = re.compile(
-    r"\b(?:build|help|me|plan|write|automate|give|show|explain|recommend|find|choose|move|can|could|would|please)\b",
-    re.IGNORECASE,
-)
 
 
 @lru_cache(maxsize=256)
@@ -108,7 +107,7 @@ def label_of(message: str) -> str:
         said = said[cue.end() :]
     for clause in (*re.split(r"[.!?:;\n]|, ", said), said):
         words = list(_WORD.finditer(clause))
-        telling = [word for word in words if _content(word[0]) and not _START.fullmatch(word[0])]
+        telling = [word for word in words if _content(word[0]) and word[0].lower() not in _TASKS]
         if len(telling) > 1:
             start = telling[0].start()
             ends = [word.end() for word in telling if word.end() - start <= _MOST_LABEL]
