@@ -78,9 +78,10 @@ def joined(file: Path, room: Path, count: int) -> Calls:
 def measure(command: Sequence[str], env: Mapping[str, str], calls: Calls) -> None:
     with Conversation(command, env=env, quiet=True) as server:
         server.ask("tools/list", {})
-        time.sleep(3)  # what it does at its start is not asked for here
-        while "building" in str(server.use("get_index_status").get("structuredContent")):  # ours has no such tool
-            time.sleep(2)
+        before = -1.0
+        while (now := server.figures().cpu) - before > 0.1:  # its start and its index are not asked for
+            before = now
+            time.sleep(3)
         for name, given in calls.items():
             for tool, arguments in given[:_BEFORE]:
                 server.use(tool, **arguments)

@@ -80,8 +80,7 @@ def test_a_list_in_the_environment_may_stand_there_as_in_a_file(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    "key",
-    ['{ key = "12345678" }', '{ env = "A", key = "12345678" }', "12345678", '["12345678"]', "{ env = 12345678 }"],
+    "key", ['{ key = "12345678" }', '{ env = "A", key = "12345678" }', "12345678", '["12345678"]', "{ env = 12345678 }"]
 )
 def test_a_key_that_is_no_key_is_not_shown(tmp_path: Path, key: str) -> None:
     with pytest.raises(Invalid) as caught:

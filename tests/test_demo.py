@@ -104,8 +104,7 @@ def test_the_demo_shows_a_conversation_from_the_list_of_tools_to_the_undo(demo: 
         "7. Connect your own",
     ]
     timed = re.sub(r"  in [\d.]+ m?s$", "", demo.out, flags=re.MULTILINE)
-    assert in_order(key_lines, timed) is None
-    assert "\x1b" not in demo.out
+    assert in_order(key_lines, timed) is None and "\x1b" not in demo.out
 
 
 def test_the_demo_ends_with_the_lines_for_every_client_and_the_paths_of_this_installation(demo: Shown) -> None:
@@ -126,8 +125,7 @@ def block(page: Path, kind: str, after: str = "") -> str:
 
 def test_the_transcript_in_the_readme_is_an_excerpt_of_the_demo(demo: Shown) -> None:
     excerpt = [line for line in block(README, "text").rstrip("\n").split("\n") if line != "…"]
-    assert len(excerpt) > 10
-    assert in_order(excerpt, demo.out) is None
+    assert len(excerpt) > 10 and in_order(excerpt, demo.out) is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX shell")

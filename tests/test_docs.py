@@ -251,8 +251,7 @@ def test_python_that_is_shown_runs_and_prints_what_is_shown(
 def test_every_file_that_contributors_are_sent_to_is_there() -> None:
     text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = {path for path in re.findall(r"`([\w./-]+)`", text) if "/" in path and "NAME" not in path}
-    assert len(named) > 10
-    assert sorted(path for path in named if not (REPOSITORY / path).exists()) == []
+    assert len(named) > 10 and sorted(path for path in named if not (REPOSITORY / path).exists()) == []
 
 
 def test_the_changelog_begins_with_the_version_that_is_here() -> None:

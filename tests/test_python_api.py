@@ -23,8 +23,7 @@ def in_a_fresh_process(code: str, *args: str) -> str:
 def test_importing_the_package_loads_almost_nothing() -> None:
     code = "import sys; before = set(sys.modules); import simplemem; print(*sorted(set(sys.modules) - before))"
     loaded = in_a_fresh_process(code).split()
-    assert [name for name in loaded if name.startswith("simplemem")] == ["simplemem"]
-    assert len(loaded) < 10
+    assert [name for name in loaded if name.startswith("simplemem")] == ["simplemem"] and len(loaded) < 10
 
 
 USE = """
@@ -87,10 +86,8 @@ def test_every_failure_has_a_code_a_sentence_and_its_details(vault: Path) -> Non
         error = raised.value
         assert isinstance(error, Conflict)
         told = json.loads(json.dumps(error.as_dict()))
-        assert told["code"] == "conflict"
-        assert told["message"]
-        assert told["hint"]
-        assert told["current_sha256"] == store.read("a").sha256
+        assert told["code"] == "conflict" and told["message"]
+        assert told["hint"] and told["current_sha256"] == store.read("a").sha256
         with pytest.raises(NotFound) as missing:
             store.read("aa")
         assert missing.value.as_dict()["candidates"] == ["a"]

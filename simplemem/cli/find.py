@@ -97,11 +97,8 @@ def _hit(rank: int, hit: Hit, query: str) -> list[list[Part]]:
         written = f", {day(hit.written)}" if hit.written else ""
         lines.append(["    ", (f"by {one_line(' and '.join(hit.authors))}{written}", "dim")])
     if hit.why:
-        numbers = (
-            f"{part.replace('_', ' ')} {number:.2f}"
-            for part, number in hit.why.items()
-            if number and isinstance(number, float)
-        )
+        shares = {part.replace("_", " "): number for part, number in hit.why.items() if isinstance(number, float)}
+        numbers = (f"{part} {number:.2f}" for part, number in shares.items() if number)
         lines.append(["    ", (f"why  {', '.join(numbers)} · {_held(hit.why)}", "dim")])
     return lines
 

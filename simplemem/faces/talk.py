@@ -11,9 +11,9 @@ from pydantic import AfterValidator, Field
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Several, about, also
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.talk.block import stamp
+from simplemem.kinds.talk.block import Turn, stamp
 from simplemem.kinds.talk.choosing import summary_of
-from simplemem.kinds.talk.finding import context_for, remembered, shown
+from simplemem.kinds.talk.finding import context_for, remembered
 from simplemem.kinds.talk.garden import garden
 from simplemem.kinds.talk.saying import said_now
 
@@ -25,6 +25,10 @@ _INTERESTS: Final = 5
 
 def _as_json(data: Any) -> Reply[Any]:
     return Reply(render.pretty(data), data)
+
+
+def _turn(turn: Turn) -> TurnOut:
+    return {"turn_id": turn.id, "timestamp": stamp(turn.at), "user_message": turn.message, "ai_response": turn.answer}
 
 
 class FactIn(Arguments):
@@ -114,7 +118,7 @@ def retrieve_memory(
     found = remembered(talk, query, max_results)
     memories = [
         {"block_id": each.block.id, "topic": each.block.label, "relevance_score": round(each.score, 4)}
-        | {"summary": each.block.summary, "turns": shown(each.block, each.turns)}
+        | {"summary": each.block.summary, "turns": [_turn(turn) for turn in each.turns]}
         for each in found.memories
     ]
     facts = [each.shown() for each in found.facts]
@@ -139,7 +143,7 @@ def get_topic_history(
 ) -> Reply[Story]:
     """Everything that was said about one topic, in order."""
     found = talk.find(block_id)
-    story = {"block_id": found.id, "topic_label": found.label, "turns": shown(found)}
+    story = {"block_id": found.id, "topic_label": found.label, "turns": [_turn(turn) for turn in found.turns]}
     return _as_json(story | {"summary": found.summary or ("" if found.status == "active" else summary_of(found))})
 
 

@@ -119,6 +119,10 @@ class Sync:
                     entries.update((each.path, each) for each in here)
                 known |= notes.known_below(db, path)
                 files |= notes.files_at(db, path)
+        for path in known.keys() & entries.keys() & files & {*paths}:
+            if self._is_as_known(entries[path], known[path]):
+                del entries[path], known[path]
+                files.discard(path)
         return Reconciling(self, entries, known, files, generation).carry_out(total)
 
     def scan(
@@ -147,6 +151,11 @@ class Sync:
         if known is not None and (known.sha256, known.mtime_ns) == seen and not self.is_judged_otherwise(known):
             return stat_of(file.entry)
         return understood(path, read_note(file.data, file.sha256), stat_of(file.entry))
+
+    def _is_as_known(self, entry: Entry, known: Row) -> bool:
+        """Whether a file is what the index says of it to the byte: mostly we wrote it, and the watcher has heard of it."""
+        is_skipped = known.path in self.skipped
+        return not is_skipped and known.stat == stat_of(entry) == self.look(known.path, known)
 
     def is_judged_otherwise(self, known: Row) -> bool:
         """Whether the settings now say something else of a note whose file is the same."""

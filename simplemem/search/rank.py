@@ -226,7 +226,7 @@ def _words(text: str) -> list[str]:
 
 _COMPARED_WITH = 5  # of the ranking: the sixth
 _FLOORS = {"hybrid": 0.54, "text": 0.5, "semantic": 0.28}  # docs/search.md has the curve
-_LESS = 0.1  # for a statement: what has many words is held by nobody whole
+_LESS = 0.12  # for a statement: what has many words is held by nobody whole
 
 
 def weights_of(words: Sequence[str], holders: Sequence[int], notes: int) -> dict[str, float]:
@@ -237,11 +237,16 @@ def weights_of(words: Sequence[str], holders: Sequence[int], notes: int) -> dict
 
 def share_held(weights: Mapping[str, float], called: str, texts: Sequence[str]) -> float:
     """As `Coverage.share`, where there are no vectors: by how words begin."""
-    begins = {word: re.escape(_plain(word)[: max(_STEM, len(word) - _ENDING)]) for word in weights}
-    asked = {re.compile(begin if is_unspaced(word) else rf"\b{begin}"): weights[word] for word, begin in begins.items()}
+    asked = [(_beginning(word), weight) for word, weight in weights.items()]
     plain = [_plain(f"{called}\n{text[:_COVERED_CHARACTERS]}") for text in texts or ("",)]
-    held = (sum(weight for word, weight in asked.items() if word.search(text)) for text in plain)
+    held = (sum(weight for begins, weight in asked if begins.search(text)) for text in plain)
     return max(held) / sum(weights.values())
+
+
+@lru_cache(maxsize=1_000)
+def _beginning(word: str) -> re.Pattern[str]:
+    begin = re.escape(_plain(word)[: max(_STEM, len(word) - _ENDING)])
+    return re.compile(begin if is_unspaced(word) else rf"\b{begin}")
 
 
 def above_floor(share: float, ranked: Sequence[Ranked], mode: Mode, text: str) -> float:

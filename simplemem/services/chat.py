@@ -41,20 +41,16 @@ class Chat:
         *,
         url: str = "",
         key: KeySource = None,
-        timeout: float = 30.0,
+        timeout: float = 30,
         per_hour: int = 120,
     ) -> None:
-        is_ours = not url.strip()
         address = address_of(url or _HOMES[provider], "llm.url")
         self.name = f"{model} at {address.host}"
-        self.remote = not address.local
         self._is_ollama, self._model, self._per_hour = provider == "ollama", model, per_hour
-        otherwise = "OPENAI_API_KEY" if is_ours and not self._is_ollama else ""
-        key_of_service = Key(key, setting="llm.api_key", otherwise=otherwise)
-        self._client = ServiceClient(self.name, address, key_of_service, timeout=timeout, section="llm")
-        self._calls: deque[float] = deque()
+        ours = Key(key, setting="llm.api_key", otherwise="" if url.strip() or self._is_ollama else "OPENAI_API_KEY")
+        self._client = ServiceClient(self.name, address, ours, timeout=timeout, section="llm")
+        self._calls: deque[float] = deque(maxlen=max(1, per_hour))
         self._guard = threading.Lock()
-        self.close = self._client.close
 
     def ask(
         self, task: str, instructions: str, said: Mapping[str, Any], shape: Mapping[str, Any], seconds: float
@@ -88,9 +84,7 @@ class Chat:
         """Count a call. Refused when those of this hour are spent: nothing is wrong with the service."""
         with self._guard:
             now = time.monotonic()
-            while self._calls and now - self._calls[0] > _HOUR:
-                self._calls.popleft()
-            if len(self._calls) >= self._per_hour:
+            if not self._per_hour or (len(self._calls) == self._per_hour and now - self._calls[0] <= _HOUR):
                 hint = "llm.max_calls_per_hour sets how many there are."
                 raise Refused(f"{self.name} has had its {self._per_hour} calls of this hour", hint=hint)
             self._calls.append(now)

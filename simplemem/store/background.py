@@ -206,17 +206,9 @@ class CatchUp:
                 core.compare_all()
                 self._whole_at = time.monotonic()
             else:
-                core.look_at({path for path in paths if not self._is_as_known(path)})
+                core.look_at(paths)
             self._whole = core.index.taken_up
 
     def end(self) -> None:
         if self._watch is not None:
             self._watch.close()
-
-    def _is_as_known(self, path: str) -> bool:
-        """Whether a note is, to the byte, what the index knows: mostly it was we who changed it."""
-        known = self._core.index.known([path]).get(path)
-        try:
-            return known is not None and self._core.vault.read(path).sha256 == known.sha256
-        except SimplememError:
-            return False

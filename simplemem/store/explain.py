@@ -72,18 +72,8 @@ class Explained:
             place, ranked = found[hit.name]
             words = _words_of(self._holding, ranked.note)
             reranked = self._ranking.reranked.get(ranked.note, {})
-            told.append(
-                replace(
-                    hit,
-                    why={
-                        "rank": place,
-                        "rank_score": round(ranked.score, 4),
-                        **self._numbers(ranked),
-                        **words,
-                        **reranked,
-                    },
-                )
-            )
+            numbers = {"rank": place, "rank_score": round(ranked.score, 4), **self._numbers(ranked)}
+            told.append(replace(hit, why={**numbers, **words, **reranked}))
         return told
 
     def search(self) -> dict[str, Any]:

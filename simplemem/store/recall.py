@@ -91,8 +91,9 @@ def search(
         if explain:
             told, hits = explained.search(), explained.hits(hits)
         of_note = explained.note(why, hits) if why else None
+    nearest = only_nearest(core, ranking, hits[0].score if hits else None)
     state, asked, less = core.state(ranking.standing), ranking.query, ranking.degraded_by
-    return Found(query, mode, tuple(hits), state, told, less, of_note, asked.absent, only_nearest(core, ranking))
+    return Found(query, mode, tuple(hits), state, told, less, of_note, asked.absent, nearest)
 
 
 def ranked(
@@ -185,14 +186,15 @@ def quality(core: Core, ranking: Ranking, found: Ranked) -> float:
     weights = rank.weights_of(query.words, query.holders, ranking.standing.notes)
     called = " ".join((name_of(note.row.path), note.row.title, note.row.description, *note.tags))
     key, texts = _covering(core, note)
+    by_words = ranking.mode == "text" or (ranking.mode == "hybrid" and not rank.is_question(query.text))
     coverage = _coverage(core) if ranking.mode != "text" else None
-    if coverage is not None:
+    held = rank.share_held(weights, called, texts()) if by_words or coverage is None else 0.0
+    if coverage is not None and not held:
         return coverage.share(weights, called, key, texts)
-    near = ranking.signals[2].values.get(found.note, 0.0)
-    return max(near, rank.share_held(weights, called, texts()))
+    return max(held, ranking.signals[2].values.get(found.note, 0.0) if coverage is None else 0.0)
 
 
-def only_nearest(core: Core, ranking: Ranking) -> bool:
+def only_nearest(core: Core, ranking: Ranking, share: float | None = None) -> bool:
     """Whether the best note is below the floor, so that nothing was found. The floors are of words and of the built-in
     vectors: another model's figures, and a reranker's, are of scales of their own."""
     query, best = ranking.query, ranking.best[:1]
@@ -201,7 +203,8 @@ def only_nearest(core: Core, ranking: Ranking) -> bool:
     is_known = ranking.mode == "text" or isinstance(core.embedding.wanted()[0], WordLlama)
     if query.instead or ranking.reranker or best[0].note in ranking.titled or not is_known:
         return False
-    return rank.above_floor(quality(core, ranking, best[0]), ranking.every, ranking.mode, query.text) < 0
+    share = quality(core, ranking, best[0]) if share is None else share
+    return rank.above_floor(share, ranking.every, ranking.mode, query.text) < 0
 
 
 def _coverage(core: Core) -> rank.Coverage | None:

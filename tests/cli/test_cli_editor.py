@@ -46,8 +46,7 @@ def test_an_edited_note_is_saved_to_the_byte(run: Run, vault: Path, editor: Edit
     ran = run("edit", "odd")
     assert (ran.code, ran.out) == (0, "Saved odd\n")
     assert (vault / "odd.md").read_bytes() == b"\xef\xbb\xbf---\r\na:   'x' # keep\r\n---\r\nnew body"
-    assert drafts(vault) == []
-    assert run("history", "odd", "--json").json["versions"][0]["tool"] == "edit"
+    assert drafts(vault) == [] and run("history", "odd", "--json").json["versions"][0]["tool"] == "edit"
 
 
 def test_an_unchanged_text_changes_nothing(run: Run, vault: Path, editor: Editor) -> None:
@@ -55,16 +54,14 @@ def test_an_unchanged_text_changes_nothing(run: Run, vault: Path, editor: Editor
     before = (vault / "people/Ada.md").stat().st_mtime_ns
     ran = run("edit", "Ada")
     assert (ran.code, ran.out) == (0, "Nothing changed in people/Ada\n")
-    assert (vault / "people/Ada.md").stat().st_mtime_ns == before
-    assert drafts(vault) == []
+    assert (vault / "people/Ada.md").stat().st_mtime_ns == before and drafts(vault) == []
 
 
 def test_a_text_that_lost_a_race_is_kept_and_compared(run: Run, vault: Path, editor: Editor) -> None:
     note = vault / "people/Ada.md"
     editor(f"path.write_text('Mine.\\n')\npathlib.Path({str(note)!r}).write_text('Theirs.\\n')\n")
     ran = run("edit", "Ada")
-    assert ran.code == 1
-    assert note.read_text() == "Theirs.\n"
+    assert ran.code == 1 and note.read_text() == "Theirs.\n"
     (kept,) = drafts(vault)
     assert kept.read_text() == "Mine.\n" and str(kept) in ran.err
     assert "-Theirs." in ran.err and "+Mine." in ran.err
@@ -104,8 +101,7 @@ def test_an_editor_that_is_not_there_is_named(run: Run, vault: Path, monkeypatch
 def test_a_new_note_can_be_written_in_the_editor(run: Run, vault: Path, editor: Editor) -> None:
     editor("path.write_text(path.read_text() + ' and more\\n')")
     assert run("new", "ideas/kite", "--content", "Begun", "--edit", "--tag", "idea").code == 0
-    assert (vault / "ideas/kite.md").read_text().endswith("\nBegun and more\n")
-    assert drafts(vault) == []
+    assert (vault / "ideas/kite.md").read_text().endswith("\nBegun and more\n") and drafts(vault) == []
 
 
 def test_an_empty_text_makes_no_new_note(run: Run, vault: Path, editor: Editor) -> None:

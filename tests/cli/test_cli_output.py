@@ -30,8 +30,7 @@ def test_control_characters_of_a_note_never_reach_the_terminal(capsys: pytest.Ca
         printed = capsys.readouterr().out
         assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066" for c in printed.replace("\n", ""))
         assert json.loads(printed) == {text: [text, "é \u05d0"]} and "é \u05d0" in printed
-    assert "\u241b[31m" in shown
-    assert output.plain("a\tb\r\nc\nd") == "a\tb\nc\nd"
+    assert "\u241b[31m" in shown and output.plain("a\tb\r\nc\nd") == "a\tb\nc\nd"
 
 
 @pytest.mark.parametrize(
@@ -107,8 +106,7 @@ def test_a_hint_on_the_command_line_names_commands_not_tools(capsys: pytest.Capt
 def test_an_error_is_a_line_a_hint_and_the_near_names(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_error(NotFound("No such note: apolo.", hint="See `list`.", candidates=["apollo"]), as_json=False)
     shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err == "error: No such note: apolo.\nnear: apollo\nhint: See `list`.\n"
+    assert shown.out == "" and shown.err == "error: No such note: apolo.\nnear: apollo\nhint: See `list`.\n"
     output.print_error(Conflict("It changed.", current_sha256="ab", diff="-a\r\n+b\n"), as_json=False)
     assert capsys.readouterr().err == "error: It changed.\n-a\n+b\n"
 

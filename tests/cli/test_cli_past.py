@@ -68,8 +68,7 @@ def test_the_last_change_is_undone_when_none_is_named(run: Run, vault: Path) -> 
         run("tag", "Ada", "todo")
         editor.write(b"saved late by an editor")
     assert "recovered" in run("history").out  # a text that was found since, and is no change
-    assert "update of people/Ada" in run("undo").out
-    assert notes_of(vault) == before
+    assert "update of people/Ada" in run("undo").out and notes_of(vault) == before
 
 
 def test_all_that_a_client_did_is_shown_first_and_then_undone(
@@ -97,8 +96,7 @@ def test_all_that_a_client_did_is_shown_first_and_then_undone(
 def test_options_that_do_not_go_together_change_nothing(
     run: Run, by_an_agent: dict[str, bytes], wrong: tuple[str, ...]
 ) -> None:
-    assert run("undo", *wrong).code == 1
-    assert len(run("history", "--json").json["versions"]) == 3
+    assert run("undo", *wrong).code == 1 and len(run("history", "--json").json["versions"]) == 3
 
 
 def test_undo_twice_undoes_two_steps_and_a_step_is_one_row(

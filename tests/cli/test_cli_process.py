@@ -32,8 +32,7 @@ def test_exit_codes_tell_done_from_failed_from_wrong_usage(vault: Path) -> None:
     assert failed.returncode == 1 and failed.stderr == b""
     assert json.loads(failed.stdout)["error"]["code"] == "not_found"
     assert simplemem("list", "--nonsense", vault=vault).returncode == 2
-    assert simplemem("nonsense").returncode == 2
-    assert simplemem("--version").stdout.startswith(b"simplemem ")
+    assert simplemem("nonsense").returncode == 2 and simplemem("--version").stdout.startswith(b"simplemem ")
 
 
 def test_a_note_goes_through_a_pipe_to_the_byte(vault: Path) -> None:
@@ -88,8 +87,7 @@ def test_watching_indexes_what_an_editor_saves_and_ctrl_c_ends_it(vault: Path) -
                     told.append(out.readline())
                 return any("by hand" in line for line in told)
 
-            assert eventually(saved_and_told)
-            assert "by hand" in json.loads(told[-1])["changed"]
+            assert eventually(saved_and_told) and "by hand" in json.loads(told[-1])["changed"]
             watching.send_signal(signal.SIGINT)
             assert watching.wait(30) == 130
         finally:

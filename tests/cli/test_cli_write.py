@@ -27,8 +27,7 @@ def test_a_new_note_has_what_was_asked_for(run: Run, vault: Path) -> None:
     header = {"title": "Kite", "description": "An idea", "type": "idea", "budget": 12, "up": "[[Apollo]]"}
     # What only looks like JSON is a text.
     header |= {"a": "NaN", "b": "[1", "c": True, "d": ["x"], "tags": ["todo", "status/open"]}
-    assert {key: shown["frontmatter"][key] for key in header} == header
-    assert shown["content"] == "Fly it.\n"
+    assert {key: shown["frontmatter"][key] for key in header} == header and shown["content"] == "Fly it.\n"
 
 
 def test_the_text_of_a_new_note_can_come_from_a_pipe(run: Run, vault: Path) -> None:
@@ -40,8 +39,7 @@ def test_the_text_of_a_new_note_can_come_from_a_pipe(run: Run, vault: Path) -> N
 
 @pytest.mark.parametrize("args", [("x", "loose"), ("x", "-", "--content", "y"), ("x", "--property", "alone")])
 def test_what_cannot_be_meant_is_wrong_usage(run: Run, vault: Path, args: tuple[str, ...]) -> None:
-    assert run("new", *args).code == 2
-    assert not (vault / "x.md").exists()
+    assert run("new", *args).code == 2 and not (vault / "x.md").exists()
 
 
 def test_tags_are_set_removed_and_shown(run: Run, vault: Path) -> None:
@@ -68,8 +66,7 @@ def test_what_is_deleted_can_be_brought_back_as_it_says(run: Run, vault: Path) -
     assert run("rm", "Ada", "nobody").code == 1 and notes_of(vault) == before  # none of them
     ran = run("rm", "Ada", "people/Ada.md")
     assert ran.out.count("Deleted people/Ada\n") == 1 and "1 link to people/Ada is broken now" in ran.err
-    assert run(*ran.out.split("undo with: simplemem ")[1].split()).code == 0
-    assert notes_of(vault) == before
+    assert run(*ran.out.split("undo with: simplemem ")[1].split()).code == 0 and notes_of(vault) == before
     assert [each["name"] for each in run("rm", "Ada", "--json").json["deleted"]] == ["people/Ada"]
 
 

@@ -38,8 +38,7 @@ def check_history(vault: Vault, files: Files) -> None:
                 state[version.new_path or version.path] = version.after
         for sha in (version.before, version.after):
             assert sha is None or vault.history.content(sha) is not None, version
-    assert seen == sorted(set(seen))
-    assert state == {path: sha256(data) for path, data in files.items()}
+    assert seen == sorted(set(seen)) and state == {path: sha256(data) for path, data in files.items()}
 
 
 def check_recovered(root: Path, old: Files, new: Files) -> Files:
@@ -47,8 +46,7 @@ def check_recovered(root: Path, old: Files, new: Files) -> Files:
     vault = Vault(root)
     vault.recover()
     there = notes(root)
-    assert there in (old, new)
-    assert not staged(root)
+    assert there in (old, new) and not staged(root)
     needed = {parent.as_posix() for files in (old, new) for path in files for parent in Path(path).parents}
     _, folders = lying(root)
     assert folders <= needed
@@ -140,8 +138,7 @@ def test_an_exchange_that_stops_halfway_is_undone_by_the_next_start(room: Path, 
         disk.exchange = halfway  # type: ignore[assignment]
         case.act(Vault(room / "work"))
 
-    assert harness.run(act).died
-    assert notes(room / "work") not in (OLD, case.new)
+    assert harness.run(act).died and notes(room / "work") not in (OLD, case.new)
     check_recovered(room / "work", OLD, case.new)
 
 

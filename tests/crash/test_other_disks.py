@@ -49,8 +49,7 @@ def test_every_operation_does_there_what_it_does_elsewhere(disk: Run, name: str)
             before = notes(place / str(number))
             vault = Vault(place / str(number))
             case.act(vault)
-            assert notes(vault.root) == case.new
-            assert vault.recover()[0] == 0
+            assert notes(vault.root) == case.new and vault.recover()[0] == 0
             vault.undo(next(vault.history.log.backwards()).id, CHANGE)
             assert notes(vault.root) == before
 

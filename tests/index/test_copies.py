@@ -28,8 +28,7 @@ def test_a_copy_is_in_no_result_and_can_be_read_by_its_name(
     write("Kite.md", TEXT)
     write(f"{copy}.md", TEXT + "Ada flew it.\n")
     plain_store.sync()
-    assert found(plain_store) == {"Kite"}
-    assert [item.name for item in plain_store.list().items] == ["Kite"]
+    assert found(plain_store) == {"Kite"} and [item.name for item in plain_store.list().items] == ["Kite"]
     assert "Ada flew it." in plain_store.read(copy).content
     assert [(each.name, each.of) for each in plain_store.conflict_copies()] == [(copy, "Kite")]
     assert sum(plain_store.stats()["hidden"].values()) == 1
@@ -40,8 +39,7 @@ def test_a_title_that_a_copy_has_too_still_names_the_note(plain_store: EnhancedS
     write("a/Kite.md", header + TEXT)
     write(f"a/{SYNCTHING}.md", header + TEXT + "More.\n")
     plain_store.sync()
-    assert plain_store.resolve("The kite") == "a/Kite"
-    assert plain_store.resolve("Dragon") == "a/Kite"
+    assert plain_store.resolve("The kite") == "a/Kite" and plain_store.resolve("Dragon") == "a/Kite"
 
 
 def test_a_copy_is_no_backlink(plain_store: EnhancedStore, write: Write) -> None:
@@ -61,8 +59,7 @@ def test_a_copy_whose_note_goes_becomes_a_note_and_a_copy_again_when_it_comes_ba
     plain_store.sync()
     note.unlink()
     plain_store.sync()
-    assert found(plain_store) == {SYNCTHING}
-    assert plain_store.conflict_copies() == ()
+    assert found(plain_store) == {SYNCTHING} and plain_store.conflict_copies() == ()
     write("Kite.md", TEXT)
     plain_store.sync()
     assert found(plain_store) == {"Kite"}
@@ -72,8 +69,7 @@ def test_a_second_chapter_is_a_note_until_it_says_what_the_first_says(plain_stor
     write("Kite.md", TEXT)
     write("Kite 2.md", "# Kite\n\nA second kite, of paper, blue and small.\n")
     plain_store.sync()
-    assert found(plain_store) == {"Kite", "Kite 2"}
-    assert plain_store.conflict_copies() == ()
+    assert found(plain_store) == {"Kite", "Kite 2"} and plain_store.conflict_copies() == ()
     write("Kite.md", "# Kite\n\nA second kite, of paper, blue and small.\nAnd more.\n")
     plain_store.sync()
     assert found(plain_store) == {"Kite"}

@@ -121,8 +121,7 @@ def test_the_log_is_folded_in_under_the_lock_once_it_has_grown(tmp_path: Path) -
     database.checkpoint()
     assert held == []  # it is small yet
     database.checkpoint(0)
-    assert held == ["lock"]
-    assert (tmp_path / "index.db-wal").stat().st_size == 0
+    assert held == ["lock"] and (tmp_path / "index.db-wal").stat().st_size == 0
     database.close()
 
 
@@ -139,8 +138,7 @@ def test_folding_the_log_in_waits_for_no_reader_and_is_done_when_that_is_gone(
         folding = threading.Thread(target=lambda: database.checkpoint(0), daemon=True)
         folding.start()
         folding.join(60)
-        assert not folding.is_alive()
-        assert log.stat().st_size > 0
+        assert not folding.is_alive() and log.stat().st_size > 0
         assert reader.execute("SELECT count(*) FROM meta WHERE key = 'x'").get == 0, "it still reads its own moment"
         database.set_meta("x", "z")
     database.checkpoint(0)
@@ -282,8 +280,7 @@ def test_a_newer_index_is_left_alone_and_ours_lies_beside_it(vault: Path, write:
     for _ in range(2):
         with EnhancedStore(vault, PLAIN) as store:
             store.sync()
-            assert plums(store) == {"a"}
-            assert store._core.index.path != path
+            assert plums(store) == {"a"} and store._core.index.path != path
     assert path.read_bytes() == before
 
 

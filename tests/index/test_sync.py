@@ -41,8 +41,7 @@ def test_a_scan_finds_what_came_changed_and_went(plain_store: EnhancedStore, wri
     write("sub/c.md", "cherry")
     report = plain_store.sync()
     assert (report.added, report.modified, report.removed) == (["sub/c.md"], ["a.md"], ["b.md"])
-    assert names(plain_store, "apple banana") == []
-    assert names(plain_store, "apricot") == ["a"]
+    assert names(plain_store, "apple banana") == [] and names(plain_store, "apricot") == ["a"]
     assert names(plain_store, "cherry") == ["sub/c"]
 
 
@@ -74,6 +73,20 @@ def test_a_fresh_note_that_is_the_same_is_checked_off_and_nothing_else_of_it_cha
     assert_equals_rebuilt(plain_store, tmp_path)
 
 
+def test_our_own_write_that_the_watcher_hears_of_is_read_and_not_written_to_the_index_again(
+    plain_store: EnhancedStore, vault: Path
+) -> None:
+    core, heard = plain_store._core, list[frozenset[str]]()
+    core.listeners.heard_by.append(heard.append)
+    plain_store.create("a", "apple")
+    before = core.index.database.connection().total_changes()
+    core.look_at({"a.md"})
+    assert core.index.database.connection().total_changes() == before
+    (vault / "a.md").write_text("grape")
+    core.look_at({"a.md"})
+    assert names(plain_store, "grape") == ["a"] and heard == [{"a"}, {"a"}]
+
+
 def test_a_renamed_note_keeps_its_vectors(store: EnhancedStore, write: Write, vault: Path) -> None:
     write("old name.md", "The harbour crane was repaired in spring.\n")
     store.sync()
@@ -95,8 +108,7 @@ def test_a_vault_that_suddenly_looks_empty_is_not_believed(
     plain_store.sync()
     shutil.move(vault / "notes", vault.parent / "unmounted")
     report = plain_store.sync()
-    assert report.doubted == 40
-    assert plain_store.state().state == "partial"
+    assert report.doubted == 40 and plain_store.state().state == "partial"
     assert plain_store.state().notes == 40
     shutil.move(vault.parent / "unmounted", vault / "notes")
     plain_store.sync()
@@ -139,8 +151,7 @@ def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
     plain_store._core.rows.hidden_reason = a_pipe_takes_its_place_before_it_is_read
     report = plain_store.sync()
     assert [path for path, _ in report.skipped] == ["b.md"]
-    assert (report.added, report.removed) == (["a.md"], [])
-    assert plain_store.sync().removed == ["b.md"]
+    assert (report.added, report.removed) == (["a.md"], []) and plain_store.sync().removed == ["b.md"]
 
 
 def test_what_obsidian_excludes_is_not_recalled_but_still_linked(vault: Path, write: Write) -> None:
@@ -149,8 +160,7 @@ def test_what_obsidian_excludes_is_not_recalled_but_still_linked(vault: Path, wr
     write("a.md", "[[Old]] quince")
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        assert names(store, "quince") == ["a"]
-        assert store.inspect()["a.md"]["links"] == ["archive/Old.md"]
+        assert names(store, "quince") == ["a"] and store.inspect()["a.md"]["links"] == ["archive/Old.md"]
         write(".obsidian/app.json", "{}")
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
@@ -189,8 +199,7 @@ def test_an_index_replaced_in_the_middle_of_a_scan_is_not_written_by_the_ids_of_
                     other.sync()
 
         store.sync(progress=replace_it)
-        assert replaced
-        assert set(store.names()) == {"a-first", *(f"n{k}" for k in range(5))}
+        assert replaced and set(store.names()) == {"a-first", *(f"n{k}" for k in range(5))}
         assert [finding for finding in store.doctor() if finding.level == "error"] == []
 
 

@@ -136,5 +136,4 @@ def test_only_texts_without_a_vector_are_given_to_the_embedder(database: Databas
         db.executemany("INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)", rows)
         assert put(db, 1, "---\nrating: 5\n---\n# One\n\nalpha\n\nbeta\n") == []
         again = [text_ for _, text_ in put(db, 1, "# One\n\nalpha\n\ngamma\n")]
-        assert "One\ngamma" in again
-        assert "One\nalpha" not in again
+        assert "One\ngamma" in again and "One\nalpha" not in again

@@ -5,15 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.kinds.learned.entry import (
-    LEARNED,
-    KnowledgeEntry,
-    body_of,
-    plain,
-    read_entry,
-    slug_of,
-    with_tie,
-)
+from simplemem.kinds.learned.entry import LEARNED, KnowledgeEntry, body_of, plain, read_entry, slug_of, with_tie
 from simplemem.note.names import check_name
 
 ODD = [

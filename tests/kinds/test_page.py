@@ -141,12 +141,7 @@ def test_what_is_added_comes_between_no_item_and_its_own_words() -> None:
         assert changed == f"## Observations\n- one\n{own}- two\n\nOther words\n"
 
 
-COMMENTS = (
-    "%%\n{}%%\n",
-    "%% to do:\n{}%% and so on\n",
-    "<!--\n{}-->\n",
-    "%% one line %%\n<!-- another -->\n",
-)
+COMMENTS = ("%%\n{}%%\n", "%% to do:\n{}%% and so on\n", "<!--\n{}-->\n", "%% one line %%\n<!-- another -->\n")
 
 
 @pytest.mark.parametrize("comment", COMMENTS)

@@ -48,10 +48,7 @@ def test_what_only_git_remembers_is_told(store: EnhancedStore, write: Callable[[
     store.sync()
     assert texts(store, "A") == [["of January"], ["of February"]]
     first, second = graph_of(store).entity_history(store, "A")
-    assert first[1:3] == (
-        datetime(2026, 1, 1, 10, tzinfo=UTC),
-        datetime(2026, 2, 1, 10, tzinfo=UTC),
-    )
+    assert first[1:3] == (datetime(2026, 1, 1, 10, tzinfo=UTC), datetime(2026, 2, 1, 10, tzinfo=UTC))
     assert second[2:] == (None, "Ida")
 
 

@@ -15,15 +15,7 @@ import pytest
 
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
-from simplemem.kinds.picture import (
-    LINK,
-    PICTURES,
-    Drawing,
-    cytoscape,
-    drawing_of,
-    drawing_of_store,
-    shortened,
-)
+from simplemem.kinds.picture import LINK, PICTURES, Drawing, cytoscape, drawing_of, drawing_of_store, shortened
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str], Path]

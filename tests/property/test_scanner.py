@@ -164,8 +164,7 @@ def test_a_path_spliced_into_a_link_is_what_it_looks_up(text: str) -> None:
     for number, link in enumerate(links):
         spliced = text[: link.path_start] + "New/Name" + text[link.path_end :]
         again = read_body(spliced, 0).links
-        assert len(again) == len(links)
-        assert again[number].target == "New/Name"
+        assert len(again) == len(links) and again[number].target == "New/Name"
         assert (again[number].subpath, again[number].start) == (link.subpath, link.start)
         assert [other.target for k, other in enumerate(again) if k != number] == [
             other.target for k, other in enumerate(links) if k != number

@@ -233,11 +233,9 @@ def test_setting_a_property_touches_its_own_source_and_nothing_else(
     key = sample.entries[number].key
     after = set_property(sample.text, key.swapcase() if key.swapcase().casefold() == key.casefold() else key, value)
     head, tail = sample.around(number)
-    assert after.startswith(head)
-    assert after.endswith(tail)
+    assert after.startswith(head) and after.endswith(tail)
     between = after[len(head) : len(after) - len(tail)]
-    assert line_ends(between) == {sample.newline}
-    assert sample.entries[number].comment in between
+    assert line_ends(between) == {sample.newline} and sample.entries[number].comment in between
     assert same(dict(read_header(after).properties), {**sample.values, key: value})
     assert set_property(after, key, value) == after
 
@@ -247,8 +245,7 @@ def test_setting_a_property_touches_its_own_source_and_nothing_else(
 def test_a_new_property_is_one_piece_at_the_end_of_the_header(sample: Sample, value: Any) -> None:
     after = set_property(sample.text, "new one", value)
     head = "".join(sample.parts())
-    assert after.startswith(head)
-    assert after.endswith(sample.after)
+    assert after.startswith(head) and after.endswith(sample.after)
     assert line_ends(after[len(head) : len(after) - len(sample.after)]) == {sample.newline}
     assert same(dict(read_header(after).properties), {**sample.values, "new one": value})
     assert remove_property(after, "new one") == sample.text
@@ -298,16 +295,14 @@ def test_items_come_and_go_without_disturbing_the_others(sample: Sample, data: s
     entry = sample.entries[number]
     head, tail = sample.around(number)
     added = set_property(sample.text, entry.key, [*entry.value, "brand new"])
-    assert added.startswith(head)
-    assert added.endswith(tail)
+    assert added.startswith(head) and added.endswith(tail)
     assert same(read_header(added).properties[entry.key], [*entry.value, "brand new"])
     is_flow = re.match(r"[^:]*:\s*\[", entry.source) is not None  # written anew, on one line
     assert is_flow or set_property(added, entry.key, entry.value) == sample.text
     item = data.draw(st.sampled_from(entry.value))
     kept = [there for there in entry.value if not same(there, item)]
     removed = set_property(sample.text, entry.key, kept)
-    assert removed.startswith(head)
-    assert removed.endswith(tail)
+    assert removed.startswith(head) and removed.endswith(tail)
     assert same(read_header(removed).properties[entry.key], kept)
     if kept:  # the lines that stayed are lines that were there
         assert set(re.split(r"[\r\n]+", removed)) <= set(re.split(r"[\r\n]+", sample.text)) or is_flow
@@ -323,8 +318,7 @@ def test_entries_of_a_map_change_one_by_one(sample: Sample, data: st.DataObject,
     head, tail = sample.around(number)
     name = data.draw(st.sampled_from([*entry.value, "fresh"]))
     changed = set_property(sample.text, entry.key, {**entry.value, name: value})
-    assert changed.startswith(head)
-    assert changed.endswith(tail)
+    assert changed.startswith(head) and changed.endswith(tail)
     assert same(read_header(changed).properties[entry.key], {**entry.value, name: value})
     removed = set_property(changed, entry.key, {k: v for k, v in entry.value.items() if k != name})
     assert same(read_header(removed).properties[entry.key], {k: v for k, v in entry.value.items() if k != name})
@@ -339,8 +333,7 @@ def test_every_text_in_a_header_can_be_replaced_in_its_place(sample: Sample, val
         if scalar.verbatim >= 0:
             assert sample.text[scalar.verbatim :].startswith(scalar.value)
         after = replace_scalar(sample.text, scalar, value)
-        assert after.startswith(sample.text[: scalar.start])
-        assert after.endswith(sample.text[scalar.end :])
+        assert after.startswith(sample.text[: scalar.start]) and after.endswith(sample.text[scalar.end :])
         found = {there.path: there.value for there in read_header(after).scalars}
         assert found == {there.path: there.value for there in read_header(sample.text).scalars} | {scalar.path: value}
 

@@ -55,8 +55,7 @@ def test_what_is_written_as_a_list_reads_back_as_the_map_it_was(request: dict[st
 def test_list_and_map_give_the_same_tags_and_the_same_filters(request: dict[str, Any]) -> None:
     names, _, rows = facts(as_list(request))
     other_names, _, other_rows = facts(as_map(request))
-    assert names == other_names
-    assert rows <= other_rows
+    assert names == other_names and rows <= other_rows
     for key, value in request.items():
         assert (key.lower(), "") in rows
         if value is not True:
@@ -74,10 +73,8 @@ def test_a_change_means_the_same_in_every_notation(request: dict[str, Any], chan
     assert facts(after_list)[1] == {
         key: value.replace(" ", "-") if isinstance(value, str) else value for key, value in expected.items()
     }
-    assert after_list.endswith(BODY)
-    assert after_map.endswith(BODY)
-    assert change_tags(after_list, changes) == after_list
-    assert change_tags(after_map, changes) == after_map
+    assert after_list.endswith(BODY) and after_map.endswith(BODY)
+    assert change_tags(after_list, changes) == after_list and change_tags(after_map, changes) == after_map
 
 
 @calm

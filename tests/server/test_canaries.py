@@ -44,8 +44,7 @@ def test_no_command_prints_a_key(tmp_path: Path, provider: str) -> None:
     ]
     lines += ["stats|--json", "show|nowhere", "undo|v999", "context|oolong"]
     said = run_commands(lines, env_of(tmp_path, **more), "-X", "dev", "-W", "ignore")
-    assert "embed.api_key" in said
-    assert "canary" not in said
+    assert "embed.api_key" in said and "canary" not in said
     kept = b"".join(file.read_bytes() for file in (tmp_path / "vault").rglob("*") if file.is_file())
     assert b"canary" not in kept
 
@@ -74,9 +73,7 @@ def test_no_answer_and_no_line_of_a_servers_log_holds_a_key_or_a_refused_secret(
         bare.process.wait(20)
     told = json.dumps(said) + bare.said.decode() + shown
     assert [each["structuredContent"]["error"]["code"] for each in said[2:6]] == ["invalid"] * 4
-    assert "canary" not in told
-    assert _TOKEN not in told
+    assert "canary" not in told and _TOKEN not in told
     assert "\x1b" not in bare.said.decode()
     kept = b"".join(file.read_bytes() for file in vault.rglob("*") if file.is_file())
-    assert _TOKEN.encode() not in kept
-    assert b"canary" not in kept
+    assert _TOKEN.encode() not in kept and b"canary" not in kept

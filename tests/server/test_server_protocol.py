@@ -71,8 +71,7 @@ def test_every_tool_answers_as_its_schema_says(vault: Path, mode: str) -> None:
             gone = await call("delete_memory", name="people/Ada Lovelace")
             assert gone["links_left_unresolved"] == 1
             await call("undo_change", version=gone["version"])
-            assert used == set(schemas)
-            assert (vault / "people" / "Ada Lovelace.md").exists()
+            assert used == set(schemas) and (vault / "people" / "Ada Lovelace.md").exists()
 
     run(body)
 
@@ -175,8 +174,7 @@ def test_an_edit_by_hand_reaches_a_subscriber_of_2025(vault: Path, write: Callab
             told_then = list(told)
             write("a.md", "three")
             await until(lambda: indexed(client, "three"))
-            assert set(told) == {"memory://a"}
-            assert told == told_then
+            assert set(told) == {"memory://a"} and told == told_then
 
     run(body)
 
@@ -254,8 +252,7 @@ def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(vault:
 
 @pytest.mark.parametrize("name", ["a", "people/Ada Lovelace", "changes", "x.md", "100 %", "a#b?c", "Ä/ö", "a.MD"])
 def test_a_name_and_its_uri_are_the_same_thing(name: str) -> None:
-    assert name_in(uri_of(name)) == name
-    assert uri_of(name) != CHANGES
+    assert name_in(uri_of(name)) == name and uri_of(name) != CHANGES
 
 
 def test_calls_one_after_the_other_meet_one_thread_and_parallel_ones_have_others(tmp_path: Path) -> None:

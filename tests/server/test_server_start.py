@@ -110,10 +110,8 @@ def test_which_vault_a_profile_with_a_place_of_its_own_serves(
 )
 def test_a_wrong_choice_is_told_before_anything_begins(here: Path, options: list[str], said: str) -> None:
     ended = subprocess.run(serving(*options), cwd=here, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    assert ended.returncode == 1
-    assert said in ended.stderr
-    assert ended.stdout == ""
-    assert os.listdir(here) == []
+    assert ended.returncode == 1 and said in ended.stderr
+    assert ended.stdout == "" and os.listdir(here) == []
 
 
 def test_the_log_says_what_happened_and_never_what_a_note_says(vault: Path, write: Callable[..., Path]) -> None:
@@ -161,5 +159,4 @@ def test_a_failure_inside_is_told_in_the_log_without_its_message(vault: Path) ->
         bare.process.wait(10)
     said = bare.said.decode()
     assert "the tool fails failed [RuntimeError at " in said
-    assert "the thread helper failed [RuntimeError at " in said
-    assert "diary" not in said + json.dumps(answer)
+    assert "the thread helper failed [RuntimeError at " in said and "diary" not in said + json.dumps(answer)

@@ -48,8 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
 @pytest.mark.parametrize("line", HOSTILE, ids=lambda line: line[:60].decode("latin-1"))
 def test_after_a_broken_line_the_next_request_is_answered(server: Bare, line: bytes) -> None:
     server.send(line + b"\n")
-    assert "result" in server.request("ping")
-    assert not server.not_json
+    assert "result" in server.request("ping") and not server.not_json
 
 
 def test_a_broken_line_is_told_so(tmp_path: Path) -> None:
@@ -71,8 +70,7 @@ def test_a_line_of_a_hundred_megabytes_is_refused_and_not_held(tmp_path: Path) -
             bare.send(b"x" * 1024 * 1024)
             peak = max(peak, bare.resident_kb())
         bare.send(b'"}}\n')
-        assert "8 MB" in bare.answer(None)["error"]["message"]
-        assert peak - before < 64 * 1024
+        assert "8 MB" in bare.answer(None)["error"]["message"] and peak - before < 64 * 1024
         assert "result" in bare.request("ping")
 
 

@@ -39,8 +39,7 @@ def test_documents_and_questions_are_sent_as_such(service: EmbeddingService) -> 
     embedder.query("crane")
     documents, question = service.asked
     assert (documents.json["input_type"], question.json["input_type"]) == ("document", "query")
-    assert documents.json["model"] == "voyage-3.5"
-    assert documents.json["output_dimension"] == 32
+    assert documents.json["model"] == "voyage-3.5" and documents.json["output_dimension"] == 32
     assert documents.headers["Authorization"] == f"Bearer {KEY}"
     assert embedder.name == f"voyage/voyage-3.5 at {service.host} in 32 dimensions"
     assert embedder.remote  # wherever its url leads: its package may go through a proxy
@@ -52,8 +51,7 @@ def test_without_a_key_nothing_is_sent_and_the_way_out_is_named(
     monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
     with pytest.raises(Unavailable) as caught:
         voyage(service, api_key=None).query("crane")
-    assert "VOYAGE_API_KEY" in caught.value.hint
-    assert service.asked == []
+    assert "VOYAGE_API_KEY" in caught.value.hint and service.asked == []
 
 
 @pytest.mark.parametrize(
@@ -75,11 +73,9 @@ def test_what_is_no_vector_is_named_and_never_given_out(
     embedder = voyage(service, timeout_seconds=0.4 if trouble.seconds else 20.0)
     with caplog.at_level(logging.DEBUG), pytest.raises(Unavailable) as caught:
         embedder.documents(TEXTS)
-    assert message in caught.value.message
-    assert embedder.name in caught.value.message
+    assert message in caught.value.message and embedder.name in caught.value.message
     shown = str(caught.value.as_dict()) + caplog.text
-    assert KEY not in shown
-    assert not any(text in shown for text in TEXTS)
+    assert KEY not in shown and not any(text in shown for text in TEXTS)
 
 
 def test_an_extra_that_is_not_installed_is_named_with_the_command_that_brings_it(
@@ -104,8 +100,7 @@ def test_a_reranker_scores_each_text_and_counts_as_remote_as_a_proxy_may_lie_bet
     with RerankService() as service, RerankService() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
         made = Reranker("voyage", url=service.voyage, model="rerank-2.5-lite", key=SecretStr(KEY))
-        assert made.remote
-        assert made.scores("cold valve", texts, time.monotonic() + 10) == [0.0, 1.0, 0.5]
+        assert made.remote and made.scores("cold valve", texts, time.monotonic() + 10) == [0.0, 1.0, 0.5]
         (asked,) = proxy.asked
         assert {"model": "rerank-2.5-lite", "query": "cold valve", "documents": texts}.items() <= asked.json.items()
         assert asked.headers["Authorization"] == f"Bearer {KEY}"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
-from simplemem.kinds.talk.block import TOPIC, Block, Turn, stamp
+from simplemem.kinds.talk.block import TOPIC, Block, Turn
 from simplemem.kinds.talk.conversation import Conversation
 from simplemem.kinds.talk.facts import Fact, facts_for
 from simplemem.kinds.talk.hydrate import Context, hydrate
@@ -20,19 +19,18 @@ _MOST_TURNS: Final = 6  # of one block
 _MOST_QUESTION: Final = 2_000  # characters
 _MOST_FACTS: Final = 10
 _ELSEWHERE: Final = 4  # blocks whose turns may go into a context
+_LEAST: Final = 1e-4  # of a score
 
 
-@dataclass(frozen=True)
-class Memory:
-    """A block that answers, and how well from 0 to 1."""
+class Memory(NamedTuple):
+    """A block that answers, how well from 0 to 1, and its turns that do."""
 
     block: Block
     score: float
     turns: Sequence[Turn]
 
 
-@dataclass(frozen=True)
-class Remembered:
+class Remembered(NamedTuple):
     """What a question found; by what, and what was missing."""
 
     memories: Sequence[Memory]
@@ -43,17 +41,20 @@ class Remembered:
 
 def remembered(talk: Conversation, query: str, limit: int = 5) -> Remembered:
     """The blocks and facts that answer a question, best first. It is words and nothing else, whatever it holds."""
-    asked = query[:_MOST_QUESTION]
+    asked, method, degraded = query[:_MOST_QUESTION], "words", ""
     with talk.shelf.reading():
-        blocks = {each.path: each for each in talk.held(Block)}
-        facts = talk.held(Fact)
-    found = talk.store.search(asked, filter=Filter(type=TOPIC.type), limit=limit) if asked.strip() and blocks else None
-    hits = [(blocks[path], hit.score) for hit in (found.hits if found else ()) if (path := path_of(hit.name)) in blocks]
-    memories = [Memory(block, min(1.0, max(score, 1e-4)), answering(block, asked)) for block, score in hits]
-    labels = {block.id: block.label for block in blocks.values()}
-    embedder = talk.bench.embedder
-    method = f"words and meaning ({embedder})" if found and found.mode != "text" and embedder else "words"
-    return Remembered(memories, facts_for(asked, facts, labels)[:_MOST_FACTS], method, found.degraded if found else "")
+        blocks, every = {each.path: each for each in talk.held(Block)}, talk.held(Fact)
+    memories, least = list[Memory](), 1.0
+    if asked.strip() and blocks:
+        found = talk.store.search(asked, filter=Filter(type=TOPIC.type), limit=limit)
+        method += f" and meaning ({talk.bench.embedder})" if found.mode != "text" and talk.bench.embedder else ""
+        degraded = "Nothing was found; these are the nearest." if found.only_nearest else found.degraded
+        for block, hit in ((blocks.get(path_of(hit.name)), hit) for hit in found.hits):
+            if block is not None:
+                least = min(least, max(hit.score, _LEAST))  # a score never grows from one to the next
+                memories.append(Memory(block, least, answering(block, asked)))
+    facts = facts_for(asked, every, {block.id: block.label for block in blocks.values()})
+    return Remembered(memories, facts[:_MOST_FACTS], method, degraded)
 
 
 def answering(block: Block, question: str) -> Sequence[Turn]:
@@ -65,12 +66,8 @@ def answering(block: Block, question: str) -> Sequence[Turn]:
     asked = _stems(question)
     worth = [sum(1 / common[each] for each in asked & some) for some in stems]
     best = sorted(range(len(worth)), key=lambda at: (worth[at], at), reverse=True)
-    chosen: dict[int, None] = {}
-    for at in best:
-        for near in (at, at + 1):
-            if near < len(stems) and len(chosen) < _MOST_TURNS:
-                chosen[near] = None
-    return [block.turns[at] for at in sorted(chosen)]
+    near = dict.fromkeys(each for at in best for each in (at, at + 1) if each < len(stems))
+    return [block.turns[at] for at in sorted([*near][:_MOST_TURNS])]
 
 
 def _stems(text: str) -> set[str]:
@@ -84,11 +81,3 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     current = talk.spoken_of(saying)
     others = [(each.block, each.turns) for each in found.memories if current is None or each.block.id != current.id]
     return hydrate(message, budget, talk.profile(), found.facts, current, others[:_ELSEWHERE], count_tokens)
-
-
-def shown(block: Block, turns: Sequence[Turn] | None = None) -> list[Mapping[str, Any]]:
-    """Turns with the fields that clients know."""
-    return [
-        {"turn_id": each.id, "timestamp": stamp(each.at), "user_message": each.message, "ai_response": each.answer}
-        for each in (block.turns if turns is None else turns)
-    ]

@@ -134,38 +134,27 @@ def noun_of(statement: str) -> str:
 def with_traits(text: str | None, found: Sequence[Trait], at: datetime, link: str, now: str) -> str:
     """The profile's note with what was said now; a new one without a text. Every other byte stays."""
     text = PROFILE.render({"title": "Profile"}, "", now) if text is None else text
-    for trait in found:
-        if trait.section == "name":
-            text = set_property(text, "name", trait.text)
-        elif trait.gone:
-            wanted = _core(trait.text)
-            text = _without(text, lambda said: wanted <= _core(said))  # noqa: B023 - it is used at once
-        else:
-            same = [bullet for bullet in _bullets(text, trait.section) if _core(bullet["text"]) == _core(trait.text)]
-            if same:
-                continue
-            if trait.section == "Preferences":
-                noun = noun_of(trait.text)
-                text = _without(text, lambda said: noun_of(said) == noun, ("Preferences",))  # noqa: B023
-            marks = f"severity={'strict' if trait.strict else 'firm'} " if trait.section == "Constraints" else ""
-            day = at.astimezone().strftime("%Y-%m-%d")
-            text = with_line(text, trait.section, f"- {trait.text} %%{marks}since={day}%% [[{link}]]")
+    for section, said, strict, gone in found:
+        core, noun = _core(said), noun_of(said)
+        if section == "name":
+            text = set_property(text, "name", said)
+        elif gone:
+            every = [bullet for each in SECTIONS for bullet in _bullets(text, each) if core <= _core(bullet["text"])]
+            text = _without(text, every)
+        elif all(_core(bullet["text"]) != core for bullet in _bullets(text, section)):
+            if section == "Preferences":
+                text = _without(text, [each for each in _bullets(text, section) if noun_of(each["text"]) == noun])
+            marks = f"severity={'strict' if strict else 'firm'} " if section == "Constraints" else ""
+            text = with_line(text, section, f"- {said} %%{marks}since={at.astimezone():%Y-%m-%d}%% [[{link}]]")
     return text
 
 
-def _without(text: str, is_meant, sections: Sequence[str] = SECTIONS) -> str:  # type: ignore[no-untyped-def]
-    for section in sections:
-        for bullet in reversed(_bullets(text, section)):
-            if is_meant(bullet["text"]):
-                text = text[: bullet.start()] + text[bullet.end() + 1 :]
+def _without(text: str, bullets: Sequence[re.Match[str]]) -> str:
+    for bullet in sorted(bullets, key=lambda each: -each.start()):
+        text = text[: bullet.start()] + text[bullet.end() + 1 :]
     return text
 
 
 def _core(text: str) -> set[str]:
     """The words of a statement that make it what it is."""
-    return {word for word in re.findall(r"\w+", text.lower()) if word not in STOP_WORDS} - {
-        "strictly",
-        "always",
-        "prefer",
-        "use",
-    }
+    return {*re.findall(r"\w+", text.lower())} - STOP_WORDS - {"strictly", "always", "prefer", "use"}
