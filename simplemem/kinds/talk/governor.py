@@ -26,10 +26,10 @@ _SAME_DAY: Final = 8 * 3600.0  # seconds of silence in which a vague message goe
 _NAMED: Final = 0.3  # share of the weight of what is gone back to, that a block must hold
 _MOST_TEXT: Final = 2000  # characters of a message or reply that are read
 
-# The numbers of rule 5, in units of a cosine. Found on LoCoMo c00 to c02 and the chats of the acceptance script by
-# `python bench/talk.py --tune`. Of every block: how the message follows what was said last there (whole texts), how near it
-# is to one of its exchanges (content words), its share of the words that any block knows, rare ones first, a last reply that
-# asked, a name that only others know. "begun": the subject was taken up with the message before, on the same day.
+# The numbers of rule 5, in units of a cosine: found on LoCoMo c00 to c02 and the chats of the acceptance script, measured by
+# `python bench/talk.py`, whose `--tune` goes on from them. Of every block: how the message follows what was said last there
+# (whole texts), how near it is to one of its exchanges (content words), its share of the words that any block knows, rare
+# ones first, a last reply that asked, a name that only others know. "begun": taken up with the message before, the same day.
 NEAR = {"follows": 1.0, "about": 1.4, "shared": 0.3, "asked": 0.25, "stranger": -0.3}
 STAY = {"": 0.36, "begun": 0.5, "follow": 0.24, "day": -0.55, "opening": -0.43, "greeting": -0.2, "shift": -1.0}
 BACK = {"opening": -0.2, "shift": -0.45}
