@@ -22,7 +22,10 @@ _CHAT: Final = frozenset(
     didn't can't there's i'd i'll let's""".split()
 )
 _EMPTY: Final = STOP_WORDS | _CHAT
-# What a message begins with, or has in it (pronouns, news), as alternatives of one pattern each.
+_TASKS: Final = _EMPTY | frozenset(
+    "build help plan write automate give show explain recommend find choose move please".split()
+)
+# What a message begins with, or has in it (news), as alternatives of one pattern each.
 _ENGLISH: Final = {
     "shift": """any(?:way|how|ways)|by the way|btw|moving on|(?:oh,? )?before i forget|unrelated(?:ly)?|
         (?:a )?(?:whole |completely |totally )?(?:different|new|another|other|unrelated)
@@ -40,9 +43,9 @@ _ENGLISH: Final = {
         oh|aw+|haha|that|this|these|those|it|they|he|she|sure|right|great|good|cool|nice|awesome|amazing|sounds|absolutely|
         definitely|totally|exactly|agreed|of course|for sure|glad|congrats|really|why|love|you(?:'re|'ve)?|
         (?:is|does) (?:it|that)""",
-    "pronoun": """its?|it's|that|that's|this|those|these|they|them|their|he|him|his|she|her|ones?|such|there|meanwhile""",
     "news": r"""long time|since we (?:last )?(?:talked|chatted|spoke|met|caught)|last (?:time we|chat|talk)|guess what|
-        how (?:have|are) you|how(?:'ve|'re) you|how's (?:it going|everything|life)|been (?:up to|a while|ages)|
+        how (?:have|are) you|how(?:'ve|'re) you|how's (?:it going|everything|life|your)|
+        hope (?:you|all|every)|been (?:up to|a while|ages)|
         what's (?:up|new)|catch(?:ing)? up|(?:good|great|nice|lovely) to (?:see|hear|talk|chat)|you won't believe|yesterday|
         the other day|(?:last|this|past) (?:week(?:end)?|month|night|\w{3,6}day)|few (?:days|weeks)|some news|happened""",
 }
@@ -63,7 +66,6 @@ def _begins(kind: str) -> re.Pattern[str]:
 
 
 SHIFT, GREETING, OPENING, FOLLOW = map(_begins, ("shift", "greeting", "opening", "follow"))
-PRONOUN = re.compile(rf"\b(?:{_ENGLISH['pronoun']})\b", re.IGNORECASE)
 NEWS = re.compile(rf"\b(?:{_pattern(_ENGLISH['news'])})\b", re.IGNORECASE)
 _RETURN = re.compile(
     rf"\W{{0,9}}(?:(?:{_pattern(_LEAD)})[ ,.:;-]{{1,3}}){{0,4}}(?:{_pattern(_BACK)}) ([^:,.?!;\n]{{2,60}})",
@@ -72,10 +74,6 @@ _RETURN = re.compile(
 _AGAIN = re.compile(r"\W{0,9}([^:,.?!;\n]{2,50}) again *[:,.]", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}\b")
-_START: Final = re.compile(
-    r"\b(?:build|help|me|plan|write|automate|give|show|explain|recommend|find|choose|move|can|could|would|please)\b",
-    re.IGNORECASE,
-)
 
 
 @lru_cache(maxsize=256)
@@ -109,7 +107,7 @@ def label_of(message: str) -> str:
         said = said[cue.end() :]
     for clause in (*re.split(r"[.!?:;\n]|, ", said), said):
         words = list(_WORD.finditer(clause))
-        telling = [word for word in words if _content(word[0]) and not _START.fullmatch(word[0])]
+        telling = [word for word in words if _content(word[0]) and word[0].lower() not in _TASKS]
         if len(telling) > 1:
             start = telling[0].start()
             ends = [word.end() for word in telling if word.end() - start <= _MOST_LABEL]

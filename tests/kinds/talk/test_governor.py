@@ -89,6 +89,35 @@ def test_numbers_that_decide_say_how_close_they_were(talk: Talk) -> None:
     assert decided.reason and "\n" not in decided.reason
 
 
+def test_a_block_is_read_again_when_its_note_changed() -> None:
+    talk = Talk()
+    talk.say("I want to build a rain gauge with a tipping bucket for the garden.")
+    talk.say("Anyway, help me plan the food for my father's seventieth birthday.")
+    asked = "Which yeast makes the crumb of a rye loaf light and open?"
+    before = talk.decide(asked)
+    corrected = talk.blocks["block_0"].turns[0]._replace(message="My rye loaf has a dense crumb. Which yeast is best?")
+    talk.blocks["block_0"] = replace(talk.blocks["block_0"], turns=(corrected,), sha256="corrected")
+    after = talk.decide(asked)
+    assert (before.ranked[0], after.ranked[0]) == ("block_1", "block_0")
+
+
+def test_vague_words_go_on_within_a_day_of_talk_alone(talk: Talk) -> None:
+    talk.now += timedelta(hours=9)
+    assert talk.decide("Tell me more.").close is not None
+    talk.now -= timedelta(hours=2)
+    assert talk.decide("Tell me more.").close is None
+
+
+def test_a_greeting_with_news_is_not_vague(talk: Talk) -> None:
+    assert talk.decide("Hey, good to see you! What's up?").close is not None
+
+
+def test_closed_blocks_alone_leave_nothing_to_go_on_with(talk: Talk) -> None:
+    talk.blocks["block_0"] = replace(talk.blocks["block_0"], status="closed", sha256="closed")
+    decided = talk.governor.decide("How do I count the tips?", talk.now, list(talk.blocks.values()), None)
+    assert (decided.block, decided.close, decided.ranked) == ("", None, ())
+
+
 @given(messages=st.lists(st.text() | st.sampled_from(["Back to the ", "By the way, ", "hey Mel! ", "?"]), max_size=6))
 def test_any_text_is_routed(messages: list[str]) -> None:
     talk = Talk()
@@ -123,3 +152,9 @@ def test_a_label_is_in_words_that_were_used(message: str, label: str) -> None:
 def test_what_is_gone_back_to(said: str) -> None:
     assert back_to(said.format("rain gauge") + "is it dry?") == ["rain", "gauge"]
     assert back_to("I cannot wait to be back to dancing.") is None
+    assert back_to("Back to that: why?") == []
+
+
+def test_keywords_are_the_words_of_most_messages() -> None:
+    said = ["Which pump for the greenhouse?", "How loud is the pump?", "The pump hums in the greenhouse at night."]
+    assert keywords_of(said) == ["pump", "greenhouse", "loud", "hums", "night"]
