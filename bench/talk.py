@@ -3,7 +3,8 @@
 `--scripts` is the folder of talk_quality.py and talk_acceptance.py: the streams of the first (sessions of LoCoMo,
 interleaved, no cue), and the chats of the second, without a cue, with their subjects on different days, and cued. The
 governor decides in this process, without a server or a note. `--tune` looks for better numbers than those that stand in
-`governor.py`, on the streams that are named, and prints them; give it c00,c01,c02, and report the others.
+`governor.py`, on the streams that are named, and prints them; give it c00,c01,c02, and report the others. `--speed 1000`
+says instead what a turn, a question and the first call cost in a vault of so many blocks.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import importlib
 import random
 import statistics
 import sys
+import tempfile
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -26,10 +29,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.vaults import vocabulary
 from simplemem.kinds.talk import governor
-from simplemem.kinds.talk.block import Block, Turn
+from simplemem.kinds.talk.block import Block, Turn, new_block, read_block, with_status, with_turn
+from simplemem.kinds.talk.conversation import conversation_of
+from simplemem.kinds.talk.finding import remembered
 from simplemem.kinds.talk.governor import Governor
+from simplemem.kinds.talk.saying import said_now
 from simplemem.services.wordllama import WordLlama
+from simplemem.store import Read, open_store
 
 Said = tuple[str, str, str, int, str]  # session, message, reply, minute, first | shift | resume | continue
 Router = Callable[[str, datetime, Sequence[Block], Block | None], str]
@@ -182,19 +190,66 @@ def tune(streams: dict[str, list[list[Said]]]) -> None:
         print(f"{name} = {numbers}")
 
 
+def speed(count: int) -> None:
+    """CPU of calls in a vault of so many blocks of eight turns, as medians beside a plain write and a plain search."""
+    chance, words = random.Random(5), vocabulary(5)
+    with tempfile.TemporaryDirectory() as room:
+        for number in range(count):
+            at, text = _START - timedelta(hours=9 * (count - number)), ""
+            for k in range(8):
+                said = [" ".join(chance.choices(words, k=size)) for size in (20, 30)]
+                turn = Turn(f"turn_{at:%Y%m%d_%H%M%S}_{number:04x}{k:02x}", at + timedelta(minutes=k), *said, "")
+                known = read_block(Read("topics/x.md", text, "", ""))
+                text = (
+                    with_turn(known, turn) if text else new_block(said[0][:30], turn, [], "", f"block_{turn.id[5:20]}")
+                )
+            note = Path(room, "topics", f"{number}.md")
+            note.parent.mkdir(exist_ok=True)
+            note.write_text(with_status(text, "active" if number == count - 1 else "paused"), encoding="utf-8")
+        with open_store(room) as store:
+            store.sync()
+        with open_store(room) as store:
+            talk = conversation_of(store)
+            sentence = lambda: " ".join(chance.choices(words, k=8))  # noqa: E731
+            began = time.process_time()
+            talk.tell(said_now(sentence()))
+            print(f"first turn in a vault of {count} blocks: {time.process_time() - began:.2f} s of CPU")
+            calls: dict[str, Callable[[], object]] = {
+                "a write": lambda: store.create(sentence(), sentence()),
+                "a turn that goes on": lambda: talk.tell(said_now("And why?")),
+                "a turn that is routed": lambda: talk.tell(said_now(sentence())),
+                "a search": lambda: store.search(sentence()),
+                "retrieve_memory": lambda: remembered(talk, sentence()),
+            }
+            took: dict[str, list[float]] = defaultdict(list)
+            for _ in range(30):
+                for name, call in calls.items():
+                    began = time.process_time()
+                    call()
+                    took[name].append(1000 * (time.process_time() - began))
+            for name, beside in zip(calls, ("a write",) * 3 + ("a search",) * 2, strict=True):
+                mine, its = statistics.median(took[name]), statistics.median(took[beside])
+                print(f"{name:24}{mine:6.1f} ms, {mine / its:.2f} of {beside}, {mine - its:+.1f} ms")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--scripts", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--scripts", type=Path)
     parser.add_argument("--conversations", default="c03,c04", help="tune on c00,c01,c02; report these")
     parser.add_argument("--streams", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tune", action="store_true")
+    parser.add_argument("--speed", type=int, metavar="BLOCKS")
     given = parser.parse_args()
+    if given.speed:
+        return speed(given.speed)
+    if not (given.data and given.scripts):
+        parser.error("give --data and --scripts, or --speed")
     streams = streams_of(given)
     if given.tune:
         tune(streams)
-    table(streams, {"governor": govern} | ({} if given.tune else {"one block": always, "8 hours": eight_hours}))
+    return table(streams, {"governor": govern} | ({} if given.tune else {"one block": always, "8 hours": eight_hours}))
 
 
 if __name__ == "__main__":
