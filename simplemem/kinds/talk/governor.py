@@ -4,6 +4,7 @@ but for the vectors it is given; never asks a model, never writes."""
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _EXCHANGES: Final = 4  # of a block, the latest, that stand for it
 _NEAREST: Final = 12
+_LIVE: Final = 200  # blocks that are compared, those spoken of last; an older one is gone back to by name
 _FEW_WORDS: Final = 4  # content words; a message with fewer says nothing of what about
 _SAME_DAY: Final = 8 * 3600.0  # seconds of silence in which a vague message goes on
 _NAMED: Final = 0.3  # share of the weight of what is gone back to, that a block must hold
@@ -76,7 +78,8 @@ class Governor:
         is_vague = object_ == [] or (len(words) < _FEW_WORDS and not manner["shift"] and not is_hello)
         if current and is_vague and not manner["day"]:
             return Decision(here, "says too little to be about something else")
-        live = [block for block in blocks if block.status != "closed" or block is current]
+        live = [block for block in blocks if block.status != "closed" and block is not current]
+        live = [*heapq.nlargest(_LIVE, live, key=lambda block: block.last), *filter(None, [current])]
         if current and not manner["day"]:
             before = current.turns[-2].at if len(current.turns) > 1 else None
             others = [block.last for block in live if block.id != here and block.session == current.session]
