@@ -1,5 +1,4 @@
-"""What the index holds, counted and written out; and two indexes of one vault compared row for row, by the paths of
-notes: one that is rebuilt equals one that grew."""
+"""What the index holds, counted and written out; and two indexes of a vault compared row for row, by paths of notes."""
 
 from __future__ import annotations
 
@@ -117,8 +116,8 @@ def dump(db: apsw.Connection, *, vectors: bool = True) -> Iterator[Row]:
             is_counted = db.execute("SELECT 1 FROM numbers WHERE id <> number LIMIT 1").fetchone() is None
             m = "doc" if is_counted else f"(coalesce(number, -1) << {shift:d} | (doc & {(1 << shift) - 1:d}))"
             of_note = "" if is_counted else f"LEFT JOIN temp.numbers ON id = doc >> {shift:d}"
-            sql = f"""SELECT '', term, count(*), sum({m} % 1000000007), sum({m} % 65521 * ((2 * "offset" + col) % 65521)),
-                             sum({m} % 65537 * ("offset" * "offset" % 65521))
+            sql = f"""SELECT '', term, count(*), sum({m} % 1000000007), sum({m} % 65537 * ("offset" * "offset" % 65521)),
+                             sum({m} % 65521 * ((2 * "offset" + col) % 65521))
                       FROM temp.places {of_note} GROUP BY term"""
             yield from ((leg, *row) for row in db.execute(sql))
         finally:

@@ -1,6 +1,5 @@
-"""The log of changes as a table, by which the past is asked. The file is the truth (`vault/history.py`); the table grows
-from it before each question. Changes of hidden notes are hidden. A note that was moved to a hidden place took its past
-there; one that another program took away may have, so its past is not told while it is gone."""
+"""The log of changes as a table that grows from the file (`vault/history.py`) before each question. Changes of hidden
+notes are hidden; so is the past of a note that was moved to a hidden place, or that another program took away."""
 
 from __future__ import annotations
 
@@ -94,7 +93,7 @@ class ChangeTable:
         return self._ask(lambda db: list(islice(self._seen(db, back(db)), limit)))
 
     def recent(self, limit: int | None = None, *, after: int = 0, upto: int = _ALL, by: str = "") -> list[Version]:
-        """The changes of the last operations of the vault, newest first: after a number and up to another, of somebody."""
+        """The changes of the last operations, newest first: after a number and up to another, of somebody."""
 
         def newest(db: apsw.Connection) -> list[Version]:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()

@@ -1,6 +1,5 @@
-"""The sidecar's file: shared by threads and processes, rebuilt beside itself and swapped in, never written through a link.
-It may be deleted, damaged or replaced at any moment: `Replaced` or `Damaged` is raised once, and the next use works on
-a fresh file."""
+"""The sidecar's file: shared by threads and processes, rebuilt beside itself and swapped in. It may be deleted, damaged
+or replaced at any moment: `Replaced` or `Damaged` is raised once, and the next use works on a fresh file."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -162,8 +161,7 @@ class Database:
             raise Unavailable(f"the index was taken away while it was made ({error})", hint=hint) from error
 
     def _take_up(self, bad: tuple[int, int] | None = None) -> None:
-        """Go on with the file that lies there now. The guard is not held while one is made, which needs the vault's lock:
-        whoever has that may be waiting for the guard."""
+        """Go on with the file that lies there now, made outside the guard: who has the vault's lock may wait for it."""
         self._prepare(bad)
         with self._guard:
             if bad is not None or self._identity_on_disk() != self._identity:
@@ -212,7 +210,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        """One transaction, re-entrant in a thread: the outermost commits. Who writes much lets one who waits go first."""
+        """One transaction, re-entrant in a thread: the outermost commits. Who writes much lets others go first."""
         connection = self.connection()
         if connection.in_transaction:
             yield connection
@@ -237,10 +235,7 @@ class Database:
     def reading(self) -> Iterator[apsw.Connection]:
         """One snapshot for several queries."""
         connection = self.connection()
-        if connection.in_transaction:
-            yield connection
-            return
-        with self._transaction(connection, "BEGIN"):
+        with nullcontext() if connection.in_transaction else self._transaction(connection, "BEGIN"):
             yield connection
 
     @contextmanager

@@ -1,6 +1,5 @@
-"""Questions as SQL: which notes pass a filter, and which notes or blocks the words lead to, best first. Where SQLite would
-score too many rows, the rarest words choose the notes, and all words rank these (limits.md C.3). Where all words are
-frequent, every note is scored, or beyond _MOST_NOTES those that hold several of them."""
+"""Questions as SQL: which notes pass a filter, and which notes or blocks the words lead to, best first. Of too many rows
+the rarest words choose, and all words rank (limits.md C.3); of frequent words all notes, or those with several."""
 
 from __future__ import annotations
 
@@ -98,8 +97,7 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
     without = (*narrow.without, *narrow.without_forms)
     for name, phrases, part in (("phrase", narrow.phrases, "IN"), ("without", without, "NOT IN")):
         for k, phrase in enumerate(phrases):
-            parts.append(f"n.id {part} (SELECT rowid FROM note_text WHERE note_text MATCH :{name}{k})")
-            # word for word
+            parts.append(f"n.id {part} (SELECT rowid FROM note_text WHERE note_text MATCH :{name}{k})")  # word for word
             values[f"{name}{k}"] = " AND ".join(quoted(stretch) for stretch in stretches(phrase)) or quoted(())
     return " AND ".join(parts) or "1", values
 
@@ -198,8 +196,7 @@ def legs(
 
 
 def _telling(db: apsw.Connection, name: str, terms: Sequence[Term], counts: Counts) -> Sequence[Term]:
-    """The terms without those of most rows of a large vault: they are most entries, and BM25 gives half of the notes
-    nothing, a quarter of the blocks a tenth of what a rare word gets."""
+    """The terms without those of half of the notes or a quarter of the blocks: BM25 gives these little."""
     if counts.notes <= MOST_SCORED // 3:
         return terms
     most = counts.notes // 2 if name == "note" else counts.rows(db, LEGS[name]) // 4
@@ -225,7 +222,7 @@ def leg(
         return _best(db, name, any_of, limit, ids)
     few = ids is not None and len(ids) <= _FEW and name == "note"
     if few and all(len(term.words) > 1 for term in asked):
-        # To find where words stand side by side is most of the work: once, for the count and for the notes that hold them.
+        # To find words side by side is most of the work: done once, for the count and for the notes that hold them.
         holders = sorted(set().union(*(counts.with_rows(db, table, term, ids or ()) for term in terms)))
         return _best(db, name, any_of, limit, holders, counts.of_each(db, table, terms)) if holders else []
     found = {term: counts.of(db, table, term) for term in terms}
@@ -290,10 +287,8 @@ def _best(
     return list(map(Match._make, db.execute(sql, values)))
 
 
-# -- BM25 as FTS5 counts it, for chosen rows only: its own bm25() counts the rows of every word anew for every question, and
+# BM25 as FTS5 counts it, for chosen rows only: its own bm25() counts the rows of every word anew for every question, and
 # that is nearly all of the time in a large vault. Here counts are kept for as long as no note changes.
-
-
 def scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
     """`scored(table, counts)`: the score of a row, given how many rows hold each term of the MATCH."""
     told: tuple[list[float], float] | None = row.aux_data

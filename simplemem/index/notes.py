@@ -19,6 +19,18 @@ from simplemem.vault.obsidian import Named, Resolution, lookup_keys, name_key, r
 if TYPE_CHECKING:
     from simplemem.index.text import Understood
 
+_TABLES = ("aliases", "tags", "tag_pairs", "properties", "links")
+_ROW = ", ".join(f"n.{name}" for name in Row._fields)
+_OWN = (
+    "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "description", "type", "type_key", "created",
+    "modified", "words", "hidden", "problem", "private", "embedded", "refused", "rev",
+)  # fmt: skip
+_ALL = (*_OWN, "title_key", "path", "path_key", "name_key")
+_INSERT = f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
+# What a path says of a note stands there already. SQLite writes anew the index of each column that is named here.
+_UPDATE = f"UPDATE notes SET {' = ?, '.join(_OWN)} = ? WHERE id = ?"
+_BELOW = "path = ?1 OR (path >= ?1 || '/' AND path < ?1 || '0')"
+
 
 def stat_of(entry: Entry) -> Stat:
     return Stat(entry.size, entry.mtime_ns, entry.ctime_ns)
@@ -58,18 +70,6 @@ class Rows:
         for sql, rows in self._waiting.items():
             db.executemany(sql, rows)
         self._waiting.clear()
-
-
-_TABLES = ("aliases", "tags", "tag_pairs", "properties", "links")
-_ROW = ", ".join(f"n.{name}" for name in Row._fields)
-_OWN = (
-    "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "description", "type", "type_key", "created",
-    "modified", "words", "hidden", "problem", "private", "embedded", "refused", "rev",
-)  # fmt: skip
-_ALL = (*_OWN, "title_key", "path", "path_key", "name_key")
-_INSERT = f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
-# What a path says of a note stands there already. SQLite writes anew the index of each column that is named here.
-_UPDATE = f"UPDATE notes SET {' = ?, '.join(_OWN)} = ? WHERE id = ?"
 
 
 def put(
@@ -170,8 +170,7 @@ def known_at(db: apsw.Connection, paths: Iterable[str] | None = None) -> dict[st
 
 def known_below(db: apsw.Connection, path: str) -> dict[str, Row]:
     """The note at a path, and those in the folder of that name and its folders."""
-    below = "path = ? OR (path >= ? || '/' AND path < ? || '0')"
-    return {known.path: known for known in rows(db, below, path, path, path)}
+    return {known.path: known for known in rows(db, _BELOW, path)}
 
 
 def rows_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Row]:
@@ -240,8 +239,7 @@ def named_in_memory(paths: Iterable[str]) -> Named:
 
 def files_at(db: apsw.Connection, path: str) -> set[str]:
     """The file at a path, and those in the folder of that name."""
-    sql = "SELECT path FROM files WHERE path = ? OR (path >= ? || '/' AND path < ? || '0')"
-    return {row[0] for row in db.execute(sql, (path, path, path))}
+    return {row[0] for row in db.execute(f"SELECT path FROM files WHERE {_BELOW}", (path,))}
 
 
 def all_files(db: apsw.Connection) -> set[str]:
@@ -313,23 +311,18 @@ def stored_links(db: apsw.Connection, to: str | None = None, source: str | None 
 
 def outline(db: apsw.Connection, path: str) -> Outline | None:
     """What is shown of a note that is read."""
-    row = known(db, path)
-    if row is None:
+    if (row := known(db, path)) is None:
         return None
     tags: Any = db.execute("SELECT tag, source FROM tags WHERE note_id = ? ORDER BY seq", (row.id,))
     aliases = db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", (row.id,))
     return Outline(row, list(tags), tuple(alias for (alias,) in aliases), stored_links(db, source=path))
 
 
-# A copy whose name nobody else gives is left out of recall while its note is there; one with a name that people give as
-# well ("Chapter 2") only while its text is akin to the note's. The rule looks at both files and at nothing else, so that an
-# index after any changes equals one made afresh.
-
-
+# A copy whose name nobody else gives is left out of recall while its note is there; one with a name that people give too
+# ("Chapter 2") only while its text is akin to the note's. It looks at nothing else: an index equals one made afresh.
 def copy_at(db: apsw.Connection, path: str) -> tuple[ConflictName, str] | None:
     """What the name of a file says of the note it would be a copy of, and that note; None when it is not there."""
-    name = conflict_name(path)
-    if name is None:
+    if (name := conflict_name(path)) is None:
         return None
     key = compare_key(name.original)
     named = files_named(db, key.rsplit("/", 1)[-1])

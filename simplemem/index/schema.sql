@@ -5,24 +5,23 @@
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 INSERT INTO meta (key, value) VALUES ('rev', '0');
 
--- Every file a link can mean: notes and attachments. `name_key` is the last segment, compared without case or Unicode form.
+-- Every file a link can mean: notes and attachments. `name_key` is the last segment, without case or Unicode form.
 -- `copy_of` is the compared path of the note that this would be a conflict copy of, by its name alone.
 CREATE TABLE files (path TEXT PRIMARY KEY, name_key TEXT NOT NULL, copy_of TEXT) WITHOUT ROWID;
 CREATE INDEX files_by_name ON files (name_key);
 CREATE INDEX files_by_original ON files (copy_of) WHERE copy_of IS NOT NULL;
 
--- One row a note. `size` to `checked_ns` only tell whether the file may have changed; the hash decides.
--- `hidden` says why a note is left out of recall; `problem` why it must not be rewritten. `rev` is the number of the change
--- that wrote it, which only grows (meta.rev). No id comes twice: another process may still mean the note that had it.
--- `private` says why no text of a note may leave this machine. `embedded` is 1 when no more vectors are wanted of the note;
--- `refused` is what the embedder said of text it would not take.
+-- One row a note. `size` to `checked_ns` only tell whether the file may have changed; the hash decides. `hidden` says
+-- why it is left out of recall, `problem` why it must not be rewritten, `private` why no text may leave this machine.
+-- `rev` is the number of the change that wrote it, which only grows (meta.rev). No id comes twice: another process may
+-- still mean the note that had it. `embedded` is 1 when no more vectors are wanted; `refused` is what the embedder said.
 CREATE TABLE notes (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     path TEXT NOT NULL UNIQUE, path_key TEXT NOT NULL, name_key TEXT NOT NULL, title_key TEXT NOT NULL,
-    sha256 TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL, checked_ns INTEGER NOT NULL,
-    title TEXT NOT NULL, description TEXT NOT NULL, type TEXT NOT NULL, type_key TEXT NOT NULL,
-    created TEXT NOT NULL, modified TEXT NOT NULL, words INTEGER NOT NULL,
-    hidden TEXT, problem TEXT, private TEXT, embedded INTEGER NOT NULL, refused TEXT, rev INTEGER NOT NULL
+    sha256 TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,
+    checked_ns INTEGER NOT NULL, title TEXT NOT NULL, description TEXT NOT NULL, type TEXT NOT NULL,
+    type_key TEXT NOT NULL, created TEXT NOT NULL, modified TEXT NOT NULL, words INTEGER NOT NULL, hidden TEXT,
+    problem TEXT, private TEXT, embedded INTEGER NOT NULL, refused TEXT, rev INTEGER NOT NULL
 );
 CREATE INDEX notes_by_path_key ON notes (path_key);
 CREATE INDEX notes_by_name ON notes (name_key);
@@ -50,24 +49,21 @@ CREATE TABLE properties (
     note_id INTEGER NOT NULL, seq INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (note_id, seq)
 ) WITHOUT ROWID;
 
--- The log of changes as a table (`history/log.jsonl` is the truth; meta.log says how far it was read). `seq` is the order of
--- the lines, `version` their number, `step` that of the first change of the operation, `lineage` the note it is of, and
+-- The log of changes (`history/log.jsonl` is the truth; meta.log says how far it was read). `seq` is the order of the
+-- lines, `version` their number, `step` that of the first change of the operation, `lineage` the note it is of, and
 -- `author` who made it: 'human', or the name of a program, compared without case.
 CREATE TABLE changes (
-    seq INTEGER PRIMARY KEY,
-    version INTEGER NOT NULL, step INTEGER NOT NULL,
-    path TEXT NOT NULL, new_path TEXT,
+    seq INTEGER PRIMARY KEY, version INTEGER NOT NULL, step INTEGER NOT NULL, path TEXT NOT NULL, new_path TEXT,
     at TEXT NOT NULL, op TEXT NOT NULL, who TEXT NOT NULL, tool TEXT NOT NULL, reason TEXT NOT NULL,
-    before TEXT, after TEXT, trash TEXT,
-    kind TEXT NOT NULL, lineage INTEGER NOT NULL, author TEXT NOT NULL
+    before TEXT, after TEXT, trash TEXT, kind TEXT NOT NULL, lineage INTEGER NOT NULL, author TEXT NOT NULL
 );
 CREATE INDEX changes_by_version ON changes (version);
 CREATE INDEX changes_by_path ON changes (path);
 CREATE INDEX changes_by_new_path ON changes (new_path) WHERE new_path IS NOT NULL;
 CREATE INDEX changes_by_text ON changes (after);
 
--- A note as the log knows it, whatever its names were: where it lies or lay when we deleted it (`there` = 0). It no longer
--- `holds` its place when another note has it, which some other program must have made room for.
+-- A note as the log knows it, whatever its names were: where it lies, or lay when we deleted it (`there` = 0). It no
+-- longer `holds` its place when another note has it, which some other program must have made room for.
 CREATE TABLE lineages (id INTEGER PRIMARY KEY, path TEXT NOT NULL, there INTEGER NOT NULL, holds INTEGER NOT NULL);
 CREATE UNIQUE INDEX lineages_by_path ON lineages (path) WHERE holds;
 
@@ -76,14 +72,13 @@ CREATE UNIQUE INDEX lineages_by_path ON lineages (path) WHERE holds;
 CREATE TABLE links (
     note_id INTEGER NOT NULL, seq INTEGER NOT NULL,
     form TEXT NOT NULL, target TEXT NOT NULL, subpath TEXT NOT NULL, display TEXT NOT NULL, line INTEGER NOT NULL,
-    key TEXT NOT NULL, path TEXT, ambiguous TEXT NOT NULL,
-    PRIMARY KEY (note_id, seq)
+    key TEXT NOT NULL, path TEXT, ambiguous TEXT NOT NULL, PRIMARY KEY (note_id, seq)
 ) WITHOUT ROWID;
 CREATE INDEX links_by_key ON links (key);
 CREATE INDEX links_by_path ON links (path) WHERE path IS NOT NULL;
 
--- What is searched: passages and blocks. An id holds the note (id >> 20) and the place in it; blocks have bit 19 set (BLOCK
--- in text.py). Offsets are characters of the file's text, lines are 1-based. The text itself stays in the note.
+-- What is searched: passages and blocks. An id holds the note (id >> 20) and the place in it; blocks have bit 19 set
+-- (BLOCK in text.py). Offsets are characters of the file's text, lines are 1-based. The text itself stays in the note.
 CREATE TABLE places (
     id INTEGER PRIMARY KEY, start INTEGER NOT NULL, stop INTEGER NOT NULL, line INTEGER NOT NULL,
     headings TEXT NOT NULL, hash BLOB
@@ -96,8 +91,8 @@ CREATE TABLE vectors (id INTEGER PRIMARY KEY, hash BLOB NOT NULL, vector BLOB NO
 -- Whose vectors they are, in one row. `dimension` is 0 until the first.
 CREATE TABLE vector_space (embedder TEXT NOT NULL, dimension INTEGER NOT NULL, remote INTEGER NOT NULL);
 
--- The lexical legs: whole notes and blocks. Contentless: the words are here, the text is in the vault. Behind the words stand
--- the parts of names and the stems of the note's language, and behind a whole note the mark of that language (words.py).
+-- The lexical legs: whole notes and blocks. Contentless: the words are here, the text is in the vault. Behind the words
+-- stand the parts of names and the stems of the note's language, behind a whole note the language's mark (words.py).
 CREATE VIRTUAL TABLE note_text USING fts5 (
     title, body, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );

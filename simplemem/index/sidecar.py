@@ -197,17 +197,12 @@ class Sidecar:
             passages: dict[NoteId, list[door.Position]] = {note: [] for note in rows}
             for place, position in legs.positions(db, _PASSAGES_OF, rows).items():
                 passages[place >> SHIFT].append(position)
-            tags, wanted = legs.tags_of(db, list(rows)), [*found.values(), *chain(*blocks_of.values())]
-            places = legs.positions(db, "p.id = n.value", wanted)
+            places = legs.positions(db, "p.id = n.value", [*found.values(), *chain(*blocks_of.values())])
+            best = {note: places.get(place) for note, place in found.items()}
+            held = {note: tuple(places[at] for at in some if at in places) for note, some in blocks_of.items()}
+            tags, near = legs.tags_of(db, list(rows)), neighbours.get
             return {
-                note: door.Shown(
-                    row,
-                    tags.get(note, ()),
-                    passages[note],
-                    places.get(found.get(note, 0)),
-                    tuple(places[place] for place in blocks_of[note] if place in places),
-                    neighbours.get(note, ()),
-                )
+                note: door.Shown(row, tags.get(note, ()), passages[note], best.get(note), held[note], near(note, ()))
                 for note, row in rows.items()
             }
 

@@ -153,14 +153,13 @@ class Sync:
         return understood(path, read_note(file.data, file.sha256), stat_of(file.entry))
 
     def _is_as_known(self, entry: Entry, known: Row) -> bool:
-        """Whether a file is what the index says of it to the byte: mostly we wrote it, and the watcher has heard of it."""
+        """Whether a file is what the index says of it to the byte: mostly we wrote it, and the watcher heard of it."""
         is_skipped = known.path in self.skipped
         return not is_skipped and known.stat == stat_of(entry) == self.look(known.path, known)
 
     def is_judged_otherwise(self, known: Row) -> bool:
         """Whether the settings now say something else of a note whose file is the same."""
-        # Asked of every note of every scan.
-        by_rule = bool(self.private) and private_by_rule(known.path, self.private)
+        by_rule = bool(self.private) and private_by_rule(known.path, self.private)  # asked of every note of every scan
         by_settings = None if known.hidden is None or known.is_copy else known.hidden
         return by_settings != self.hidden_reason(known.path) or (known.private == "rule") != by_rule
 

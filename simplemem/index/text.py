@@ -21,6 +21,14 @@ from simplemem.note.words import MARKS, language_of, may_hold_names, parts_of_na
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
 _MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
+_PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
+_PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
+_PUT_VECTOR = "INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)"
+_PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
+_TABLES = ("note_text", "block_text")
+_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
+_OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
+_PAGES_AT_ONCE = 1000
 
 
 class Unit(NamedTuple):
@@ -102,16 +110,6 @@ def units(note_id: int, read: Understood) -> list[tuple[int, Unit, str]]:
         placed.append((first | BLOCK | k, unit, unit.kind != "heading" and (unit.start, unit.stop) not in whole))
     title = read.head.title
     return [(place, u, f"{u.headings[-1] if u.headings else title}\n{u.text}" if to else "") for place, u, to in placed]
-
-
-_PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
-_PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
-_PUT_VECTOR = "INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)"
-_PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
-_TABLES = ("note_text", "block_text")
-_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
-_OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
-_PAGES_AT_ONCE = 1000
 
 
 def put(

@@ -1,6 +1,5 @@
-"""Vectors of passages and blocks, int8, of one embedder at a time. They are made once the text is searchable, resumable at
-any note; a private note is read again right before its text is sent anywhere. All are compared in memory: passages from
-the first question on, blocks from the second."""
+"""Vectors of passages and blocks, int8, of one embedder at a time. They are made once the text is searchable; a private
+note is read again before its text is sent. Passages are in memory from the first question on, blocks from the second."""
 
 from __future__ import annotations
 
@@ -176,9 +175,8 @@ class Filling:
                 return None
             widths = sorted({len(vector) for vector in made.values()} | ({space.dimension} - {0}))
             if len(widths) > 1:
-                message = (
-                    f"{name} gives vectors of {' and '.join(map(str, widths))} numbers; it is not the model it was"
-                )
+                numbers = " and ".join(map(str, widths))
+                message = f"{name} gives vectors of {numbers} numbers; it is not the model it was"
                 hint = "`simplemem index --rebuild` makes all vectors with the model as it is now."
                 raise Unavailable(message, hint=hint)
             if made and not space.dimension:  # the first vector has come

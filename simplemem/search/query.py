@@ -23,6 +23,7 @@ MAX_CHARACTERS = 2_000  # of a question; the rest is not read
 _MAX_WORDS = 64
 _MAX_SEQUENCES = 16
 _ENDS = (".", "?", "!", "。", "？", "！")  # of a sentence: its last word is typed to its end
+_SHORTEST_START = 3  # letters of the beginning of a word
 
 _TERM = re.compile(
     r"""(?:(?<=\s)|^)(?:
@@ -31,6 +32,23 @@ _TERM = re.compile(
       | (?P<start>[^\W\d_][^\s"*]{1,60})\*
       | -(?P<word>[^\W\d_][\w'\x80-\U0010ffff-]{0,60})
     )(?=\s|$)""",
+    re.VERBOSE,
+)
+# Dates as people say them are a moment or a span for a filter. The days a question speaks of order what was found.
+DATED_NOTES = 40  # so many of the best are ordered by the days a question names
+DATED_WEIGHT = 0.15  # beside 1 of all else; a plateau from 0.05 to 0.2
+_MONTHS = "january february march april may june july august september october november december".split()
+_DAY = timedelta(days=1)
+_AGO = re.compile(r"(\d{1,4}) (hour|day|week|month|year)s? ago")
+_UNITS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 365 * _DAY}
+_IN = ("in", "on", "of", "during", "from", "by", "early", "late", "last", "this")  # *may* and *march* are words as well
+_OPEN = ("before", "until", "till", "after", "since")  # "two weeks before 11 August" is not of that day
+_SPOKEN_OF = re.compile(
+    rf"""\b(?P<iso>(?:19|20)\d\d-\d\d(?:-\d\d)?)\b
+      | \b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?P<month>{"|".join(_MONTHS)})\b
+        (?:\s+(?P<day_after>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<year>(?:19|20)\d\d)\b)?
+      | \b(?P<alone>(?:19|20)\d\d)\b
+      | \b(?P<said>yesterday|today|(?:last|this)\ (?:week|month|year)|\d{{1,3}}\ (?:day|week|month|year)s?\ ago)\b""",
     re.VERBOSE,
 )
 
@@ -125,9 +143,6 @@ def read_query(text: str) -> Query:
     )  # fmt: skip
 
 
-_SHORTEST_START = 3  # letters of the beginning of a word
-
-
 def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
     """The question with the forms its words are asked in and what was asked instead; and how far the index is."""
     if not (query.words or query.without):
@@ -183,18 +198,6 @@ def _held(asked: Sequence[Term], index: Sidecar) -> tuple[Term, ...]:
     return tuple(term for term, is_held in zip(asked, held, strict=True) if is_held)
 
 
-# -- dates as people say them: a moment or a span for a filter, and the days that a question speaks of, which are no
-# filter, but order what was found. *may* and *march* are words as well.
-
-DATED_NOTES = 40  # so many of the best are ordered by the days a question names
-DATED_WEIGHT = 0.15  # beside 1 of all else; a plateau from 0.05 to 0.2
-
-_MONTHS = "january february march april may june july august september october november december".split()
-_DAY = timedelta(days=1)
-_AGO = re.compile(r"(\d{1,4}) (hour|day|week|month|year)s? ago")
-_UNITS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 365 * _DAY}
-
-
 def read_when(text: str, now: datetime, *, end: bool = False) -> str:
     """The moment a text means, in the form notes are sorted by; with `end`, the end of the span it names."""
     span = _span_said(" ".join(text.casefold().split()), now)
@@ -233,18 +236,6 @@ def _span_said(said: str, now: datetime) -> tuple[datetime, datetime] | None:
         return start, start + (_DAY if len(said) == 10 else timedelta(seconds=1))
     except (ValueError, OverflowError):
         return None
-
-
-_IN = ("in", "on", "of", "during", "from", "by", "early", "late", "last", "this")
-_OPEN = ("before", "until", "till", "after", "since")  # "two weeks before 11 August" is not of that day
-_SPOKEN_OF = re.compile(
-    rf"""\b(?P<iso>(?:19|20)\d\d-\d\d(?:-\d\d)?)\b
-      | \b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?P<month>{"|".join(_MONTHS)})\b
-        (?:\s+(?P<day_after>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<year>(?:19|20)\d\d)\b)?
-      | \b(?P<alone>(?:19|20)\d\d)\b
-      | \b(?P<said>yesterday|today|(?:last|this)\ (?:week|month|year)|\d{{1,3}}\ (?:day|week|month|year)s?\ ago)\b""",
-    re.VERBOSE,
-)
 
 
 def days_in(text: str, now: datetime) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
 """Notes ranked by what speaks for them (words, words side by side, meaning, and what is put beside these), and the part
-of each that is shown. Pure. Each is divided by its own maximum before it is added: rank fusion cost six points of MRR."""
+of each that is shown. Pure. Each is divided by its own maximum and added: rank fusion cost six points of MRR."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal
 
-from simplemem.index.door import Match, Matches, NoteId, PlaceId, Position
+from simplemem.index.door import Matches, NoteId, PlaceId, Position
 from simplemem.note.passages import as_read
 from simplemem.note.words import STOP_WORDS, is_unspaced, words_in_order
 
@@ -28,6 +28,27 @@ MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
 
 _BLOCK_WEIGHT = 0.5  # beside 1 of the whole note
 _PHRASES = 0.1  # of a score, when there are words; a plateau from 0.07 to 0.14
+# A question is answered in one place, so this orders the best notes of a question; a statement or a list of words names
+# what a whole note is about, and is left as it was (docs/search.md has the figures of both).
+COVERED_NOTES = 12  # so many of the best are compared; with 60 the order is the same
+COVERED_WEIGHT = 0.4  # beside 1 of all else; a plateau from 0.25 to 0.5
+COVERED_PASSAGES = 64  # of one note
+_COVERED_LINES = 3  # in a row; a plateau from 2 to 4
+_COVERED_CHARACTERS = 4_000  # of one passage
+_KEPT_WORDS, _KEPT_NOTES = 20_000, 400  # 20 MB, and 6 of the longest notes
+_COMPARED_WITH = 5  # of the ranking: the sixth
+_FLOORS = {"hybrid": 0.54, "text": 0.5, "semantic": 0.28}  # docs/search.md has the curve
+_LESS = 0.12  # for a statement: what has many words is held by nobody whole
+_STEM = 4  # letters of a word that its forms share, and of an ending
+_ENDING = 3  # letters that a form of a word may lack
+_LOOKED_AT = 100  # words found
+_READ_BEFORE = 500  # characters before those that are shown
+_FIRST_WORDS = frozenset(
+    """what when where who whom whose which why how did do does is are was were can could should would will has have had
+    wann wo wohin woher wer wen wem wessen welche welcher welches warum wieso weshalb wie
+    quand qui que quel quelle quels quelles pourquoi comment combien
+    qué cuándo dónde quién quiénes cuál cuáles cómo cuánto cuántos""".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +79,7 @@ class Ranked:
 def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0.6) -> list[Signal]:
     """What an answer of the index says for notes: their words, neighbouring words and meaning."""
     words = {match.note: match.score for match in answer.notes}
-    for match in _best_blocks(answer).values():
+    for match in {each.note: each for each in reversed(answer.blocks)}.values():  # the best of each note
         words[match.note] += _BLOCK_WEIGHT * match.score
     phrases = {match.note: match.score for match in answer.pairs}
     meaning = {note: nearness.score for note, nearness in (answer.near or {}).items()}
@@ -81,8 +102,7 @@ def beside(signals: Sequence[Signal], name: str, weight: float, values: Mapping[
 def ordered(answer: Matches, signals: Sequence[Signal]) -> list[Ranked]:
     """The notes for which anything speaks, best first; equal scores in order of their names."""
     weighed = [(signal.weight / signal.best, signal.values) for signal in signals if signal.weight]
-    blocks, worded = _best_blocks(answer), {match.note for match in answer.notes}
-    scored = []
+    worded, scored = {match.note for match in answer.notes}, []
     for note in worded | (answer.near or {}).keys():
         score = 0.0
         for weight, values in weighed:
@@ -90,32 +110,8 @@ def ordered(answer: Matches, signals: Sequence[Signal]) -> list[Ranked]:
         if score > 0:
             others = note not in answer.titled  # what is called as the question is comes before them
             scored.append((others, -round(score, 6), answer.paths[note], note, score if others else 1.0))
-    places = {note: match.place for note, match in blocks.items()}
+    places = {match.note: match.place for match in reversed(answer.blocks)}  # the best of each note
     return [Ranked(note, path, score, places.get(note, 0), note in worded) for *_, path, note, score in sorted(scored)]
-
-
-def _best_blocks(answer: Matches) -> dict[NoteId, Match]:
-    return {match.note: match for match in reversed(answer.blocks)}  # best first
-
-
-# -- how much of a question one place of a note covers, by the vectors of single words
-#
-# A question is answered in one place, so this orders the best notes of a question; a statement or a list of words names
-# what a whole note is about, and is left as it was (docs/search.md has the figures of both).
-
-COVERED_NOTES = 12  # so many of the best are compared; with 60 the order is the same
-COVERED_WEIGHT = 0.4  # beside 1 of all else; a plateau from 0.25 to 0.5
-COVERED_PASSAGES = 64  # of one note
-_COVERED_LINES = 3  # in a row; a plateau from 2 to 4
-_COVERED_CHARACTERS = 4_000  # of one passage
-_KEPT_WORDS, _KEPT_NOTES = 20_000, 400  # 20 MB, and 6 of the longest notes
-
-_FIRST_WORDS = frozenset(
-    """what when where who whom whose which why how did do does is are was were can could should would will has have had
-    wann wo wohin woher wer wen wem wessen welche welcher welches warum wieso weshalb wie
-    quand qui que quel quelle quels quelles pourquoi comment combien
-    qué cuándo dónde quién quiénes cuál cuáles cómo cuánto cuántos""".split()
-)
 
 
 def is_question(text: str) -> bool:
@@ -173,8 +169,7 @@ class Coverage:
     def _by_line(
         self, asked: Sequence[str], notes: Mapping[Hashable, Callable[[], Sequence[str]]]
     ) -> tuple[NDArray[np.float32], NDArray[np.int32], list[int]]:
-        """How near each word is to the nearest of each line of all notes; the first line of each passage; how many
-        passages each note has."""
+        """How near each word is to each line of all notes; the first line of each passage; each note's passages."""
         import numpy as np
 
         with self._lock:
@@ -217,16 +212,8 @@ class Coverage:
 
 def _words(text: str) -> list[str]:
     """The different words of a passage that carry meaning."""
-    return [
-        word for word in dict.fromkeys(words_in_order(text[:_COVERED_CHARACTERS].lower())) if word not in STOP_WORDS
-    ]
-
-
-# -- how good a hit is in itself
-
-_COMPARED_WITH = 5  # of the ranking: the sixth
-_FLOORS = {"hybrid": 0.54, "text": 0.5, "semantic": 0.28}  # docs/search.md has the curve
-_LESS = 0.12  # for a statement: what has many words is held by nobody whole
+    words = dict.fromkeys(words_in_order(text[:_COVERED_CHARACTERS].lower()))
+    return [word for word in words if word not in STOP_WORDS]
 
 
 def weights_of(words: Sequence[str], holders: Sequence[int], notes: int) -> dict[str, float]:
@@ -250,26 +237,16 @@ def _beginning(word: str) -> re.Pattern[str]:
 
 
 def above_floor(share: float, ranked: Sequence[Ranked], mode: Mode, text: str) -> float:
-    """How sure it is that the first of the notes answers, by what it holds and how far it is ahead of the others; less
-    than 0 says that it does not."""
+    """How sure it is that the first note answers, by what it holds and how far it is ahead; below 0, it does not."""
     ahead = ranked[0].score - (ranked[_COMPARED_WITH].score if len(ranked) > _COMPARED_WITH else 0.0)
     return share * (1 + ahead) - _FLOORS[mode] + (0.0 if is_question(text) else _LESS)
-
-
-_STEM = 4  # letters of a word that its forms share, and of an ending
-_ENDING = 3  # letters that a form of a word may lack
-_LOOKED_AT = 100  # words found
-_READ_BEFORE = 500  # characters before those that are shown
 
 
 def passage_around(passages: Sequence[Position], place: Position | None) -> Position | None:
     """The passage a block stands in, or the passage itself."""
     if place is None:
         return passages[0] if passages else None
-    for passage in passages:
-        if passage.start <= place.start < passage.stop:
-            return passage
-    return place
+    return next((passage for passage in passages if passage.start <= place.start < passage.stop), place)
 
 
 def where_words_stand(

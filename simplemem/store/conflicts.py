@@ -1,5 +1,5 @@
 """Two texts of one note: a change that lost a race, and a copy that a synchroniser left. Either is offered as a merge,
-and only the merge that was shown is written: the same call accepts it, with `if_sha256` naming both as `BASE+CURRENT`."""
+and only the merge that was shown is written: the same call accepts it, with `if_sha256` naming both: `BASE+CURRENT`."""
 
 from __future__ import annotations
 

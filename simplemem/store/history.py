@@ -317,7 +317,7 @@ def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:
 
 
 def diff(core: Core, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
-    """What a version changed, what lies between two, or what changed in a memory `since` then, else by its last change."""
+    """What a version changed, what lies between two, or what changed in a memory `since` then, else last."""
     if other is not None:
         one, two = core.changes.find(what), core.changes.find(other)
         paths = (one.new_path or one.path, two.new_path or two.path)

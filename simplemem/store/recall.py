@@ -360,7 +360,7 @@ def _near(core: Core, path: str, linking: Collection[str], limit: int) -> dict[s
 
 
 def _by_query(core: Core, paths: Mapping[str, float], query: str, limit: int) -> dict[str, float]:
-    """Candidates in the order of a search for the query among them, with its scores; those it does not find come last."""
+    """Candidates in the order of a search for the query among them, with its scores; those not found come last."""
     ranking = ranked(core, query, Narrow(only=tuple(paths), hidden=True), limit)
     best, every = ({found.path: found.score for found in some} for some in (ranking.best, ranking.every))
     return dict.fromkeys((*best, *every, *paths), 0.0) | every | best

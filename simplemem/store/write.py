@@ -54,7 +54,7 @@ def create(
     **by: Unpack[By],
 ) -> Saved:
     """Make a memory, and say what it links to that is not there, and what says nearly the same. With `overwrite` it
-    replaces the note of that name, and links that the new name would steal are qualified; else it touches no other note."""
+    replaces the note of that name, and qualifies links that the new name would steal; else it touches no other note."""
     core.must_be_writable()
     clean, change = check_name(name), change_by(by, "create")
     path = path_of(clean)
