@@ -213,12 +213,11 @@ def mend(core: Core, mending: Mending, change: Change) -> Mended:
 
 
 def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:
-    """Each broken link, and the target that it shall lead elsewhere where that is sure. What a conflict copy says, its
-    note says as well; `[[{{title}}]]` in a template is no link yet."""
+    """Each broken link, but for those of conflict copies and templates, and where it shall lead if that is sure."""
     targets = _LikelyTargets(core)
     closed = {row["path"] for row in core.index.counts()["problems"]}
     for link in core.index.links():
-        if link.path is not None or "{{" in link.target or link.source in targets.copies:
+        if link.path is not None or "{{" in link.target or link.source in targets.copies:  # whose notes say the same
             continue
         paths, aim, why = targets.of(link.target, link.source)
         names = tuple(map(name_of, paths))

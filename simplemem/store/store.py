@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.index.sync import Progress
-from simplemem.memory import By, Finding, IndexState, Mended, Mending
+from simplemem.memory import By, Finding, Mended, Mending
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
 from simplemem.store import conflicts, daily, history, move, packs, read, recall, undo, write
@@ -67,18 +67,12 @@ class EnhancedStore:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """End the background work and let go of every file."""
-        self._core.close()
-
+    close = _method(Core.close)
     sync = _method(Core.sync)
     start = _method(Core.start)
     wait_until_settled = _method(Core.wait_until_settled)
     on_change = _method(Core.on_change)
-
-    def state(self) -> IndexState:
-        """How far the index can be trusted just now."""
-        return self._core.state()
+    state = _method(Core.state)
 
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""

@@ -124,8 +124,7 @@ def write_text(core: Core, name: str, text: str, *, if_sha256: str, **by: Unpack
 
 def change_tags(core: Core, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[By]) -> Saved:
     """Set tags, and take away those given as null, in the notation the note has."""
-    changes = parse_tag_request(tags)
-    if not changes:
+    if not (changes := parse_tag_request(tags)):
         raise Invalid("no tag given", hint='Give tags as {"status": "done", "todo": null}.')
     return _carry_out(core, name, Making(lambda note: with_tags(note.text, changes)), if_sha256, change_by(by, "tag"))
 
@@ -219,13 +218,11 @@ def indexed(
     entries = {each.entry.path: each.entry for each in written if each.entry is not None}
     notes = []
     for path, data in texts.items():
-        entry = entries.get(path) or core.entry(path)
-        if entry is not None:
+        if (entry := entries.get(path) or core.entry(path)) is not None:
             notes.append((path, read_note(data), entry))
             if entry.size > core.rows.max_note_bytes:
                 warnings.append("written, but too large to be indexed; index.max_note_mb says how large notes may be")
-    changed = {*texts, *gone, *(moved or ())}
-    if changed:
+    if changed := {*texts, *gone, *(moved or ())}:
         warnings += core.indexed(changed, lambda: core.rows.put(notes, gone=gone, moved=moved))
     return warnings
 
