@@ -35,13 +35,11 @@ class Background:
     """The background thread of one store, started. `stop` ends within a note's work."""
 
     def __init__(self, core: Core, *, embed: bool) -> None:
-        self._core = core
-        self._embed = embed
+        self._core, self._embed = core, embed
         self._scan_seconds = core.settings.index.scan_minutes * 60
         self._leadership = FileLock(str(core.index.path.parent), f"{core.index.path.stem}.leader")
         self._watch: Watch | None = None
-        self._stop = threading.Event()
-        self._wake = threading.Event()
+        self._stop, self._wake = threading.Event(), threading.Event()
         self._hints: set[str] = set()
         self._scan_wanted = self._fill_wanted = True
         self._scanned_at = 0.0
@@ -190,8 +188,7 @@ class CatchUp:
         core = self._core
         with self._guard:
             core.vault.finish_interrupted()
-            # Whatever fails from here on, the next time all is compared.
-            whole, self._whole = self._whole, None
+            whole, self._whole = self._whole, None  # whatever fails from here on, the next time all is compared
             paths = self._watch.paths(0) if self._watch is not None and whole == core.index.generation else {EVERYTHING}
             long_ago = time.monotonic() - self._whole_at > 60 * core.settings.index.scan_minutes
             if EVERYTHING in paths or long_ago or core.is_in_doubt:

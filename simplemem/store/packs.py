@@ -1,5 +1,5 @@
 """Context packs: the best passages for a question, cited, within a budget of tokens. Passages that say the same are one;
-where notes disagree the newest speaks first, the older is quoted beneath. Notes beside the best join, and weigh little."""
+where notes disagree the newest speaks first, the older quoted beneath. Notes beside the best join and weigh little."""
 
 from __future__ import annotations
 

@@ -297,8 +297,7 @@ def backlinks(
 ) -> tuple[Backlink, ...]:
     """Memories that lead to this one, by links or by meaning, each once; in the order of a query when one is given."""
     path, limit = core.path_meant(name), within(limit, 1, MAX_LIMIT, "limit")
-    unknown = [kind for kind in kinds if kind not in ("link", "semantic")]
-    if unknown:
+    if unknown := [kind for kind in kinds if kind not in ("link", "semantic")]:
         raise Invalid(f"unknown kind of backlink: {unknown[0]!r}", hint="Kinds are: link, semantic.")
 
     def once() -> tuple[Mapping[str, Sequence[StoredLink]], Sequence[tuple[Shown, float]]]:

@@ -55,11 +55,9 @@ class EnhancedStore:
     def __init__(
         self, root: Path, settings: Settings | None = None, *, read_only: bool = False, person: bool = False
     ) -> None:
-        self._core = Core(root, settings, read_only=read_only, person=person)
-        self.root = self._core.root
-        self.settings = self._core.settings
-        self.read_only = self._core.read_only
-        self.bench = Bench(self._core)
+        core = self._core = Core(root, settings, read_only=read_only, person=person)
+        self.root, self.settings, self.read_only = core.root, core.settings, core.read_only
+        self.bench = Bench(core)
 
     def __enter__(self) -> Self:
         return self

@@ -310,8 +310,7 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
 def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
     """The header with properties merged key by key; null takes one away. A map of tags changes those it names."""
     for key, value in metadata.items():
-        folded = str(key).casefold()
-        if folded == "modified":
+        if (folded := str(key).casefold()) == "modified":
             continue
         if folded == "tags" and value is not None:
             request = parse_tag_request(value)
@@ -333,8 +332,7 @@ def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
 def stamp_modified(text: str, now: str) -> str:
     """Our mark that we changed the note, where it keeps such a mark, in the notation it has."""
     header = read_header(text)
-    key = find_key(header.properties, "modified")
-    if key is None or header.problem is not None:
+    if (key := find_key(header.properties, "modified")) is None or header.problem is not None:
         return text
     held = header.properties[key]
     if isinstance(held, str) and (offset := re.search(r"(Z|[+-]\d\d:?\d\d)$", held.strip())):
