@@ -71,9 +71,7 @@ class ChangeTable:
     """The changes of one vault, as far as they may be seen by whoever opened it. Any thread may ask."""
 
     def __init__(self, database: Database, vault: Vault, healing: Callable[[Callable[[], Any]], Any]) -> None:
-        self._database = database
-        self._vault = vault
-        self._healing = healing
+        self._database, self._vault, self._healing = database, vault, healing
 
     def of(self, path: str, limit: int | None = None, *, recovered: bool = False) -> list[Version]:
         """The changes of one note, newest first, followed back through its moves; with texts that were `recovered`."""
@@ -169,8 +167,7 @@ class ChangeTable:
 
     def _is_told(self, db: apsw.Connection, lineage: int) -> bool:
         """Whether a note may have a past: it lies where it may be seen, or we deleted it where it could be."""
-        row = db.execute("SELECT path, there, holds FROM lineages WHERE id = ?", (lineage,)).fetchone()
-        if row is None:
+        if (row := db.execute("SELECT path, there, holds FROM lineages WHERE id = ?", (lineage,)).fetchone()) is None:
             return True  # a text that was found, of no note
         path, there, holds = row
         if self._vault.access.hides(path) or (there and not holds):

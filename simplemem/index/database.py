@@ -131,8 +131,7 @@ class Database:
     """Connections to one index file, one a thread. `lock` is the vault's kernel lock (durability.md §3)."""
 
     def __init__(self, path: Path, lock: Lock) -> None:
-        self.path = path
-        self._lock = lock
+        self.path, self._lock = path, lock
         self._local = threading.local()
         self._open: dict[int, tuple[threading.Thread, apsw.Connection]] = {}
         self._guard = threading.Lock()

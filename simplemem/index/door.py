@@ -13,9 +13,7 @@ NoteId = int
 PlaceId = int  # of a passage or block of a note
 
 SORTS = ("modified", "created", "name", "title")
-
-# A file changed this shortly before it was read may change again without its time changing (durability.md F31).
-RACY_NS = 2_000_000_000
+RACY_NS = 2_000_000_000  # a file changed so shortly before it was read may change again unseen (durability.md F31)
 
 
 class Stat(NamedTuple):

@@ -263,8 +263,7 @@ def follow_files(db: apsw.Connection, came: Collection[str], went: Collection[st
     named = named_by(db)
     rows: list[tuple[Any, ...]] = db.execute(sql, (_keys({*came, *went}),)).fetchall() if came or went else []
     for note_id, seq, source, target, *meant in rows:
-        now = _meant(resolve(target, source, named))
-        if now != tuple(meant):
+        if (now := _meant(resolve(target, source, named))) != tuple(meant):
             sql = "UPDATE links SET path = ?, ambiguous = ? WHERE note_id = ? AND seq = ?"
             db.execute(sql, (*now, note_id, seq)).fetchall()
 

@@ -47,8 +47,7 @@ class Sidecar:
     """One vault's sidecar, for any thread. `begin_anew` is called when another file, perhaps empty, took its place."""
 
     def __init__(self, path: Path, lock: Lock, begin_anew: Callable[[], None] = lambda: None) -> None:
-        self._lock = lock
-        self._begin_anew = begin_anew
+        self._lock, self._begin_anew = lock, begin_anew
         self.database: Database = open_database(path, lock)
         self.taken_up = self.generation  # that of the file as it was when it was last asked
         self._vectors = VectorsInMemory()

@@ -154,8 +154,7 @@ class Sync:
 
     def _is_as_known(self, entry: Entry, known: Row) -> bool:
         """Whether a file is what the index says of it to the byte: mostly we wrote it, and the watcher heard of it."""
-        is_skipped = known.path in self.skipped
-        return not is_skipped and known.stat == stat_of(entry) == self.look(known.path, known)
+        return known.path not in self.skipped and known.stat == stat_of(entry) == self.look(known.path, known)
 
     def is_judged_otherwise(self, known: Row) -> bool:
         """Whether the settings now say something else of a note whose file is the same."""
@@ -257,8 +256,7 @@ class Reconciling:
             for found in gone:
                 self._gone.setdefault(found.sha256, []).append(found)
             with sync.database.writing_on(self.generation) as db:
-                # Files first, since after a pass that is cut short nobody would know of them.
-                notes.follow_files(db, came, went)
+                notes.follow_files(db, came, went)  # first: after a pass that is cut short nobody would know of them
                 self.report.modified += sync.judge_copies_of(db, came | went, notes.named_by(db))
                 if self._much:
                     text.expect_much(db)

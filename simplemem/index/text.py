@@ -211,7 +211,6 @@ class Waiting:
     def take(self, note_id: int) -> tuple[str, list[tuple[int, str]]] | None:
         """A note's texts, once."""
         with self._lock:
-            found = self._texts.pop(note_id, None)
-            if found is not None:
+            if (found := self._texts.pop(note_id, None)) is not None:
                 self._characters -= sum(len(words) for _, words in found[1])
             return found

@@ -237,8 +237,7 @@ def mean_vector(db: apsw.Connection, note: int) -> bytes | None:
     """The middle of a note's passages, as a vector of the same kind."""
     import numpy as np
 
-    rows = [np.frombuffer(vector, np.int8) for vector in vectors_of(db, note)[:64]]
-    if not rows:
+    if not (rows := [np.frombuffer(vector, np.int8) for vector in vectors_of(db, note)[:64]]):
         return None
     sums = np.sum(rows, axis=0, dtype=np.float64)
     return np.rint(sums * 127 / (np.abs(sums).max() or 1)).astype(np.int8).tobytes()
@@ -261,8 +260,7 @@ class _Rows:
     """Vectors one behind the other, with the notes they are of. What a note had before it changed belongs to nobody."""
 
     def __init__(self, rows: Iterable[tuple[int, bytes]]) -> None:
-        self.vectors, self.owners = bytearray(), array("q")
-        self.left = 0
+        self.vectors, self.owners, self.left = bytearray(), array("q"), 0
         self.add(rows)
 
     def add(self, rows: Iterable[tuple[int, bytes]]) -> None:
@@ -314,8 +312,7 @@ class VectorsInMemory:
     """The vectors of one index. Follows the table by the notes' `rev`; notes that are gone are met in answers."""
 
     def __init__(self, most_held: int = MOST_HELD) -> None:
-        self._most_held = most_held
-        self._lock = threading.Lock()
+        self._most_held, self._lock = most_held, threading.Lock()
         self._seen: tuple[object, int] = (None, -1)  # whose they are, and the newest rev
         self._passages = _Rows(())
         self._blocks: _Rows | None = None  # whoever asks once is read those it needs

@@ -132,11 +132,10 @@ def read_query(text: str) -> Query:
     if len(ranked) > _MAX_WORDS:
         instead.append(f"Of its words the first {_MAX_WORDS} were looked for.")
     ranked = ranked[:_MAX_WORDS]
-    sequences = lexicon.sequences_in(plain)[:_MAX_SEQUENCES]
     return Query(
         text, tuple(ranked), tuple(lexicon.neighbouring_words(words)[:_MAX_WORDS]), tuple(phrases), tuple(without),
         tags, fields["type"], fields["path"], fields["author"],
-        sequences=tuple(sequences),
+        sequences=tuple(lexicon.sequences_in(plain)[:_MAX_SEQUENCES]),
         beginnings=tuple(word for word in beginnings if word in ranked and len(word) > 1),
         last=words[-1] if words and not plain.rstrip().endswith(_ENDS) else "",
         instead=" ".join(instead),
@@ -200,8 +199,7 @@ def _held(asked: Sequence[Term], index: Sidecar) -> tuple[Term, ...]:
 
 def read_when(text: str, now: datetime, *, end: bool = False) -> str:
     """The moment a text means, in the form notes are sorted by; with `end`, the end of the span it names."""
-    span = _span_said(" ".join(text.casefold().split()), now)
-    if span is None:
+    if (span := _span_said(" ".join(text.casefold().split()), now)) is None:
         hint = 'Use 2026-01-24, 2026-01, 2026-01-24T12:00:00, "yesterday", "last week" or "3 days ago".'
         raise Invalid(f"{text!r} is not a date that can be understood", hint=hint)
     return span[end].strftime("%Y-%m-%dT%H:%M:%S")
@@ -242,8 +240,7 @@ def days_in(text: str, now: datetime) -> tuple[str, ...]:
     """How the ISO days begin that a text speaks of; `-06` is June of any year, where it names none."""
     lowered, found = " ".join(text.casefold().split()), list[str]()
     for term in _SPOKEN_OF.finditer(lowered):
-        word = lowered[: term.start()].rstrip().rpartition(" ")[2]
-        if word in _OPEN:
+        if (word := lowered[: term.start()].rstrip().rpartition(" ")[2]) in _OPEN:
             continue
         day, year = term["day"] or term["day_after"], term["year"] or ""
         if term["month"] and (day or year or term["month"] not in ("march", "may") or word in _IN):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["hybrid", "text", "semantic"]
 MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
+_Texts = Mapping[Hashable, Callable[[], Sequence[str]]]  # how passages are read, by what tells the text of a note apart
 
 _BLOCK_WEIGHT = 0.5  # beside 1 of the whole note
 _PHRASES = 0.1  # of a score, when there are words; a plateau from 0.07 to 0.14
@@ -124,8 +125,7 @@ def is_question(text: str) -> bool:
 
 
 class Coverage:
-    """How well notes cover the words that are asked, by the vectors of these words. What the passages of a note hold is
-    kept, as numbers of words: the same notes come again."""
+    """How well notes cover the words that are asked, by their vectors. What notes hold is kept, as numbers of words."""
 
     def __init__(self, vectors: WordLlama) -> None:
         self.vectors = vectors
@@ -139,9 +139,8 @@ class Coverage:
         self._table: NDArray[np.float32] = np.empty((_KEPT_WORDS, self.vectors.dimension or 0), np.float32)
         self._notes: dict[Hashable, list[NDArray[np.int32]]] = {}
 
-    def of(self, asked: Sequence[str], notes: Mapping[Hashable, Callable[[], Sequence[str]]]) -> list[float]:
-        """For each note, given by what tells its text apart and how the texts of its passages are read, how well one of
-        its passages covers the words, as a whole and by a few lines of it."""
+    def of(self, asked: Sequence[str], notes: _Texts) -> list[float]:
+        """For each note how well one of its passages covers the words, as a whole and by a few lines of it."""
         import numpy as np
 
         by_line, first, passages = self._by_line(asked, notes)
@@ -166,9 +165,7 @@ class Coverage:
             near = np.maximum(near, near[:, :1])
         return min(1.0, float((weight @ near).max() / weight.sum()))
 
-    def _by_line(
-        self, asked: Sequence[str], notes: Mapping[Hashable, Callable[[], Sequence[str]]]
-    ) -> tuple[NDArray[np.float32], NDArray[np.int32], list[int]]:
+    def _by_line(self, asked: Sequence[str], notes: _Texts) -> tuple[NDArray[np.float32], NDArray[np.int32], list[int]]:
         """How near each word is to each line of all notes; the first line of each passage; each note's passages."""
         import numpy as np
 
@@ -260,8 +257,7 @@ def where_words_stand(
     found = sorted((m.start(), word) for word in beginnings for m in re.finditer(re.escape(word), plain))[:_LOOKED_AT]
     best, most = 0, len({word for at, word in found if at < limit * 3 // 4})  # where a stretch with most words begins
     for k, (start, _) in enumerate(found):
-        held = len({word for at, word in found[k:] if at < start + limit * 2 // 3})
-        if held > most:
+        if (held := len({word for at, word in found[k:] if at < start + limit * 2 // 3})) > most:
             best, most = start, held
     at = place.start + best
     there = replace(place, start=at, line=place.line + text.count("\n", place.start, at))

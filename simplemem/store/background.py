@@ -17,13 +17,12 @@ from simplemem.index.database import Damaged
 from simplemem.index.sync import Stopped
 from simplemem.note.names import name_of
 from simplemem.vault.lock import FileLock
-from simplemem.vault.watch import EVERYTHING
+from simplemem.vault.watch import EVERYTHING, Watch
 
 if TYPE_CHECKING:
     from simplemem.index.door import Mark
     from simplemem.index.sidecar import Sidecar
     from simplemem.store.core import Core
-    from simplemem.vault.watch import Watch
 
 _LOG = logging.getLogger(__name__)
 _FOLLOW_SECONDS = 1.0
@@ -36,13 +35,11 @@ class Background:
     """The background thread of one store, started. `stop` ends within a note's work."""
 
     def __init__(self, core: Core, *, embed: bool) -> None:
-        self._core = core
-        self._embed = embed
+        self._core, self._embed = core, embed
         self._scan_seconds = core.settings.index.scan_minutes * 60
         self._leadership = FileLock(str(core.index.path.parent), f"{core.index.path.stem}.leader")
         self._watch: Watch | None = None
-        self._stop = threading.Event()
-        self._wake = threading.Event()
+        self._stop, self._wake = threading.Event(), threading.Event()
         self._hints: set[str] = set()
         self._scan_wanted = self._fill_wanted = True
         self._scanned_at = 0.0
@@ -82,8 +79,6 @@ class Background:
                 leads = self._leadership.held()
                 watch = self._core.settings.index.watch
                 if leads and self._watch is None and watch != "off":
-                    from simplemem.vault.watch import Watch
-
                     self._watch = Watch(self._core.root, poll=watch == "poll", warn=_LOG.warning)
                     self._scan_wanted = True  # what changed before the watching began
                 self._update(leads=leads)
@@ -157,6 +152,8 @@ class Listeners:
 
     def tell(self, paths: Iterable[str]) -> None:
         """Say which notes changed to all who listen, if nobody has told them of this very change."""
+        if not self.heard_by:
+            return
         with self._guard:
             wanted, changes = set(paths), {}
             with suppress(SimplememError, Damaged):  # a change that is safe has not failed; it may be told of twice
@@ -168,8 +165,7 @@ class Listeners:
 
     def tell_of_others(self) -> None:
         """Tell what another process has indexed since this was last asked."""
-        found = self._index.since(self._heard)
-        if found.mark == self._heard:
+        if (found := self._index.since(self._heard)).mark == self._heard:
             return
         there = set(self._index.known())
         if self._heard is not None:
@@ -192,15 +188,12 @@ class CatchUp:
         core = self._core
         with self._guard:
             core.vault.finish_interrupted()
-            # Whatever fails from here on, the next time all is compared.
-            whole, self._whole = self._whole, None
+            whole, self._whole = self._whole, None  # whatever fails from here on, the next time all is compared
             paths = self._watch.paths(0) if self._watch is not None and whole == core.index.generation else {EVERYTHING}
             long_ago = time.monotonic() - self._whole_at > 60 * core.settings.index.scan_minutes
             if EVERYTHING in paths or long_ago or core.is_in_doubt:
                 self.end()
                 if core.settings.index.watch == "auto":
-                    from simplemem.vault.watch import Watch
-
                     # Other listeners than Linux's hear of a change a moment after it.
                     self._watch = Watch(core.root, poll=sys.platform != "linux", poll_seconds=0, warn=_LOG.debug)
                 core.compare_all()

@@ -144,8 +144,7 @@ class Bench:
 
     def likeness(self, question: str, paths: Collection[str]) -> Likeness:
         """How like a question each of these notes is. Those without vectors, or without a word of it, are absent."""
-        query = read_query(question)
-        if not query.words:
+        if not (query := read_query(question)).words:
             return Likeness({}, {}, "The question has no word.")
         vector, missing = self._core.embedding.question(query.text)
         if not paths:

@@ -27,8 +27,7 @@ class Committing:
     """The commits of one vault. Nothing is imported or started while it is off."""
 
     def __init__(self, vault: Vault, settings: GitSettings) -> None:
-        self._vault = vault
-        self._settings = settings
+        self._vault, self._settings = vault, settings
         self._operations: SimpleQueue[str | None] = SimpleQueue()  # by the id of their first version; None ends it
         self._thread = threading.Thread(target=self._run, name="simplemem-commits", daemon=True)
         self.said: list[str] = []  # which changes are left to the person, and why; each told once

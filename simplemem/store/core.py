@@ -78,6 +78,7 @@ class Core:
             self.vault.history.may_tell = self.changes.may_tell
         self._reranking: Reranking | None = None
         self.listeners = Listeners(self.index)
+        self.tell = self.listeners.tell
         self._background: Background | None = None
         self.coverage: Coverage | None = None  # made for the first question
         self._guard = threading.Lock()
@@ -116,11 +117,6 @@ class Core:
     def on_change(self, listener: Listener) -> None:
         """Be told the names of memories that changed, whoever changed them, once they are indexed."""
         self.listeners.heard_by.append(listener)
-
-    def tell(self, paths: Iterable[str]) -> None:
-        """Say which notes changed to all who listen."""
-        if self.listeners.heard_by:
-            self.listeners.tell(paths)
 
     def reranking(self) -> Reranking | None:
         """The reranker, where the settings name one."""
@@ -211,8 +207,8 @@ class Core:
         believe: bool = False,
         begin: bool = True,
     ) -> SyncReport:
-        """Bring the index in step with the vault, text first and vectors after. `rebuild` makes it anew beside itself;
-        `believe` accepts that many notes are gone; without `begin` no vectors of another embedder are begun."""
+        """Index the vault, text first, vectors after. `rebuild` makes it anew beside itself; `believe` accepts that
+        many notes are gone; without `begin` no vectors of another embedder are begun."""
         embed = embed and self.embedding.wanted()[0] is not None
         if not embed:
             self.rows.waiting = None
@@ -317,8 +313,7 @@ class Core:
         if not self._doubted and notes:
             report = self.index.consistently(lambda: self.rows.look_at(notes))
             self._doubt(report.doubted)
-            # Who leads hears of a file that another process has put, and finds it indexed: that is told too.
-            self.tell({*report.changed(), *filter(is_note, notes)})
+            self.tell({*report.changed(), *filter(is_note, notes)})  # what another process has put is told of too
 
     def fresh(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
         """An answer of the index, asked once more when one of the notes that it shows has changed on the disk."""
@@ -332,8 +327,9 @@ class Core:
             return found
         try:
             report = self.index.consistently(lambda: self.rows.look_at(changed))
-        except Unavailable as error:
-            # A full disk, a busy index: what is known is answered, and they are looked at again.
+        except (
+            Unavailable
+        ) as error:  # a full disk, a busy index: what is known is answered, and they are looked at again
             _LOG.warning("changed notes could not be indexed: %s", error)
             self._owed |= changed
             return found

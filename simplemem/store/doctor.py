@@ -135,8 +135,7 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
             return list(islice(differences(ours, theirs, vectors=False), _SHOWN))
 
     try:
-        found = compared()
-        if found:  # perhaps by what was written meanwhile: both are brought up to one moment, in which nobody writes
+        if found := compared():  # perhaps by what was written meanwhile: both are brought up to one moment of rest
             with nullcontext() if core.vault.read_only else core.vault.lock():
                 core.compare_all()
                 found = compared()
@@ -213,12 +212,11 @@ def mend(core: Core, mending: Mending, change: Change) -> Mended:
 
 
 def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:
-    """Each broken link, and the target that it shall lead elsewhere where that is sure. What a conflict copy says, its
-    note says as well; `[[{{title}}]]` in a template is no link yet."""
+    """Each broken link, but for those of conflict copies and templates, and where it shall lead if that is sure."""
     targets = _LikelyTargets(core)
     closed = {row["path"] for row in core.index.counts()["problems"]}
     for link in core.index.links():
-        if link.path is not None or "{{" in link.target or link.source in targets.copies:
+        if link.path is not None or "{{" in link.target or link.source in targets.copies:  # whose notes say the same
             continue
         paths, aim, why = targets.of(link.target, link.source)
         names = tuple(map(name_of, paths))
@@ -278,8 +276,7 @@ class _LikelyTargets:
         """The files of that name, or else those for whose name it may be a slip."""
         named, name = self._named(target), compare_key(base_name(target))
         if not named and name not in self._slips and len(self._slips) < _MOST_ASKED:
-            # "Chapter 1" is no slip for "Chapter 2", nor one day for another.
-            digits = list(filter(str.isdigit, name))
+            digits = list(filter(str.isdigit, name))  # "Chapter 1" is no slip for "Chapter 2", nor one day for another
             like = [each for each in self._bare if abs(len(each) - len(name)) < 4]
             like = [each for each in like if list(filter(str.isdigit, each)) == digits]
             close = difflib.get_close_matches(name, like, _MOST, _LIKE)

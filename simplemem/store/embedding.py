@@ -35,16 +35,14 @@ class Embedding:
     """What a store knows of its embedder. Any thread may ask; vectors are made by one at a time."""
 
     def __init__(self, settings: Settings, vault: Vault, index: Sidecar) -> None:
-        self._settings = settings
-        self._vault, self._index = vault, index
+        self._settings, self._vault, self._index = settings, vault, index
         self._guard = threading.RLock()
         self._wanted: tuple[Embedder | None, str] | None = None
         self._making = threading.Lock()
         self._turn_file = index.path.with_suffix(".embedding")
         self._turn = FileLock(str(self._turn_file.parent), self._turn_file.name)
         self._begun = False  # whether our embedder has begun while this process lives
-        self._waits = _FIRST_WAIT
-        self._not_before = 0.0
+        self._waits, self._not_before = _FIRST_WAIT, 0.0
         self._failure = ""  # what the embedder last failed with, until it answers again
 
     def close(self) -> None:
@@ -146,8 +144,7 @@ class Embedding:
 
     def take_over(self, old: Path, into: Database) -> None:
         """Take what a service made for another index, wherever the text is the same: none is paid for twice."""
-        embedder, _ = self.wanted()
-        if embedder is None or not isinstance(embedder, ServiceEmbedder):
+        if not isinstance(embedder := self.wanted()[0], ServiceEmbedder):
             return
         width = None
         with suppress(Unavailable):  # what it gives now; a service that is away is believed to be the one it was

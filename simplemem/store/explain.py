@@ -57,9 +57,7 @@ class Explained:
     """One search, explained."""
 
     def __init__(self, core: Core, ranking: Ranking, limit: int) -> None:
-        self._core = core
-        self._ranking = ranking
-        self._limit = limit
+        self._core, self._ranking, self._limit = core, ranking, limit
         self._query = ranking.query
         self._conditions = list(_conditions(ranking.question.narrow))
         self._holding = self._which_hold([found.note for found in ranking.best])

@@ -71,8 +71,7 @@ def history(
     steps: bool = False,
 ) -> tuple[HistoryEntry, ...]:
     """Changes of one memory, of all, or of the step that a version names, newest first; of somebody, since and until a
-    date or version; of all by `steps`, each one entry unless a `diff` is asked for. Of one memory that is not narrowed
-    down, what git knows of it as well; a commit of ours whose changes our history has is told as those."""
+    date or version; by `steps`, one entry each. Of one memory that is not narrowed down, what only git knows as well."""
     limit, by, narrowed = max(limit, 0), well_formed(by), bool(by or since or until)
     after = moment_of(core, since, start=True).number if since else 0
     upto = moment_of(core, until).number if until else core.changes.newest()
@@ -161,8 +160,7 @@ def last_change(core: Core, path: str) -> Version:
 
 
 def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
-    """The moment right after a version, or as `before v12` right before it, or at the end of a day; with `start` the
-    beginning of what is meant: before the version, in the morning of the day."""
+    """The moment after a version or right `before v12`, or the end of a day; with `start`, before it or its morning."""
     before = _BEFORE.match(wanted)
     named = wanted[before.end() :] if before else wanted
     if before or _VERSION.fullmatch(named.strip()):
@@ -181,8 +179,7 @@ def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
         moment = moment_at(core, min(meant, now))
     except (OverflowError, OSError, ValueError) as error:
         raise Invalid(f"{wanted[:40]!r} is too far away to be a date of a note") from error
-    # Dates are read to the second: nothing of the last is left out.
-    is_now = not start and meant > now - timedelta(seconds=1)
+    is_now = not start and meant > now - timedelta(seconds=1)  # dates are read to the second: nothing is left out
     return moment._replace(number=core.changes.newest()) if is_now else moment
 
 
@@ -193,8 +190,7 @@ def moment_at(core: Core, when: datetime) -> Moment:
 
 
 def note_at(core: Core, path: str, at: str, *, start: bool = False, name: str = "") -> NoteThen:
-    """One note at a version, date or commit, followed back through its moves; `name` is what somebody called it. Of a
-    note that a version took away, it is what the version found."""
+    """One note, called `name`, at a version, date or commit, through its moves; what a version took away, as it was."""
     if means_commit(core, at):
         then, data = text_at_commit(core, path, at)
         return NoteThen(then, sha256(data), data)

@@ -50,8 +50,7 @@ def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[
     try:
         path = core.path_meant(name)
     except NotFound:
-        done = _last_change(core, name, "delete") if if_sha256 else None
-        if done is not None and done.before == if_sha256:
+        if if_sha256 and (done := _last_change(core, name, "delete")) is not None and done.before == if_sha256:
             return Deleted(name_of(done.path), done.id, 0)
         raise
     with core.vault.lock():

@@ -1,6 +1,5 @@
-"""Context packs: the best passages for a question, cited, within a budget of tokens. Passages that say the same are
-one; where notes disagree the newest speaks first, with what the older says quoted beneath. Notes linked with the best
-hits, or of the day before and after, join when they hold a word of it, and weigh little."""
+"""Context packs: the best passages for a question, cited, within a budget of tokens. Passages that say the same are one;
+where notes disagree the newest speaks first, the older quoted beneath. Notes beside the best join and weigh little."""
 
 from __future__ import annotations
 
@@ -156,8 +155,7 @@ def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> P
     taken: list[tuple[Voice, str]] = []
     used = 0
     for voice in speaking:
-        piece = _without_overlap(voice.piece, [each.piece for each, _ in taken])
-        if piece is None:
+        if (piece := _without_overlap(voice.piece, [each.piece for each, _ in taken])) is None:
             duplicates.append(_omitted(voice.piece, "duplicate"))
             continue
         voice.piece = piece
@@ -217,10 +215,9 @@ def _without_overlap(piece: Piece, taken: Sequence[Piece]) -> Piece | None:
 
 def _part(piece: Piece, start: int, stop: int) -> Piece | None:
     """A stretch of a passage under its own line; None when it is blank."""
-    kept = piece.text[start:stop]
-    start += len(kept) - len(kept.lstrip())
-    kept = kept.strip()
-    if not kept:
+    stretch = piece.text[start:stop]
+    start += len(stretch) - len(stretch.lstrip())
+    if not (kept := stretch.strip()):
         return None
     line = piece.line + count_lines(piece.text, 0, start)
     return replace(piece, text=kept, line=line, start=piece.start + start, at=max(0, piece.at - start))

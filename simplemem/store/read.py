@@ -38,10 +38,10 @@ def read(
         return replace(memory, problem="; ".join(said) or None)
     found = core.changes.find(version)
     kept = found.after if found.after is not None else found.before
-    data = None if kept is None else history.text_of(core, kept, found.new_path or found.path, found.path)
-    if data is None:
+    path = found.new_path or found.path
+    if kept is None or (data := history.text_of(core, kept, path, found.path)) is None:
         raise NotFound(f"the text of version {version} is no longer kept")
-    return memory_of(core, found.new_path or found.path, data, section, version)
+    return memory_of(core, path, data, section, version)
 
 
 def _read_now(core: Core, path: str, section: str | None) -> Memory:

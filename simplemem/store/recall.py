@@ -71,9 +71,8 @@ def search(
     rerank: bool = True,
     authors: bool = False,
 ) -> Found:
-    """Memories that answer a question, best first; without words, the newest that pass the filter. `explain` gives the
-    numbers behind it, `why` says where one memory is or why it is not there, `authors` who changed each last. Without
-    `rerank` the order is that of words and meaning."""
+    """Memories that answer a question, best first; without words, the newest. `explain` gives the numbers behind it,
+    `why` says where one memory is or why not, `authors` who changed each last; with `rerank` a reranker may order."""
     limit = within(limit if limit is not None else core.settings.search.limit, 1, MAX_LIMIT, "limit")
     if mode not in rank.MODES:
         raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(rank.MODES)}.")
@@ -138,8 +137,7 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     if vector is not None and answer.near is None:  # another embedder has begun in this moment
         return _ranked(core, query, narrow, core.index.standing(), limit, mode)
     if narrow.phrases and not answer.passed:
-        # Quotation marks around a name in a question are not meant to hide every answer.
-        question = replace(question, narrow=replace(narrow, phrases=()))
+        question = replace(question, narrow=replace(narrow, phrases=()))  # quotation marks shall not hide every answer
         answer = core.index.ask(question)
     signals = rank.signals_of(answer, mode, core.settings.search.lexical_weight)
     every = rank.ordered(answer, signals)
@@ -195,8 +193,7 @@ def quality(core: Core, ranking: Ranking, found: Ranked) -> float:
 
 
 def only_nearest(core: Core, ranking: Ranking, share: float | None = None) -> bool:
-    """Whether the best note is below the floor, so that nothing was found. The floors are of words and of the built-in
-    vectors: another model's figures, and a reranker's, are of scales of their own."""
+    """Whether the best is below the floor: nothing was found. Other models and rerankers have scales without a floor."""
     query, best = ranking.query, ranking.best[:1]
     if query.only_nearest or not best or not query.words:
         return query.only_nearest
@@ -300,8 +297,7 @@ def backlinks(
 ) -> tuple[Backlink, ...]:
     """Memories that lead to this one, by links or by meaning, each once; in the order of a query when one is given."""
     path, limit = core.path_meant(name), within(limit, 1, MAX_LIMIT, "limit")
-    unknown = [kind for kind in kinds if kind not in ("link", "semantic")]
-    if unknown:
+    if unknown := [kind for kind in kinds if kind not in ("link", "semantic")]:
         raise Invalid(f"unknown kind of backlink: {unknown[0]!r}", hint="Kinds are: link, semantic.")
 
     def once() -> tuple[Mapping[str, Sequence[StoredLink]], Sequence[tuple[Shown, float]]]:

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.index.sync import Progress
-from simplemem.memory import By, Finding, IndexState, Mended, Mending
+from simplemem.memory import By, Finding, Mended, Mending
 from simplemem.note.names import name_of
 from simplemem.note.words import well_formed
 from simplemem.store import conflicts, daily, history, move, packs, read, recall, undo, write
@@ -55,11 +55,9 @@ class EnhancedStore:
     def __init__(
         self, root: Path, settings: Settings | None = None, *, read_only: bool = False, person: bool = False
     ) -> None:
-        self._core = Core(root, settings, read_only=read_only, person=person)
-        self.root = self._core.root
-        self.settings = self._core.settings
-        self.read_only = self._core.read_only
-        self.bench = Bench(self._core)
+        core = self._core = Core(root, settings, read_only=read_only, person=person)
+        self.root, self.settings, self.read_only = core.root, core.settings, core.read_only
+        self.bench = Bench(core)
 
     def __enter__(self) -> Self:
         return self
@@ -67,18 +65,12 @@ class EnhancedStore:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """End the background work and let go of every file."""
-        self._core.close()
-
+    close = _method(Core.close)
     sync = _method(Core.sync)
     start = _method(Core.start)
     wait_until_settled = _method(Core.wait_until_settled)
     on_change = _method(Core.on_change)
-
-    def state(self) -> IndexState:
-        """How far the index can be trusted just now."""
-        return self._core.state()
+    state = _method(Core.state)
 
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""

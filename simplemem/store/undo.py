@@ -71,8 +71,7 @@ def undone_by(version: Version) -> str:
 
 
 def last_step(core: Core, name: str | None = None, *, undone: bool = False) -> str:
-    """The version to undo next, of one memory or of all: the last change that holds. Or what to undo for a redo, the
-    last undo since which nothing else was changed."""
+    """The version to undo next, of one memory or of all; for a redo, the last undo since which nothing else changed."""
     path = None if name is None else history.path_with_a_past(core, name)
     found = core.changes.recent(_MOST_CHANGES) if path is None else core.changes.of(path)
     targets = {version.group: undone_by(version) for version in found if version.op != "recovered"}

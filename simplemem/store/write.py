@@ -124,8 +124,7 @@ def write_text(core: Core, name: str, text: str, *, if_sha256: str, **by: Unpack
 
 def change_tags(core: Core, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[By]) -> Saved:
     """Set tags, and take away those given as null, in the notation the note has."""
-    changes = parse_tag_request(tags)
-    if not changes:
+    if not (changes := parse_tag_request(tags)):
         raise Invalid("no tag given", hint='Give tags as {"status": "done", "todo": null}.')
     return _carry_out(core, name, Making(lambda note: with_tags(note.text, changes)), if_sha256, change_by(by, "tag"))
 
@@ -219,13 +218,11 @@ def indexed(
     entries = {each.entry.path: each.entry for each in written if each.entry is not None}
     notes = []
     for path, data in texts.items():
-        entry = entries.get(path) or core.entry(path)
-        if entry is not None:
+        if (entry := entries.get(path) or core.entry(path)) is not None:
             notes.append((path, read_note(data), entry))
             if entry.size > core.rows.max_note_bytes:
                 warnings.append("written, but too large to be indexed; index.max_note_mb says how large notes may be")
-    changed = {*texts, *gone, *(moved or ())}
-    if changed:
+    if changed := {*texts, *gone, *(moved or ())}:
         warnings += core.indexed(changed, lambda: core.rows.put(notes, gone=gone, moved=moved))
     return warnings
 
@@ -313,8 +310,7 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
 def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
     """The header with properties merged key by key; null takes one away. A map of tags changes those it names."""
     for key, value in metadata.items():
-        folded = str(key).casefold()
-        if folded == "modified":
+        if (folded := str(key).casefold()) == "modified":
             continue
         if folded == "tags" and value is not None:
             request = parse_tag_request(value)
@@ -336,8 +332,7 @@ def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
 def stamp_modified(text: str, now: str) -> str:
     """Our mark that we changed the note, where it keeps such a mark, in the notation it has."""
     header = read_header(text)
-    key = find_key(header.properties, "modified")
-    if key is None or header.problem is not None:
+    if (key := find_key(header.properties, "modified")) is None or header.problem is not None:
         return text
     held = header.properties[key]
     if isinstance(held, str) and (offset := re.search(r"(Z|[+-]\d\d:?\d\d)$", held.strip())):
