@@ -22,10 +22,11 @@ RULES: dict[Rule, str] = {
     # it would be another folder or file, another service, another bill, or another machine that hears of the notes
     "never": "vault db embed.model embed.url embed.api_key embed.dimensions embed.query_prefix embed.document_prefix "
     "git.commit git.folders rerank.url rerank.model rerank.api_key rerank.candidates rerank.seconds "
-    "voyage_ai.api_key voyage_ai.model voyage_ai.rerank_model",
+    "voyage_ai.api_key voyage_ai.model voyage_ai.rerank_model llm.url llm.model llm.api_key llm.timeout_seconds "
+    "llm.max_calls_per_hour llm.route llm.route_seconds",
     "adds": "embed.private access.read_only access.hidden",
     "narrows": "read_only no_delete write.secrets",
-    "no place": "embed.provider rerank.provider",
+    "no place": "embed.provider rerank.provider llm.provider",
     "how": "log_level max_memory_length search.limit search.lexical_weight search.snippet_characters embed.batch "
     "embed.timeout_seconds embed.keep_alive embed.query_seconds history.keep_days history.keep_mb "
     "git.history index.max_note_mb index.scan_minutes index.watch write.durability",
@@ -33,7 +34,8 @@ RULES: dict[Rule, str] = {
 
 # A value of the right kind for each that is never taken; the default would do as well.
 _VALUES: dict[str, Any] = {
-    "embed.dimensions": 512, "rerank.candidates": 2, "rerank.seconds": 1.0,
+    "embed.dimensions": 512, "rerank.candidates": 2, "rerank.seconds": 1.0, "llm.timeout_seconds": 1.0, "llm.max_calls_per_hour": 1,
+    "llm.route": True, "llm.route_seconds": 1.0,
 }  # fmt: skip
 _FROM_WIDE_TO_NARROW: dict[str, list[Any]] = {
     "read_only": [False, True],
