@@ -27,12 +27,15 @@ _TASKS: Final = _EMPTY | frozenset(
 )
 # What a message begins with, or has in it (news), as alternatives of one pattern each.
 _ENGLISH: Final = {
-    "shift": """any(?:way|how|ways)|by the way|btw|moving on|(?:oh,? )?before i forget|unrelated(?:ly)?|
-        (?:a )?(?:whole |completely |totally )?(?:different|new|another|other|unrelated)
-        (?:topic|subject|question|matter|thing)|next (?:topic|subject)|
+    "shift": """any(?:way|how|ways)|by the way|btw|incidentally|moving on|before i forget|while i'm at it|now then|
+        (?:totally |completely |quite )?unrelated(?:ly)?|not related|apropos of nothing|enough (?:of|about) (?:that|this)|
+        (?:(?:i have )?an? |one more )?(?:(?:whole|completely|totally|quite) )?(?:different|new|another|other|unrelated|
+        separate|side) (?:topic|subject|question|matter|thing|note)|
+        next(?::| (?:topic|subject))|(?:leaving|putting|setting) (?:that|this|it) aside|
         (?:on|in) (?:an?other|a different|an unrelated) (?:note|subject|topic|matter)|
-        (?:now |and now )?(?:for )?something (?:completely |totally |quite )?(?:else|different)|
+        (?:for |speaking of )?something (?:completely |totally |quite )?(?:else|different)|
         (?:to )?(?:chang|switch)(?:e|ing) (?:the |of )?(?:topics?|subjects?|gears?)|
+        (?:a )?(?:quick )?change of (?:topic|subject)|
         (?:can|could|let's|let us) (?:we )?(?:talk about something else|change the subject)""",
     "greeting": "hey|hi|hello|hiya|yo|good (?:morning|afternoon|evening|day)|greetings|long time",
     "opening": """my|our|i(?:'d| would) like|i (?:want|need|have|bought|just)|we (?:want|need|have)|we(?:'ve|'re| are)|
@@ -49,12 +52,15 @@ _ENGLISH: Final = {
         what's (?:up|new)|catch(?:ing)? up|(?:good|great|nice|lovely) to (?:see|hear|talk|chat)|you won't believe|yesterday|
         the other day|(?:last|this|past) (?:week(?:end)?|month|night|\w{3,6}day)|few (?:days|weeks)|some news|happened""",
 }
-_BACK: Final = """(?:(?:go|going|come|coming|get|getting|jump|circle|circling|switch|switching) )?back (?:to|on)|
-    as for|about|re:|return(?:ing)? to|revisit(?:ing)?|pick(?:ing)? up|resum(?:e|ing)|continu(?:e|ing) with|
-    regarding|concerning|speaking of|on the (?:subject|topic|matter) of|
+_BACK: Final = """(?:(?:go|going|come|coming|get|getting|jump|circle|circling|switch|switching) )?back (?:to|on|at|with)|
+    (?:about|remember|still on)(?= (?:the|our|my|that|this|those|your) )|re:?|return(?:ing)? to|revisit(?:ing)?|
+    pick(?:ing)? up|resum(?:e|ing)|reopen(?:ing)?|continu(?:e|ing) with|as for|with (?:regard|respect) to|
+    regarding|concerning|speaking of|on the (?:subject|topic|matter) of|(?:again|once more) (?:about|on|to)|
+    more (?:about|on)|follow(?:ing)?[- ]up (?:on|to)|where (?:were|did) we (?:stop |get to )?(?:with|on)|
+    (?:earlier |before |last time )?we (?:(?:were talking|talked|spoke) (?:about|of)|discussed)|
     (?:(?:another|one more|a|quick) )?(?:question|thing) (?:about|on|regarding)"""
-_LEAD: Final = """ok|okay|so|now|anyway|and|well|let's|let us|can we|could we|shall we|i want to|i'd like to|to|
-    please|we should|one more thing"""
+_LEAD: Final = """ok|okay|so|now|anyway|and|well|let's|let us|let me|can we|could we|shall we|i want to|i'd like to|to|
+    please|we should|one more thing|i'm|i (?:still )?have"""
 
 
 def _pattern(text: str) -> str:
@@ -62,7 +68,8 @@ def _pattern(text: str) -> str:
 
 
 def _begins(kind: str) -> re.Pattern[str]:
-    return re.compile(rf"\W{{0,9}}(?:{_pattern(_ENGLISH[kind])})(?!\w|'\w)", re.IGNORECASE)
+    lead = r"(?:(?:ok|okay|so|well|right|oh|and|now)\W{1,3}){0,3}" if kind == "shift" else ""
+    return re.compile(rf"\W{{0,9}}{lead}(?:{_pattern(_ENGLISH[kind])})(?!\w|'\w)", re.IGNORECASE)
 
 
 SHIFT, GREETING, OPENING, FOLLOW = map(_begins, ("shift", "greeting", "opening", "follow"))
@@ -71,7 +78,7 @@ _RETURN = re.compile(
     rf"\W{{0,9}}(?:(?:{_pattern(_LEAD)})[ ,.:;-]{{1,3}}){{0,4}}(?:{_pattern(_BACK)}) ([^:,.?!;\n]{{2,60}})",
     re.IGNORECASE,
 )
-_AGAIN = re.compile(r"\W{0,9}([^:,.?!;\n]{2,50}) again *[:,.]", re.IGNORECASE)
+_AGAIN = re.compile(r"\W{0,9}([^:,.?!;\n]{2,50}),? again *[:,.]", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}\b")
 

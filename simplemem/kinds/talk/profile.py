@@ -23,23 +23,31 @@ FOLDER: Final = "profiles"
 SECTIONS: Final = ("Constraints", "Preferences", "Identity")
 _START: Final = r"(?:\A|[,;:–(] ?|\b(?:and|but|so|because|as|since|that) )"
 _AM: Final = r"(?:I'm|I’m|I am) "
-_REST: Final = r"[^.!?\n,;:()]{2,60}?(?=[.!?\n,;:()]|\Z| so | but | and I | because )"
+_REST: Final = r"(?!(?:it|that|this|now|today|much|an?other|anything|and|right)\b)[^.!?\n,;:()]{2,60}?" + (
+    r"(?=[.!?\n,;:()]|\Z| so | but | and I | because )"
+)
 _KINDS: Final = (
     "vegetarian|vegan|pescatarian|teetotal|teetotaller|diabetic|coeliac|celiac|gluten[- ]free|lactose[- ]intolerant"
     "|kosher|halal|colou?r[- ]?blind|deaf|blind|dyslexic"
 )
 _NAME: Final = r"(?P<says>[A-Z][\w'’-]+(?: (?:[A-Z][\w'’-]*|de|van|von|der|la))*)"
-_STRICT: Final = re.compile(r"\b(?:strictly|allergic)\b")
+_STRICT: Final = re.compile(r"\b(?:strictly|severely|allerg(?:ic|y))\b")
 _NO_NAMES: Final = frozenset(
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Back Later Today Tomorrow Crazy".split()
 )
 _RULES: Final = tuple(
     (section, re.compile(_START + pattern))
     for section, pattern in (
-        ("name", rf"(?i:my name is|my name's|call me) {_NAME}"),
-        ("Constraints", rf"{_AM}(?P<says>(?:(?:strictly|a|an) )*(?i:{_KINDS}))\b"),
+        ("name", rf"(?i:my name is|my name's|(?:please )?call me|I'm called|I am called) {_NAME}"),
+        ("Constraints", rf"{_AM}(?P<says>(?:(?:strictly|severely|an?) )*(?i:{_KINDS}))\b"),
         ("Constraints", rf"{_AM}(?P<says>(?:(?:severely|deathly|highly|very) )?allergic to {_REST})"),
-        ("Constraints", rf"(?P<says>I (?:never|do not ever|don't ever|can't|cannot) (?:eat|drink) {_REST})"),
+        ("Constraints", rf"{_AM}(?P<says>strictly (?!speaking){_REST})"),
+        ("Constraints", rf"I have (?P<says>an? (?:\w+ )?allergy(?: to {_REST})?)"),
+        (
+            "Constraints",
+            rf"(?P<says>I (?:(?:never|do not|don't|do not ever|don't ever|can't|cannot|must not|may not) (?:eat|drink)"
+            rf"|(?:strictly )?avoid) {_REST})",
+        ),
         ("Preferences", rf"(?P<says>I (?:strongly |really |generally |usually )?prefer {_REST})"),
         ("Preferences", rf"(?P<says>I always use {_REST})"),
         ("Identity", rf"(?P<says>I speak (?:[a-z]+ )?[A-Z]{_REST})"),

@@ -13,12 +13,13 @@ _QUOTED: Final = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*?$|\"[^\"\n]*\"|“[^�
 # Nobody states anything of their own in these: a question, a condition, a wish, what others say.
 _ASKS: Final = (
     "what who whose where when which why how do does did is are am was were can could shall should would will may might "
-    "have has had isn't aren't don't imagine suppose assume say pretend assuming supposing"
+    "have has had isn't aren't don't imagine suppose assume say pretend assuming supposing perhaps maybe provided once"
 )
 _SAYS: Final = "said says told tells wrote writes claims claimed asked asks thinks thought quoted"
 _NOT_STATED: Final = re.compile(
     rf"\?\s*$|\A\W*(?:{'|'.join(_ASKS.split())})\b"
-    r"|\b(?:if|unless|whether|suppose|imagine|pretend|wish|hypothetically|for example|e\.g\.|such as)\b"
+    r"|\b(?:if|unless|whether|suppose|assume|imagine|pretend|wish|hypothetically|for (?:example|instance)|e\.g\.|such as"
+    r"|let's say|according to|i (?:read|heard) that)\b"
     rf"|(?<![\w-])(?!I\b|we\b)[\w-]{{1,40}} (?:{'|'.join(_SAYS.split())})\b",
     re.IGNORECASE,
 )
@@ -29,9 +30,13 @@ _NOUN: Final = (
 )
 _CLAUSE: Final = r"(?:\A|[,;:–(] ?|\band |\bbut |\bso )"
 _OWN: Final = r"(?P<whose>(?i:my|our|the|her|his|its|their)) (?:new |current )?"
+_NUMBERS: Final = "number|extension|postcode|zip code|IBAN|combination|(?:tele)?phone|mobile|cell(?:phone)?"
 _BEFORE: Final = r"(?:(?P<before>[\w'’-]+(?: [\w'’-]+){0,2}) )?"
-_OF: Final = r"(?: (?:for|of) (?:the |my |our )?(?P<of>[\w'-]+(?: [\w'-]+){0,4}?))?"
+_OF: Final = r"(?: (?:for|of|at|with) (?:the |my |our )?(?P<of>[\w'-]+(?: [\w'-]+){0,4}?))?"
 _IS: Final = r"(?: is now| is| are now|'s|:| =) "
+_END: Final = (
+    r"(?=[.,;:!)]*(?:\Z|\s(?:and|but|so|since|because|now|until|from)\b)|[,;])"  # "4000 lines long" is no code
+)
 _THING: Final = r"(?P<of>[a-z][\w-]*(?: [a-z][\w-]*){0,2}?)"
 _NAME: Final = r"(?P<value>(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][\w'’-]*(?: (?:[A-Z][\w'’-]*|de|van|von|der|la)){0,3})"
 _NUMBER: Final = r"(?P<value>[+(]?[A-Z0-9][\w()/.-]*(?: [\d()/.-]+)*)"
@@ -44,9 +49,9 @@ _RULES: Final = tuple(
     for category, confidence, pattern in (
         ("name", 0.9, rf"{_CLAUSE}(?i:my|our) {_THING}(?: is (?:called|named)|(?:'s|’s) name is) {_NAME}"),
         ("name", 0.9, rf"{_CLAUSE}{_HAVE} name is {_NAME}"),
-        ("secret", 0.95, rf"{_LEFT}(?P<noun>(?i:{_NOUN})){_OF}{_IS}(?P<value>\S{{4,200}})"),
-        ("secret", 0.9, rf"{_CLAUSE}(?i:the new one) is (?P<value>\S{{4,200}})"),
-        ("number", 0.9, rf"{_LEFT}(?P<noun>number|extension|postcode|zip code|IBAN){_OF}{_IS}{_NUMBER}"),
+        ("secret", 0.95, rf"{_LEFT}(?P<noun>(?i:{_NOUN})){_OF}{_IS}(?P<value>\S{{4,200}}){_END}"),
+        ("secret", 0.9, rf"{_CLAUSE}(?i:the new one) is (?P<value>\S{{4,200}}){_END}"),
+        ("number", 0.9, rf"{_LEFT}(?P<noun>{_NUMBERS}){_OF}{_IS}{_NUMBER}{_END}"),
         ("address", 0.85, rf"{_LEFT}(?P<noun>address|e-?mail){_OF}{_IS}{_ADDRESS}"),
         (
             "definition",

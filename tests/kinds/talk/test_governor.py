@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simplemem.kinds.talk.block import Block, Turn
-from simplemem.kinds.talk.cues import back_to, keywords_of, label_of
+from simplemem.kinds.talk.cues import SHIFT, back_to, keywords_of, label_of
 from simplemem.kinds.talk.governor import Decision, Governor
 from simplemem.services.wordllama import WordLlama
 
@@ -147,14 +147,33 @@ def test_a_label_is_in_words_that_were_used(message: str, label: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["Back to the {}: ", "Let's go back to the {}, ", "As for the {}: ", "About the {} again: "]
+    "said",
+    [
+        "Back to the {}: ",
+        "Let's go back to the {}, ",
+        "As for the {}: ",
+        "About the {} again: ",
+        "Once more on the {}: ",
+        "I still have a question about the {}: ",
+        "The {}, again: ",
+        "Earlier we discussed the {}. ",
+        "Remember the {}? ",
+    ],
 )
 def test_what_is_gone_back_to(said: str) -> None:
     assert back_to(said.format("rain gauge") + "is it dry?") == ["rain", "gauge"]
-    assert back_to("I cannot wait to be back to dancing.") is None
+    assert back_to("I cannot wait to be back to dancing.") is back_to("About twelve people will come.") is None
     assert back_to("Back to that: why?") == []
 
 
 def test_keywords_are_the_words_of_most_messages() -> None:
     said = ["Which pump for the greenhouse?", "How loud is the pump?", "The pump hums in the greenhouse at night."]
     assert keywords_of(said) == ["pump", "greenhouse", "loud", "hums", "night"]
+
+
+@pytest.mark.parametrize(
+    "said", ["Side note: ", "Okay, new subject: ", "I have a different question: ", "Incidentally, "]
+)
+def test_what_changes_the_subject(said: str) -> None:
+    assert SHIFT.match(f"{said}how do I prune a fig?")
+    assert not SHIFT.match("So how do I prune a fig?")
