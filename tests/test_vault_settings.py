@@ -34,8 +34,8 @@ RULES: dict[Rule, str] = {
 
 # A value of the right kind for each that is never taken; the default would do as well.
 _VALUES: dict[str, Any] = {
-    "embed.dimensions": 512, "rerank.candidates": 2, "rerank.seconds": 1.0, "llm.timeout_seconds": 1.0, "llm.max_calls_per_hour": 1,
-    "llm.route": True, "llm.route_seconds": 1.0,
+    "embed.dimensions": 512, "rerank.candidates": 2, "rerank.seconds": 1.0,
+    "llm.timeout_seconds": 1.0, "llm.max_calls_per_hour": 1, "llm.route": True, "llm.route_seconds": 1.0,
 }  # fmt: skip
 _FROM_WIDE_TO_NARROW: dict[str, list[Any]] = {
     "read_only": [False, True],
