@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, TypeVar
 
@@ -59,13 +58,11 @@ def _short(kind: type[Short], item: Hit | Listed | Backlink, **most: int) -> Sho
     return kind.of(item, flags=tuple(render.flags_of(*said)), **texts, **more)
 
 
-@dataclass(frozen=True, slots=True)
 class ShortHit(Result, Hit):
     more_tags: int = 0
     flags: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class SearchAnswer(Result):
     query: str
     mode: str
@@ -224,7 +221,6 @@ def _names(every: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(every))[:_MOST_LINKS]
 
 
-@dataclass(frozen=True, slots=True)
 class ListedShort(Result):
     """A memory in a list: a title that its name does not say, and what else there is."""
 
@@ -285,7 +281,6 @@ def _unless_whole(data: Any, index: IndexState, degraded: str) -> Any:
     return data | {"degraded": degraded} if degraded else data
 
 
-@dataclass(frozen=True, slots=True)
 class ShortBacklink(Result):
     """A memory that leads here: where its first link stands, the next ones, and how many places are not shown."""
 
@@ -334,7 +329,6 @@ def get_backlinks(
     return Reply(render.answer(head, "\n".join(lines), render.index_line(index, degraded)), data)
 
 
-@dataclass(frozen=True, slots=True)
 class ContextPack(Result):
     query: str
     text: str

@@ -50,17 +50,15 @@ class Reply(Generic[T]):
 class Result(Value):
     """The base of the values that tools answer with. A field that has a default is left out while it holds that."""
 
-    __slots__ = ()
-
     @classmethod
     def of(cls, value: Any, **more: Any) -> Self:
         """Such an answer with the fields of another value, but for what is given."""
-        own = {each.name for each in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        own = {each.name for each in dataclasses.fields(cls)}
         given = {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if each.name in own}
         return cls(**(given | more))
 
     def as_dict(self) -> Data:
-        values = ((each, getattr(self, each.name)) for each in dataclasses.fields(self))  # type: ignore[arg-type]
+        values = ((each, getattr(self, each.name)) for each in dataclasses.fields(self))
         return {each.name: _plain(value) for each, value in values if value != each.default}
 
 
