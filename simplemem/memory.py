@@ -13,7 +13,7 @@ from simplemem.note.tags import parse_tag_request
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Value:
-    """The base of all below: what inherits from it is a frozen dataclass, and can be shown to a program as plain JSON."""
+    """What inherits from this is a frozen dataclass, and can be shown to a program as plain JSON."""
 
     def __init_subclass__(cls) -> None:
         dataclasses.dataclass(frozen=True)(cls)
@@ -67,13 +67,11 @@ class Filter(Value):
     @classmethod
     def of(cls, *, tags: Any = None, **fields: Any) -> Filter:
         """A filter from forgiving arguments: tags as map, list, text or JSON; None for what is not given."""
-        wanted: dict[str, str] = {}
-        for key, value in (parse_tag_request(tags) if tags not in (None, "", [], {}) else {}).items():
-            if value is None or value is False:
-                hint = 'Use "" to ask that the tag is there.'
-                raise Invalid(f"a tag filter cannot ask for {key} = {value}", hint=hint)
-            wanted[key] = "" if value is True else str(value)
-        return cls(tags=wanted, **{key: value for key, value in fields.items() if value is not None})
+        wanted = parse_tag_request(tags)
+        if refused := [f"{key} = {value}" for key, value in wanted.items() if value is None or value is False]:
+            raise Invalid(f"a tag filter cannot ask for {refused[0]}", hint='Use "" to ask that the tag is there.')
+        values = {key: "" if value is True else str(value) for key, value in wanted.items()}
+        return cls(tags=values, **{key: value for key, value in fields.items() if value is not None})
 
 
 class LinkOut(Value):
@@ -173,8 +171,7 @@ class Hit(Value):
 
 
 class Found(Value):
-    """The answer to a search. `degraded` says what was missing; `why` accounts for a note asked for by name. No note
-    holds the words in `absent`. The hits are `only_nearest`, and no answer, where these are all, or none is good enough."""
+    """The answer to a search. `degraded` says what was missing; `why` accounts for a note asked for by name."""
 
     query: str
     mode: str
@@ -183,8 +180,8 @@ class Found(Value):
     explain: Mapping[str, Any] | None = None
     degraded: str = ""
     why: Mapping[str, Any] | None = None
-    absent: tuple[str, ...] = ()
-    only_nearest: bool = False
+    absent: tuple[str, ...] = ()  # words that no note holds
+    only_nearest: bool = False  # no hit is an answer: all words are absent, or none is good enough
 
 
 class Mention(Value):
@@ -209,8 +206,7 @@ class Backlink(Value):
 
 
 class Pack(Value):
-    """A context pack: passages `left_out` for the budget, `duplicates` of what another says, and `omitted`, all of them;
-    `tokens` as the `tokenizer` counts them, which is `estimate` when none is at hand."""
+    """A context pack: passages `left_out` for the budget, `duplicates` of what another says, and `omitted`, all of them."""
 
     query: str
     text: str
@@ -221,7 +217,7 @@ class Pack(Value):
     degraded: str = ""
     duplicates: int = 0
     omitted: tuple[Mapping[str, Any], ...] = ()
-    tokenizer: str = "estimate"
+    tokenizer: str = "estimate"  # what counts the tokens; an estimate when none is at hand
     absent: tuple[str, ...] = ()
     only_nearest: bool = False
 
@@ -299,7 +295,7 @@ class UndoneMany(Value):
 
 
 class HistoryEntry(Value):
-    """One change of one memory, or one step that changed some `notes`: ours, with its commit if there is one, or git's."""
+    """A change of one memory, or a step that changed some `notes`: ours, with its commit if there is one, or git's."""
 
     version: str
     name: str
@@ -361,12 +357,11 @@ class ConflictCopy(Value):
 
 
 class ConflictMerge(Value):
-    """What a merge would make of a note and a copy of it. `base` names the version both likely began as, "" for none.
-    `text` is None where there is a `problem`."""
+    """What a merge would make of a note and a copy of it."""
 
     copy: ConflictCopy
-    text: str | None
-    base: str
+    text: str | None  # None where there is a `problem`
+    base: str  # the version both likely began as, "" for none
     clean: bool
     conflicts: int
     diff: str
