@@ -1,5 +1,5 @@
-"""Settings: a flag beats the environment, that beats TOML, that beats the default. A vault arrives by `git clone`, so its
-own `config.toml` may say how it is kept, never where to read, what to send or what to run: each field has its policy."""
+"""Settings: a flag beats the environment, that beats TOML, that beats the default. A vault arrives by `git clone`, so
+its own `config.toml` may say how it is kept, never where to read, what to send or to run: each field has its policy."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Checkout(NamedTuple):
 
 
 def _find(root: Path, allowed: Sequence[str]) -> Checkout:
-    """The repository a vault lies in, all of it in its working tree or in `allowed` folders. It is not opened for this."""
+    """The repository a vault lies in, all of it in its working tree or in `allowed` folders. It is not opened yet."""
     real = Path(os.path.realpath(root))
     for top in (real, *real.parents):
         if not top.exists() or top.stat().st_dev != real.stat().st_dev:
@@ -128,7 +128,7 @@ def _opened(root: Path, allowed: Sequence[str]) -> Iterator[tuple[pygit2.Reposit
 
 
 def _check_plain(folder: Path, only: Collection[str] = ()) -> None:
-    """Unavailable when something in a folder of git's, or in `only` these parts of it, is neither folder nor plain file."""
+    """Unavailable when something in a folder of git's, or in `only` these parts, is neither folder nor plain file."""
     with suppress(FileNotFoundError), os.scandir(folder) as listed:
         for each in listed:
             if only and each.name.casefold() not in only:
@@ -141,8 +141,7 @@ def _check_plain(folder: Path, only: Collection[str] = ()) -> None:
 
 
 def history(root: Path, path: str, limit: int = 20, allowed: Sequence[str] = ()) -> list[Commit]:
-    """The commits that changed a note, newest first, followed back through its renames. `allowed` are the folders outside
-    the working tree that its repository may lie in, or borrow from."""
+    """The commits that changed a note, newest first, through its renames. `allowed`: where else a repository may lie."""
     with _opened(root, allowed) as (repo, place):
         return list(islice(_commits_of(repo, place, path), limit))
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from dataclasses import field
+from typing import Any, Literal, TypedDict, dataclass_transform
 
 from simplemem.errors import Invalid
 from simplemem.note.tags import parse_tag_request
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Value:
-    """Anything below can be shown to a program as plain JSON."""
+    """What inherits from this is a frozen dataclass, and can be shown to a program as plain JSON."""
 
-    __slots__ = ()
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True)(cls)
 
     def as_dict(self) -> dict[str, Any]:
         return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
@@ -39,7 +41,6 @@ class By(TypedDict, total=False):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class IndexState(Value):
     """How far the index can be trusted now. `pending` notes wait for their vectors or, while indexing, to be read."""
 
@@ -49,7 +50,6 @@ class IndexState(Value):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Filter(Value):
     """Which memories take part. Names and dates are as a person gives them; the store resolves them."""
 
@@ -67,16 +67,13 @@ class Filter(Value):
     @classmethod
     def of(cls, *, tags: Any = None, **fields: Any) -> Filter:
         """A filter from forgiving arguments: tags as map, list, text or JSON; None for what is not given."""
-        wanted: dict[str, str] = {}
-        for key, value in (parse_tag_request(tags) if tags not in (None, "", [], {}) else {}).items():
-            if value is None or value is False:
-                hint = 'Use "" to ask that the tag is there.'
-                raise Invalid(f"a tag filter cannot ask for {key} = {value}", hint=hint)
-            wanted[key] = "" if value is True else str(value)
-        return cls(tags=wanted, **{key: value for key, value in fields.items() if value is not None})
+        wanted = parse_tag_request(tags)
+        if refused := [f"{key} = {value}" for key, value in wanted.items() if value is None or value is False]:
+            raise Invalid(f"a tag filter cannot ask for {refused[0]}", hint='Use "" to ask that the tag is there.')
+        values = {key: "" if value is True else str(value) for key, value in wanted.items()}
+        return cls(tags=values, **{key: value for key, value in fields.items() if value is not None})
 
 
-@dataclass(frozen=True, slots=True)
 class LinkOut(Value):
     """A link as it stands in a memory. `target` is the name of the memory or file it leads to, else its text."""
 
@@ -88,7 +85,6 @@ class LinkOut(Value):
     ambiguous: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Memory(Value):
     """One memory, read whole. `content` is the body without the header, `text` the whole file."""
 
@@ -121,10 +117,9 @@ class Memory(Value):
         return tuple((each.level, each.text, each.line) for each in read_note(self.text.encode()).body.headings)
 
     def as_dict(self) -> dict[str, Any]:
-        return Value.as_dict(self) | {"headings": _plain(self.headings)}
+        return super().as_dict() | {"headings": _plain(self.headings)}
 
 
-@dataclass(frozen=True, slots=True)
 class Listed(Value):
     """A memory in a list."""
 
@@ -141,7 +136,6 @@ class Listed(Value):
     problem: str | None
 
 
-@dataclass(frozen=True, slots=True)
 class Page(Value):
     """Part of a list. Pass `next_cursor` to go on; None at the end. `degraded` says what of the filter no note has."""
 
@@ -152,7 +146,6 @@ class Page(Value):
     degraded: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Hit(Value):
     """A memory that answers a question, enough to cite it. `authors` and `written` say who changed it, if asked."""
 
@@ -173,14 +166,12 @@ class Hit(Value):
     written: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        shown = Value.as_dict(self)
+        shown = super().as_dict()
         return {key: shown[key] for key in shown if shown[key] or key not in ("authors", "written")}
 
 
-@dataclass(frozen=True, slots=True)
 class Found(Value):
-    """The answer to a search. `degraded` says what was missing; `why` accounts for a note asked for by name. No note
-    holds the words in `absent`. The hits are `only_nearest`, and no answer, where these are all, or none is good enough."""
+    """The answer to a search. `degraded` says what was missing; `why` accounts for a note asked for by name."""
 
     query: str
     mode: str
@@ -189,11 +180,10 @@ class Found(Value):
     explain: Mapping[str, Any] | None = None
     degraded: str = ""
     why: Mapping[str, Any] | None = None
-    absent: tuple[str, ...] = ()
-    only_nearest: bool = False
+    absent: tuple[str, ...] = ()  # words that no note holds
+    only_nearest: bool = False  # no hit is an answer: all words are absent, or none is good enough
 
 
-@dataclass(frozen=True, slots=True)
 class Mention(Value):
     """A link to a memory as it stands in another: its form, and the line with what is written there."""
 
@@ -202,7 +192,6 @@ class Mention(Value):
     snippet: str
 
 
-@dataclass(frozen=True, slots=True)
 class Backlink(Value):
     """A memory that leads here: by links, the first with its line and `also` the others, or by its meaning."""
 
@@ -216,10 +205,8 @@ class Backlink(Value):
     also: tuple[Mention, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Pack(Value):
-    """A context pack: passages `left_out` for the budget, `duplicates` of what another says, and `omitted`, all of them;
-    `tokens` as the `tokenizer` counts them, which is `estimate` when none is at hand."""
+    """A context pack: passages `left_out` for the budget, `duplicates` of what another says, and `omitted`, all of them."""
 
     query: str
     text: str
@@ -230,12 +217,11 @@ class Pack(Value):
     degraded: str = ""
     duplicates: int = 0
     omitted: tuple[Mapping[str, Any], ...] = ()
-    tokenizer: str = "estimate"
+    tokenizer: str = "estimate"  # what counts the tokens; an estimate when none is at hand
     absent: tuple[str, ...] = ()
     only_nearest: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Saved(Value):
     """A write that is on the disk. `changed` is False when the note already was what was wanted."""
 
@@ -250,7 +236,6 @@ class Saved(Value):
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Moved(Value):
     """A memory under its new name, and the memories whose links were written again."""
 
@@ -263,7 +248,6 @@ class Moved(Value):
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Deleted(Value):
     """A memory that is in the trash. `version` brings it back."""
 
@@ -272,7 +256,6 @@ class Deleted(Value):
     links_left_unresolved: int
 
 
-@dataclass(frozen=True, slots=True)
 class Undone(Value):
     """A change that was taken back, which can itself be undone."""
 
@@ -282,7 +265,6 @@ class Undone(Value):
     what: str
 
 
-@dataclass(frozen=True, slots=True)
 class UndoneNote(Value):
     """What became of one memory when many changes were undone, or would become of it. `since` is the first of them."""
 
@@ -294,7 +276,6 @@ class UndoneNote(Value):
     sha256: str | None
 
 
-@dataclass(frozen=True, slots=True)
 class LeftAsIs(Value):
     """A memory whose changes were not taken back, and why."""
 
@@ -302,7 +283,6 @@ class LeftAsIs(Value):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
 class UndoneMany(Value):
     """Everything somebody changed since a moment, taken back as one change. `version` is "" for a preview."""
 
@@ -314,9 +294,8 @@ class UndoneMany(Value):
     plan: str
 
 
-@dataclass(frozen=True, slots=True)
 class HistoryEntry(Value):
-    """One change of one memory, or one step that changed some `notes`: ours, with its commit if there is one, or git's."""
+    """A change of one memory, or a step that changed some `notes`: ours, with its commit if there is one, or git's."""
 
     version: str
     name: str
@@ -334,7 +313,6 @@ class HistoryEntry(Value):
     notes: int = 1
 
 
-@dataclass(frozen=True, slots=True)
 class BlamedLine(Value):
     """A line of a memory and who last changed it: a person, or an agent by its name; `when` (UTC) may be unknown, ""."""
 
@@ -345,7 +323,6 @@ class BlamedLine(Value):
     when: str
 
 
-@dataclass(frozen=True, slots=True)
 class Difference(Value):
     """What lies between two texts of one memory, or of two. `doubt` says what cannot be told, and is empty else."""
 
@@ -357,7 +334,6 @@ class Difference(Value):
     doubt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Restored(Value):
     """A memory that has an earlier text again, `at` a version or date. `changed` is False when it had it already."""
 
@@ -370,7 +346,6 @@ class Restored(Value):
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class ConflictCopy(Value):
     """A file that a synchroniser or git left beside a note that was changed in two places."""
 
@@ -381,14 +356,12 @@ class ConflictCopy(Value):
     maker: str
 
 
-@dataclass(frozen=True, slots=True)
 class ConflictMerge(Value):
-    """What a merge would make of a note and a copy of it. `base` names the version both likely began as, "" for none.
-    `text` is None where there is a `problem`."""
+    """What a merge would make of a note and a copy of it."""
 
     copy: ConflictCopy
-    text: str | None
-    base: str
+    text: str | None  # None where there is a `problem`
+    base: str  # the version both likely began as, "" for none
     clean: bool
     conflicts: int
     diff: str
@@ -397,7 +370,6 @@ class ConflictMerge(Value):
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class ConflictMerged(Value):
     """A conflict copy that is merged into its note, or dropped. `version` takes both back at once."""
 
@@ -409,7 +381,6 @@ class ConflictMerged(Value):
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Finding(Value):
     """Something the doctor noticed. `candidates` are what a broken link may mean; `fix` is what mending would do."""
 
@@ -423,7 +394,6 @@ class Finding(Value):
     fix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Mend(Value):
     """What mending does to one note: its text, which has this hash now, becomes another."""
 
@@ -434,7 +404,6 @@ class Mend(Value):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class Mending(Value):
     """What the doctor found, what of it is `left` once the `changes` are made, and why some cannot be made."""
 
@@ -444,7 +413,6 @@ class Mending(Value):
     unmended: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Mended(Value):
     """What mending did: one change, which undoing `version` takes back. `version` is "" when no note was changed."""
 

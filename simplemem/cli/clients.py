@@ -45,8 +45,8 @@ def _json(key: str, **more: str) -> Lines:
         program, *args = map(_quoted, command)
         fields = [f'"{name}": {_quoted(value)}' for name, value in more.items()]
         fields += [f'"command": {program}', f'"args": [{", ".join(args)}]']
-        entry = ",\n".join(f"      {field}" for field in fields)
-        return f'{{\n  "{key}": {{\n    "{_NAME}": {{\n{entry}\n    }}\n  }}\n}}'
+        entry = ",\n      ".join(fields)
+        return f'{{\n  "{key}": {{\n    "{_NAME}": {{\n      {entry}\n    }}\n  }}\n}}'
 
     return lines
 

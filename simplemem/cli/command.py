@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 
     from simplemem.store import EnhancedStore
 
-WHO = "command line"
-"""How the history names whoever used these commands."""
-_PATIENCE = 1.0
-"""Seconds before a progress bar is worth showing."""
+WHO = "command line"  # how the history names whoever used these commands
+_PATIENCE = 1.0  # seconds before a progress bar is worth showing
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _JSON = Annotated[bool, flag("--json", "Print JSON, for programs.")]
 
@@ -133,7 +131,7 @@ def _run(function: Callable[..., Any], as_json: bool, arguments: dict[str, Any])
 def opened(
     vault: Path | None, *, embed: bool = False, sync: bool = True, make: bool = False
 ) -> Iterator[EnhancedStore]:
-    """The store of a vault with its index updated; `embed` updates the vectors too, `make` makes it when it is not there."""
+    """The store of a vault with its index updated, with `embed` the vectors too. With `make` it is made if need be."""
     from simplemem import open_store
     from simplemem.config import find_vault, load_settings
 
@@ -216,11 +214,9 @@ def finishing() -> Iterator[None]:
 def command(
     group: typer.Typer, panel: str = "", *, name: str = "", filters: Sequence[str] = (), dashed_words: bool = False
 ) -> Callable[[_Function], _Function]:
-    """Declare a command and where it stands in `--help`. Its docstring is its help; lines that begin with `$` are
-    examples.
-
-    With `filters` it has those options, and its argument `narrowed` is the filter they make. With `dashed_words` a
-    `-word` is a word with a meaning of its own, not options run together. Every command has `--json`."""
+    """Declare a command, which has `--json`, and where it stands in `--help`. Its docstring is its help, lines that begin
+    with `$` examples. With `filters` it has those options, and `narrowed` is the filter they make. With `dashed_words` a
+    `-word` is a word with a meaning of its own, not options run together."""
 
     def declare(function: _Function) -> _Function:
         lines = (inspect.getdoc(function) or "").replace("[", r"\[").split("\n")  # brackets are Rich's markup

@@ -127,8 +127,8 @@ class DraftFile:
             theirs = self._store.read(self._name).text.encode()
         except SimplememError:
             theirs = b""
-        names = ("the note as it is now", "your text")
-        conflict.details["diff"] = unified_diff(theirs, self.path.read_bytes(), names)
+        ours = self.path.read_bytes()
+        conflict.details["diff"] = unified_diff(theirs, ours, ("the note as it is now", "your text"))
         together = " With --merge both are saved." if conflict.details.get("accept") else ""
         conflict.message = f"{self._name} was changed by somebody else while you edited it: nothing was overwritten"
         conflict.hint = f"Edit the note again to bring both together.{together}"

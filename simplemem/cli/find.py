@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 _PANEL = "Find and read"
 _PAGE = 500  # notes of a list that are asked for at once
-
-
 Mode = StrEnum("Mode", "hybrid text semantic")
 Sort = StrEnum("Sort", "modified created name title")
 LinkKind = StrEnum("LinkKind", "link semantic")
@@ -53,16 +51,8 @@ def search(
     $ simplemem search gas author:human --since 'last month'
     $ simplemem search wind --link-to 'Launch day runbook' --json"""
     with opened(vault, embed=mode is not Mode.text) as store:
-        found = store.search(
-            " ".join(query),
-            filter=narrowed,
-            limit=limit or store.settings.search.limit,
-            mode=mode.value,
-            explain=explain,
-            rerank=not no_rerank,
-            why=why,
-            authors=authors,
-        )
+        how: Any = {"mode": mode.value, "explain": explain, "why": why, "authors": authors, "rerank": not no_rerank}
+        found = store.search(" ".join(query), filter=narrowed, limit=limit, **how)
     lines: list[list[Part]] = []
     labels: dict[str, str] = {}
     warnings: list[str] = []
@@ -152,23 +142,16 @@ def list_notes(
             cursor = page.next_cursor
             if cursor is None or not (all_notes or len(items) < limit):
                 break
-    rows: list[list[Part]] = [
-        [
-            (item.name, "cyan"),
-            short_title(item.title, item.name),
-            (tags_shown(item.tags), "green"),
-            (day(item.modified), "dim"),
-            ("unreadable" if item.problem else "", "yellow"),
-        ]
-        for item in items
-    ]
-    warnings = (
-        [f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more"] if len(rows) < page.total else []
-    )
     facts = replace(page, items=tuple(items)).as_dict()
-    if rows:
-        return Answer(facts, table=rows, gives_way=2, warnings=warnings)
-    return Answer(facts, [["No notes."]], warnings=[page.degraded] if page.degraded else [])
+    if not items:
+        return Answer(facts, [["No notes."]], warnings=[page.degraded] if page.degraded else [])
+    rows: list[list[Part]] = []
+    for item in items:
+        title, tags = short_title(item.title, item.name), (tags_shown(item.tags), "green")
+        problem = ("unreadable" if item.problem else "", "yellow")
+        rows.append([(item.name, "cyan"), title, tags, (day(item.modified), "dim"), problem])
+    more = f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more"
+    return Answer(facts, table=rows, gives_way=2, warnings=[more] if len(rows) < page.total else [])
 
 
 @command(commands, _PANEL, filters=NOTES)
@@ -254,9 +237,10 @@ def backlinks(
         place = place if item.kind == "link" else f"alike {item.score:.2f}"
         lines.append([(item.name, "bold cyan"), (f"  {place}", "dim")])
         lines += [["    ", one_line(item.snippet)]] if item.snippet else []
-    lines = lines or [["Nothing links here, and nothing is like it."]]
     facts = {"name": resolved, "items": [item.as_dict() for item in items]}
-    return Answer(facts, lines, warnings=[trouble] if trouble else [])
+    return Answer(
+        facts, lines or [["Nothing links here, and nothing is like it."]], warnings=[trouble] if trouble else []
+    )
 
 
 @command(commands, _PANEL, filters=(*NOTES, *LINKS), dashed_words=True)

@@ -135,7 +135,7 @@ class Screen:
             self.console.width = 100_000  # a pipe has none: what reads it cuts lines as it likes
 
     def say(self, *parts: Part, hang: int | None = None) -> None:
-        """Print one line of parts. In a terminal it is wrapped between words, and goes on where it began or at `hang`."""
+        """Print one line of parts. A terminal wraps it between words, and it goes on where it began or at `hang`."""
         line = styled(*parts)
         hang = len(line.plain) - len(line.plain.lstrip(" ")) if hang is None else hang
         width = self.console.width

@@ -102,8 +102,8 @@ def restore(
     with opened(vault) as store:
         finish()
         restored = store.restore(name, at=at, new_name=new_name, who=WHO)
-    when = restored.at if restored.at.startswith("before ") else f"at {restored.at}"
-    said = f"{restored.name} is {'' if restored.changed else 'already '}as it was {when}."
+    already, at = "" if restored.changed else "already ", "" if restored.at.startswith("before ") else "at "
+    said = f"{restored.name} is {already}as it was {at}{restored.at}."
     return Answer(restored.as_dict(), [[(said, "green")]], warnings=restored.warnings)
 
 

@@ -156,16 +156,11 @@ def inspect(vault: VaultOption = None) -> Answer:
     $ simplemem inspect --json | jq '."README.md".links'"""
     with opened(vault) as store:
         notes = store.inspect()
-    rows: list[list[Part]] = [
-        [
-            (path, "cyan"),
-            f"{len(facts['links'])} out",
-            f"{len(facts['backlinks'])} in",
-            (tags_shown(tag.lstrip("#") for tag in facts["tags"]), "green"),
-            (f"unresolved: {', '.join(facts['unresolved'])}" if facts["unresolved"] else "", "yellow"),
-        ]
-        for path, facts in notes.items()
-    ]
+    rows: list[list[Part]] = []
+    for path, facts in notes.items():
+        tags = (tags_shown(tag.lstrip("#") for tag in facts["tags"]), "green")
+        broken = (f"unresolved: {', '.join(facts['unresolved'])}" if facts["unresolved"] else "", "yellow")
+        rows.append([(path, "cyan"), f"{len(facts['links'])} out", f"{len(facts['backlinks'])} in", tags, broken])
     return Answer(notes, table=rows)
 
 

@@ -29,6 +29,7 @@ EXACT = "exact"  # the context in which a face takes no single thing for a list
 Schema = dict[str, Any]
 
 _PLAIN: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_PLAIN |= {dict: "object", Mapping: "object"}
 _BOUNDS = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}
 _REMEMBERED = 200  # changes looked through for a memory that had the name
 _HASHES = r"^[0-9a-f]{12,64}(\+[0-9a-f]{12,64})?$"
@@ -221,11 +222,11 @@ _PROPERTIES = ("title", "description", "type", "tags", "aliases")
 
 
 def meant(tool: str, known: Mapping[str, tuple[Any, Any]], sent: Mapping[str, Any]) -> dict[str, Any]:
-    """What was sent, under the names that the arguments of the tool are shown by. Invalid says what else may be meant. A
-    tool without arguments takes anything: some clients cannot send nothing."""
+    """What was sent, under the names that arguments are shown by. Invalid says what else may be meant."""
     names = {_bare(each): names_of(name, hint)[0] for name, (hint, _) in known.items() for each in names_of(name, hint)}
     shown = list(dict.fromkeys(names.values()))
     given: dict[str, Any] = {}
+    # A tool without arguments takes anything: some clients cannot send nothing.
     parts = {key: value for key, value in sent.items() if value is not None} if known else {}
     for key, value in _gathered(tool, shown, parts).items():
         habits = [name for name in shown if _bare(key) in _HABITS.get(name, ())]
@@ -310,8 +311,8 @@ def schema_of(hint: Any, *, answer: bool, optional: bool = False) -> Schema:
         return _annotated(hint, answer)
     if hint is Any:
         return {}
-    if hint in _PLAIN:
-        return {"type": _PLAIN[hint]}
+    if plain := _PLAIN.get(origin or hint):
+        return {"type": plain}
     if origin is NotRequired:
         return schema_of(inside[0], answer=answer, optional=True)
     if origin in (Union, types.UnionType):
@@ -322,8 +323,6 @@ def schema_of(hint: Any, *, answer: bool, optional: bool = False) -> Schema:
         return {"enum": inside, "type": "string"}
     if origin in (list, tuple, Sequence):
         return {"type": "array", "items": schema_of(inside[0], answer=answer)}
-    if origin in (dict, Mapping) or hint in (dict, Mapping):
-        return {"type": "object"}
     return record_of(hint, answer=answer)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from pydantic import Field
@@ -30,7 +29,6 @@ IfSha = Annotated[Sha, about("sha256 you read: refused if it has changed since")
 Texts = Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
 class VersionLine(Result):
     version: str
     name: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, TypeVar
 
@@ -44,11 +43,10 @@ def _short(kind: type[Short], item: Hit | Listed | Backlink, **most: int) -> Sho
     more: Data = {}
     said = [item.name, *texts.values()]
     if isinstance(item, Backlink):
-        places: list[Data] = [
-            {"line": at.line, "snippet": render.brief(at.snippet, 30)} for at in item.also[:_MOST_PLACES]
-        ]
-        said += [place["snippet"] for place in places]
-        more = {"also": tuple(places), "more_places": len(item.also) - len(places)}
+        places = item.also[:_MOST_PLACES]
+        more["also"] = tuple({"line": at.line, "snippet": render.brief(at.snippet, 30)} for at in places)
+        more["more_places"] = len(item.also) - len(places)
+        said += [place["snippet"] for place in more["also"]]
     else:
         sizes = accumulate(count_tokens(tag) + 2 for tag in item.tags)
         fit = max(1, sum(size <= _TAGS for size in sizes))
@@ -59,13 +57,11 @@ def _short(kind: type[Short], item: Hit | Listed | Backlink, **most: int) -> Sho
     return kind.of(item, flags=tuple(render.flags_of(*said)), **texts, **more)
 
 
-@dataclass(frozen=True, slots=True)
 class ShortHit(Result, Hit):
     more_tags: int = 0
     flags: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class SearchAnswer(Result):
     query: str
     mode: str
@@ -89,9 +85,8 @@ def search_memories(
     """Search the memories by words and by meaning. Do this before answering from memory and before writing a new
     memory. Hits carry what is needed to answer and to cite; read_memory has the rest."""
     if not query.strip() and not any(vars(where).values()):
-        raise Invalid(
-            "There is nothing to search for.", hint="Give a query, or a filter. list_memories has the newest."
-        )
+        hint = "Give a query, or a filter. list_memories has the newest."
+        raise Invalid("There is nothing to search for.", hint=hint)
     found = store.search(query, filter=where.filter(), limit=limit, mode=mode, explain=explain)
     sizes = _SIZES | {"heading": _TITLE, "snippet": store.settings.search.snippet_characters // 4 + 10}
     hits = [_short(ShortHit, hit, **sizes) for hit in found.hits]
@@ -224,7 +219,6 @@ def _names(every: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(every))[:_MOST_LINKS]
 
 
-@dataclass(frozen=True, slots=True)
 class ListedShort(Result):
     """A memory in a list: a title that its name does not say, and what else there is."""
 
@@ -285,7 +279,6 @@ def _unless_whole(data: Any, index: IndexState, degraded: str) -> Any:
     return data | {"degraded": degraded} if degraded else data
 
 
-@dataclass(frozen=True, slots=True)
 class ShortBacklink(Result):
     """A memory that leads here: where its first link stands, the next ones, and how many places are not shown."""
 
@@ -334,7 +327,6 @@ def get_backlinks(
     return Reply(render.answer(head, "\n".join(lines), render.index_line(index, degraded)), data)
 
 
-@dataclass(frozen=True, slots=True)
 class ContextPack(Result):
     query: str
     text: str
@@ -361,17 +353,13 @@ def build_context(
     search and many reads."""
     pack = store.context(query, budget_tokens=budget_tokens, filter=where.filter())
     subject, left = render.line(query, 80), pack.left_out
-    if pack.text and not pack.only_nearest:
-        head = f"# What the memories say about {subject}"
-    elif pack.text:
-        head = f"# Nothing found about {subject}. Nearest:"
-    else:
-        head = (
-            f"Nothing about {subject} fits into {budget_tokens} tokens." if left else f"Nothing found about {subject}."
-        )
-    said = [
-        f"About {pack.tokens} tokens" if pack.tokenizer == "estimate" else f"{pack.tokens} tokens by {pack.tokenizer}"
-    ]
+    head = f"Nothing found about {subject}."
+    if pack.text:
+        head = f"# {head} Nearest:" if pack.only_nearest else f"# What the memories say about {subject}"
+    elif left:
+        head = f"Nothing about {subject} fits into {budget_tokens} tokens."
+    is_estimate = pack.tokenizer == "estimate"
+    said = [f"About {pack.tokens} tokens" if is_estimate else f"{pack.tokens} tokens by {pack.tokenizer}"]
     said += [f"{render.counted(left, 'more passage', 'more passages')} left out for room"] if left else []
     said += [f"{pack.duplicates} for saying the same"] if pack.duplicates else []
     state = render.index_line(pack.index, pack.degraded)

@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Data = dict[str, Any]
 
-_ERROR: Schema = {
-    "type": "object",
-    "properties": {"code": {"type": "string"}, "message": {"type": "string"}, "hint": {"type": "string"}},
-    "required": ["code", "message"],
-}
+_ERROR = record({"code": (str, ...), "message": (str, ...), "hint": (str, None)}, answer=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +46,15 @@ class Reply(Generic[T]):
 class Result(Value):
     """The base of the values that tools answer with. A field that has a default is left out while it holds that."""
 
-    __slots__ = ()
-
     @classmethod
     def of(cls, value: Any, **more: Any) -> Self:
         """Such an answer with the fields of another value, but for what is given."""
-        own = {each.name for each in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        own = {each.name for each in dataclasses.fields(cls)}
         given = {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if each.name in own}
         return cls(**(given | more))
 
     def as_dict(self) -> Data:
-        values = ((each, getattr(self, each.name)) for each in dataclasses.fields(self))  # type: ignore[arg-type]
+        values = ((each, getattr(self, each.name)) for each in dataclasses.fields(self))
         return {each.name: _plain(value) for each, value in values if value != each.default}
 
 
@@ -72,12 +66,8 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
-class Caller(TypedDict):
-    """Who makes a change (the client's name and version) with which tool, for the history."""
-
-    who: str
-    tool: str
-
+Caller = TypedDict("Caller", {"who": str, "tool": str})
+"""Who makes a change (the client's name and version) with which tool, for the history."""
 
 _GIVEN = {
     "store": "EnhancedStore",
@@ -115,12 +105,8 @@ class Manner:
     def listing(self, tool: Tool) -> Data:
         """The tool as `tools/list` shows it, with all four hints, as the protocol's defaults assume the worst; an answer
         may be a failure instead, since most clients check what a tool says even then."""
-        hints = {
-            "readOnlyHint": not tool.writes,
-            "destructiveHint": tool.destructive,
-            "idempotentHint": tool.idempotent,
-            "openWorldHint": False,
-        }
+        hints = {"readOnlyHint": not tool.writes, "destructiveHint": tool.destructive}
+        hints |= {"idempotentHint": tool.idempotent, "openWorldHint": False}
         shown: Data = {"name": tool.name, "title": tool.title, "description": tool.description}
         shown |= {"inputSchema": tool.input, "annotations": hints}
         if answer := tool.output:
@@ -151,20 +137,19 @@ OURS = Manner()
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool. `writes`: it runs alone, and is finished once begun; `deletes`: not offered where nothing may be deleted.
-    `hints` stand in the place of the function's own, `given` are the values of parameters that are no arguments."""
+    """One tool: a function, and how it is listed and called."""
 
     run: Callable[..., Reply[Any]]
     name: str
     title: str
     description: str
-    writes: bool = False
+    writes: bool = False  # it runs alone, and is finished once begun
     destructive: bool = False
     idempotent: bool = True
-    deletes: bool = False
+    deletes: bool = False  # not offered where nothing may be deleted
     manner: Manner = OURS
-    hints: Mapping[str, Any] = field(default_factory=dict)
-    given: Mapping[str, Any] = field(default_factory=dict)
+    hints: Mapping[str, Any] = field(default_factory=dict)  # in the place of the function's own
+    given: Mapping[str, Any] = field(default_factory=dict)  # the values of parameters that are no arguments
 
     def __call__(self, store: EnhancedStore, caller: Caller, arguments: BaseModel) -> Reply[Any]:
         """Do it. What is said in the arguments goes to the function by name."""
@@ -240,18 +225,16 @@ def of_what_is_there(text: str, tools: Collection[Tool]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """One kind of server: which tools it shows, and what else a client knows it by. `vault` is the folder it works in
-    when none is named. Of the server whose place it takes: `vault_env` told it its folder, `file_env` the file of its
-    graph (the vault lies beside it and takes it in). One that is `known_as` a graph memory server, by name and version,
-    has the graph as its one resource, and no prompts."""
+    """One kind of server: which tools it shows, and what else a client knows it by."""
 
     name: str
     title: str
     toolsets: tuple[str, ...]
+    # The name and version of a graph memory server: its one resource is the graph, and it has no prompts.
     known_as: tuple[str, str] | None = None
-    vault: str = ""
-    vault_env: str = ""
-    file_env: str = ""
+    vault: str = ""  # the folder it works in when none is named
+    vault_env: str = ""  # the variable that told the server whose place it takes its folder
+    file_env: str = ""  # or the file of its graph: the vault lies beside it, and takes it in
 
     @property
     def instructions(self) -> str:

@@ -1,6 +1,5 @@
-"""The tools of the knowledge graph, written once for four faces, which differ in their `Rules`: the toolset `graph` of the
-default server, which does what can be done of a call and tells the rest beside it, and the face of
-`@modelcontextprotocol/server-memory`, whose contract is memento.md §2 and §3."""
+"""The tools of the knowledge graph, written once for four faces, which differ in their `Rules`: here the toolset `graph`
+of the default server, and the face of `@modelcontextprotocol/server-memory`, whose contract is memento.md §2 and §3."""
 
 from __future__ import annotations
 
@@ -87,15 +86,14 @@ _Ways = TypedDict("_Ways", {"hits": list[_Way], "more": bool})
 
 @dataclass(frozen=True)
 class Rules:
-    """What one face makes of the graph's tools. `voice` words what a verb did. With `twins_learn` an entity that is
-    there learns what is new. A face that `is_reference` keeps what is said twice in one call, has a relation wait for a
-    name that no entity has, and refuses a call with an observation of such a name. `hints` are a verb's own there."""
+    """What one face makes of the graph's tools. Ours does what can be done of a call, and tells the rest beside it."""
 
-    voice: Callable[..., Reply[Any]]
+    voice: Callable[..., Reply[Any]]  # words what a verb did
     manner: Manner = OURS
-    twins_learn: bool = False
+    twins_learn: bool = False  # an entity that is there learns what is new
+    # What is said twice in one call is kept, a relation waits for a name that no entity has, an observation is refused.
     is_reference: bool = False
-    hints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    hints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # a verb's own there
 
     def once(self, texts: Sequence[str]) -> Sequence[str]:
         return texts if self.is_reference else _once(texts)

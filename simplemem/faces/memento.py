@@ -1,6 +1,5 @@
-"""The face of Memento (memento.md §4): the nine tools that it shares with the reference, and eight of its own, which do
-what its documentation says. Strength, confidence and metadata are kept behind the bullet they are about. Times are
-milliseconds since 1970."""
+"""The face of Memento (memento.md §4): the nine tools that it shares with the reference, and eight of its own. Strength,
+confidence and metadata are kept behind the bullet they are about. Times are milliseconds since 1970."""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
@@ -199,7 +198,8 @@ def _version(past: Past[Any]) -> Data:
 
 def _entity(entity: Entity, past: Past[Entity]) -> Data:
     version = _version(past)
-    return entity.as_dict() | {"id": _id(entity.name)} | version | {"updatedAt": version.get("validFrom")}
+    shown = entity.as_dict() | {"id": str(uuid.uuid5(_NAMESPACE, entity.name.encode("utf-8", "surrogatepass").hex()))}
+    return shown | version | {"updatedAt": version.get("validFrom")}
 
 
 def _relation(relation: Relation, past: Past[Relation]) -> Data:
@@ -211,10 +211,6 @@ def _relation(relation: Relation, past: Past[Relation]) -> Data:
     created = _time(first) or _time(said) or (past[0][1] if past else None)
     metadata = {key: ms for key, ms in _ms(createdAt=created, updatedAt=updated).items() if ms is not None} | told
     return relation.as_dict() | weights | {"metadata": metadata | (rest if isinstance(rest, dict) else {})}
-
-
-def _id(name: str) -> str:
-    return str(uuid.uuid5(_NAMESPACE, name.encode("utf-8", "surrogatepass").hex()))
 
 
 def _time(value: Any) -> datetime | None:

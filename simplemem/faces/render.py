@@ -64,7 +64,7 @@ def brief_lines(text: str, tokens: int) -> str:
 
 
 def answer(head: str, from_notes: str, *after: str, flagged: bool = False) -> str:
-    """Our own first lines, what the notes say between marks, and what else; what is not seen is said unless `flagged`."""
+    """Our first lines, what the notes say between marks, and what else; what is not seen is said unless `flagged`."""
     parts, hidden = [head], ""
     if from_notes:
         mark = os.urandom(4).hex()

@@ -1,6 +1,5 @@
-"""The face of self-improving-memory (capabilities.md SI-1 to SI-23): its graph with seventeen types and limits, what was
-learned, what all of that shows together, and a cache of vectors that is none. What is too long is refused and never cut,
-angle brackets stay (SI-35), no model is asked, and each answer says how it was found."""
+"""The face of self-improving-memory (capabilities.md SI-1 to SI-23). What is too long is refused and never cut, angle
+brackets stay (SI-35), no model is asked, and each answer says how it was found."""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
@@ -311,7 +310,7 @@ def export_graph(store: EnhancedStore, knowledge: Knowledge, form: Form = "html"
 
 
 def _exported(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[Any]:
-    """A file in `.simplemem/exports/`, where nothing takes it for a note; data that is small stands in the answer too."""
+    """A file in `.simplemem/exports/`, where nothing takes it for a note; small data stands in the answer too."""
     store.bench.must_be_writable()
     text, count = export_text(store, form), len(knowledge.entries())
     data, ending = text.encode("utf-8", "backslashreplace"), {"d3": "-d3.json", "cytoscape": "-cytoscape.json"}

@@ -166,9 +166,8 @@ def holding(db: apsw.Connection, groups: Sequence[AnyOf], some: Sequence[int]) -
 
 
 def _count_and_rows(db: apsw.Connection, table: str, expression: str, ids: Sequence[int]) -> tuple[int, set[int]]:
-    among_ids = f"(rowid >> 0) IN (SELECT value FROM {IDS})"
-    sql = f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE {among_ids}) FROM {table}
-              WHERE {table} MATCH :expression"""
+    sql = f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE (rowid >> 0) IN (SELECT value FROM {IDS}))
+              FROM {table} WHERE {table} MATCH :expression"""
     count, rows = next(db.execute(sql, {"expression": expression, "ids": bound(ids)}))
     return int(count), set(json.loads(rows))
 

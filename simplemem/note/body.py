@@ -1,7 +1,7 @@
 """What stands in a note's body: headings, blocks, links, tags, block ids, each with its place. Pure.
 
 Blocks are CommonMark's (`blocks.py`), links and tags Obsidian's: what counts and what hides is obsidian.md §1.1, §1.2
-and §2. Whatever begins first wins. Offsets are into the whole text of the note; nothing here knows where a link leads."""
+and §2. Whatever begins first wins. Offsets are into the whole text of the note; where a link leads is not known here."""
 
 from __future__ import annotations
 

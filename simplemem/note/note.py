@@ -122,8 +122,8 @@ NOT_IN_TAG: Final = re.compile(r"[\s!\"#$%&'()*+,.:;<=>?@\[\\\]^`{|}~\u2000-\u20
 LEGACY_KEYS: Final = ("tag", "keywords")
 # Properties with a meaning of their own: a tag's value is neither kept in one of these nor looked for there.
 RESERVED_KEYS: Final = frozenset(
-    """title description type id created modified links tags tag keywords aliases alias cssclasses publish permalink image
-    cover""".split()
+    """title description type id created modified links tags tag keywords aliases alias cssclasses publish permalink
+    image cover""".split()
 )
 
 

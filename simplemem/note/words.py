@@ -49,8 +49,8 @@ _OF_WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc", "Co"}
 # i without its dot, accents of Greek, the dots of a Russian ё, vowel signs of Hebrew and Arabic, soft hyphens.
 _AS_WRITTEN_PLAINLY = dict(
     pair.split(":")
-    for pair in """ß:ss ẞ:SS œ:oe Œ:OE æ:ae Æ:AE ø:o Ø:O ł:l Ł:L đ:d Đ:D ð:d Ð:D þ:th Þ:Th ı:i İ:I ё:е Ё:Е آ:ا أ:ا إ:ا ٱ:ا
-    ـ: \u00ad: \u2060: \ufeff:""".split()
+    for pair in """ß:ss ẞ:SS œ:oe Œ:OE æ:ae Æ:AE ø:o Ø:O ł:l Ł:L đ:d Đ:D ð:d Ð:D þ:th Þ:Th ı:i İ:I ё:е Ё:Е آ:ا أ:ا إ:ا
+    ٱ:ا ـ: \u00ad: \u2060: \ufeff:""".split()
 )
 _GREEK = [*range(0x370, 0x400), *range(0x1F00, 0x2000)]
 _VOWEL_SIGNS = [*range(0x591, 0x5C8), *range(0x610, 0x61B), *range(0x64B, 0x660), 0x670, *range(0x6D6, 0x6EE)]

@@ -101,9 +101,7 @@ def read_query(text: str) -> Query:
     said = f"Only the first {MAX_CHARACTERS:,} characters of the question were read."
     instead = [said] if len(text) > MAX_CHARACTERS else []
     text = lexicon.well_formed(text[:MAX_CHARACTERS]).replace("\0", "\ufffd")
-    phrases: list[str] = []
-    without: list[str] = []
-    beginnings: list[str] = []
+    phrases, without, beginnings = list[str](), list[str](), list[str]()
     tags: dict[str, str] = {}
     fields = {"type": "", "path": "", "author": ""}
     plain, last = "", 0

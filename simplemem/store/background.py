@@ -143,8 +143,7 @@ class Listeners:
     """Those who listen to one store. Each hears once of every change, whichever process made it."""
 
     def __init__(self, index: Sidecar) -> None:
-        self._index = index
-        self._guard = threading.Lock()
+        self._index, self._guard = index, threading.Lock()
         self.heard_by: list[Listener] = []
         self._told: dict[str, int | None] = {}  # the change of each note that was told last; None: that it went
         self._heard: Mark | None = None  # up to which change of the index a follower was told of others...
@@ -177,8 +176,7 @@ class CatchUp:
     """Catching up at the cost of what has changed, by the kernel's list of it; in doubt, by a look at all."""
 
     def __init__(self, core: Core) -> None:
-        self._core = core
-        self._guard = threading.Lock()
+        self._core, self._guard = core, threading.Lock()
         self._watch: Watch | None = None
         self._whole_at = 0.0
         self._whole: int | None = None  # the generation of the index that was compared with the whole vault

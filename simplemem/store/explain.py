@@ -24,24 +24,24 @@ _CONDITIONS = {  # of a filter, by what they are called
 
 def unmet(core: Core, narrow: Narrow) -> str:
     """Which conditions of a filter no note meets, with what is near or else there; "" where some note passes it."""
-
-    def is_met(asked: Narrow) -> bool:
-        return core.index.page(asked, "modified", 0).total > 0
-
     asked = replace(narrow, phrases=(), without=(), without_forms=())
-    if core.is_in_doubt or asked.is_open() or is_met(asked):
+    if core.is_in_doubt or asked.is_open() or _passing(core, asked):
         return ""
     conditions, said = list(_conditions(asked)), []
     for key, value in {**narrow.tags, **narrow.all_tags}.items():
-        if not is_met(Narrow(tags={key: value})):
+        if not _passing(core, Narrow(tags={key: value})):
             tag = f"{key}/{value}" if value else key
             said.append(f"No note has #{tag}{_near(tag, core.index.tag_counts(), '#')}.")
     for label, value, changes in conditions:
-        if label != "tag" and not is_met(Narrow(**changes)):
+        if label != "tag" and not _passing(core, Narrow(**changes)):
             notes = core.index.known() if label in ("type", "path") else {}
             there = {row.type if label == "type" else f"{row.path.rpartition('/')[0]}/" for row in notes.values()}
             said.append(f"No note passes {label}={value}{_near(value, sorted(there - {'', '/'}))}.")
     return " ".join(said) or f"No note passes all of {', '.join(f'{label}={value}' for label, value, _ in conditions)}."
+
+
+def _passing(core: Core, narrow: Narrow) -> int:
+    return core.index.page(narrow, "modified", 0).total
 
 
 def _near(wanted: str, names: Iterable[str], mark: str = "") -> str:
@@ -79,10 +79,10 @@ class Explained:
         ranking, query, index = self._ranking, self._query, self._core.index
         notes_with = {word: count for word, (count, _) in self._holding.items()}
         narrow, filters = Narrow(), []
-        notes = left = self._passing(narrow)
+        notes = left = _passing(self._core, narrow)
         for label, value, changes in self._conditions:
             before, narrow = left, replace(narrow, **changes)
-            left = self._passing(narrow)
+            left = _passing(self._core, narrow)
             filters.append({"filter": label, "value": value, "removed": before - left, "left": left})
         added = " + ".join(f"{round(each.weight, 4):g} × {each.name}" for each in ranking.signals if each.weight)
         formula = f"rank_score = {added}, each divided by the best of its kind."
@@ -142,7 +142,7 @@ class Explained:
     def _verdict(self, row: Row, place: int, numbers: dict[str, Any]) -> tuple[str, str, str]:
         """What became of a note that is no hit, why, and what would show it."""
         only, every = Narrow(only=(row.path,)), self._ranking.every
-        stopped_by = [each for each in self._conditions if not self._passing(replace(only, **each[2]))]
+        stopped_by = [each for each in self._conditions if not _passing(self._core, replace(only, **each[2]))]
         if stopped_by and not place:
             numbers["filters"] = [{"filter": label, "value": value} for label, value, _ in stopped_by]
             said = " and ".join(f"{label} {value}" for label, value, _ in stopped_by)
@@ -158,9 +158,6 @@ class Explained:
         if self._ranking.question.vector is not None:
             why.append("its meaning is nowhere near" if self._core.index.vectors_of(row.id) else "it has no vectors")
         return "no_match", f"{', and '.join(why).capitalize()}.", ""
-
-    def _passing(self, narrow: Narrow) -> int:
-        return self._core.index.page(narrow, "modified", 0).total
 
     def _which_hold(self, some: Sequence[NoteId]) -> dict[str, tuple[int, set[NoteId]]]:
         """How many notes hold each word of the question, in any form it was asked in, and which of `some` do."""

@@ -99,8 +99,8 @@ def copy_attributes(source: int, target: int) -> None:
 def sync_file(fd: int, *, last: bool = False) -> None:
     """Wait until the file's bytes are on the disk; `last` says that a write is answered after this."""
     if sys.platform == "darwin":
-        # There fsync leaves them in the drive's own cache, which a power cut may write in any order. A barrier keeps the
-        # order, which is enough until the end; F_FULLFSYNC then empties the cache. Shares and foreign disks know neither.
+        # There fsync leaves them in the drive's cache, which a power cut may write in any order. A barrier keeps the
+        # order, enough until the end; F_FULLFSYNC then empties the cache. Shares and foreign disks know neither.
         with suppress(OSError):
             fcntl.fcntl(fd, fcntl.F_FULLFSYNC if last else getattr(fcntl, "F_BARRIERFSYNC", 85))
             return

@@ -235,7 +235,7 @@ class History:
         self._root, self.keep_days, self.keep_bytes = root, keep_days, keep_mb * 1_000_000
 
     def content(self, sha: str) -> bytes | None:
-        """The text whose hash is this, or alone begins so (twelve digits); None when not kept, or a hidden note's alone."""
+        """The text whose hash is this, or alone begins so (twelve digits); None: not kept, or a hidden note's alone."""
         if 12 <= len(sha) < 64 and sha.isascii() and sha.isalnum():
             with Beneath(self._root) as here:
                 names = [name for name in here.names(f"{OBJECTS}/{sha[:2]}") if name.startswith(sha)]
@@ -367,7 +367,7 @@ class History:
         return list(dropped)
 
     def _texts(self, here: Beneath, last_use: dict[str, int]) -> Iterator[tuple[int, str, int]]:
-        """The texts kept: number of last use, hash, size. One that no change names is needed for a day, then the oldest."""
+        """The texts kept: number of last use, hash, size. One that no change names is the oldest, after a day."""
         for drawer in here.names(OBJECTS):
             for name in here.names(f"{OBJECTS}/{drawer}"):
                 if len(name) == 64:

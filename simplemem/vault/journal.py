@@ -215,8 +215,8 @@ class Journal:
 
     def _write(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> None:
         here.make(parent(PLAN))
-        # One rename is never halved by a power cut; what takes several needs the plan on the disk first, and a move takes
-        # two where the disk knows no rename that spares.
+        # One rename is never halved by a power cut. What takes several needs the plan on the disk first, and a move
+        # takes two where the disk knows no rename that spares.
         halves = len(steps) > 1 or steps[0].version.new_path is not None
         items = [step.version._asdict() | {"temp": step.temp} for step in steps]
         line = json.dumps({"folders": list(folders), "steps": items}).encode()

@@ -186,7 +186,7 @@ def _target_for(link: Link, path: str, source: str, named: Named, link_format: L
 
 
 def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -> list[Edit]:
-    """The new path, and what the reader sees: a shown text that was the old name follows, a bare name is shown as such."""
+    """The new path, and what the reader sees: a shown text that was the old name follows, a bare name stays one."""
     path = written
     if link.form != "wiki":  # only what would end or change a destination is encoded (obsidian.md §1.5)
         special = _SPECIAL_IN_ANGLES if link.angle else _SPECIAL

@@ -90,7 +90,7 @@ class Vault:
 
     @contextmanager
     def reading(self) -> Iterator[Callable[[str], File]]:
-        """What reads many files as `read` does one. For a short while only: a folder moved away meanwhile is still read."""
+        """What reads many files as `read` does one, for a short while: a folder moved away meanwhile is still read."""
         with self._beneath() as here:
             yield lambda path: self._read(here, path)
 
@@ -150,7 +150,7 @@ class Vault:
             return self.carry_out([wish], change)[0]
 
     def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
-        """Change several files as one operation, all of it or nothing. Every write comes by here, and is checked here."""
+        """Change several files as one operation, all of it or nothing. Every write comes by here and is checked here."""
         seen = set[str]()
         with self.lock():
             for number, wish in enumerate(wishes):
@@ -249,7 +249,7 @@ class Scan(NamedTuple):
 
 
 def walk(here: Beneath, start: Parts = ()) -> Scan:
-    """All regular files below a folder: without dot-files (obsidian.md §5) and what links lead to (durability.md F36)."""
+    """All regular files below a folder, without dot-files (obsidian.md §5) and what links lead to (durability.md F36)."""
     scan = Scan([], {}, [])
     waiting = [start]
     while waiting:

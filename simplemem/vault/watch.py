@@ -129,7 +129,7 @@ class Watchfiles:
         self.close = self._native.close
 
     def changed(self, seconds: float) -> set[str]:
-        # It wakes after every quiet time to see whether something happened: longer than 50 ms is felt, shorter costs more.
+        # It wakes after every quiet time to see whether something happened: above 50 ms is felt, below costs more.
         events = self._native.watch(int(_MOST_SECONDS * 1000), 50, max(int(seconds * 1000), 1), self._rung)
         paths: set[str] = set()
         for _, path in events if isinstance(events, set) else ():

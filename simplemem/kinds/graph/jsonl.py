@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -24,7 +23,6 @@ _HALF: Final = re.compile("[\ud800-\udfff]")  # of a surrogate pair: escaped, al
 _PATIENCE: Final = 120.0
 
 
-@dataclass(frozen=True, slots=True)
 class Broken(Value):
     """A line that says nothing to the graph, and why."""
 
@@ -32,7 +30,6 @@ class Broken(Value):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
 class Imported(Value):
     """What an import made, what was there already, and broken lines. Observations are of entities that were there."""
 
