@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from simplemem.errors import SimplememError
 from simplemem.kinds.talk.block import Block, Turn
-from simplemem.kinds.talk.statements import Statement, is_credential, key_of
+from simplemem.kinds.talk.statements import Statement, category_of, key_of
 from simplemem.services.chat import Chat
 
 if TYPE_CHECKING:
@@ -95,5 +95,5 @@ def facts_in(store: EnhancedStore, turns: Sequence[Turn]) -> list[tuple[Turn, St
         said_in, key, value, evidence = by_id.get(told["turn_id"]), key_of(told["key"]), told["value"], told["evidence"]
         if said_in is not None and key and evidence in said_in.message and value in evidence and "\n" not in value:
             by = f"llm:{store.settings.llm.model}"
-            found.append((said_in, Statement(key, value, "model", evidence, by, 0.7, is_credential(key))))
+            found.append((said_in, Statement(key, value, category_of(key, "model"), evidence, by, 0.7)))
     return found

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from simplemem.kinds.graph.page import spell, unspelled
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import Kept, kept, moment_of, stamp
+from simplemem.kinds.talk.cues import SYNONYMS, words
 from simplemem.kinds.talk.statements import Statement, key_of
 from simplemem.note.body import read_body
 from simplemem.note.header import read_header
@@ -24,17 +25,7 @@ from simplemem.store import Read
 FOLDER: Final = "facts"
 _QUOTE: Final = re.compile(r"^> ?(.*)$", re.MULTILINE)
 _TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
-# What a question may leave out of a key, and words that are asked for by others.
-_GENERIC: Final = frozenset("api access secret private number code id name address credential phone email".split())
-_SYNONYMS: Final = {
-    **dict.fromkeys("key token password passphrase passcode pin login credentials".split(), "credential"),
-    **dict.fromkeys("telephone mobile cell cellphone call".split(), "phone"),
-    **dict.fromkeys("mail e-mail".split(), "email"),
-    **dict.fromkeys("called named".split(), "name"),
-}
-_ASKING: Final = STOP_WORDS | frozenset(
-    "remind tell give show know say said remember please current again need find look".split()
-)
+_GENERIC: Final = words("generic")
 
 
 class Told(NamedTuple):
@@ -162,7 +153,7 @@ def with_line(text: str, section: str, line: str, at: int | None = None) -> str:
 
 def facts_for(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:
     """The facts that a question asks for, best first; what was never said is not answered."""
-    asked = _parts(question) - {_part(word) for word in _ASKING}
+    asked = _parts(question) - _parts(" ".join(words("asking")))
     own = asked - _GENERIC
     found = []
     for fact in facts:
@@ -182,4 +173,4 @@ def _parts(text: str) -> set[str]:
 
 
 def _part(word: str) -> str:
-    return stem(_SYNONYMS.get(word, word), "")
+    return stem(SYNONYMS.get(word, word), "")

@@ -155,9 +155,9 @@ def _sum(numbers: Mapping[str, float], manner: Mapping[str, bool]) -> float:
 
 def _manner(head: str) -> dict[str, bool]:
     """How a message is said: the kinds of sentence that it is."""
-    starts = {"shift": cues.SHIFT, "greeting": cues.GREETING, "opening": cues.OPENING, "follow": cues.FOLLOW}
-    found = {kind: pattern.match(head) is not None for kind, pattern in starts.items()}
-    return found | {"": True, "begun": False, "day": False, "news": cues.NEWS.search(head[:160]) is not None}
+    kinds = ("shift", "greeting", "opening", "follow", "news")
+    found = {kind: cues.PATTERNS[kind].match(head) is not None for kind in kinds}
+    return found | {"": True, "begun": False, "day": False}
 
 
 def _rareness(holders: float, total: int) -> float:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import Kept, kept, moment_of
+from simplemem.kinds.talk.cues import PATTERNS, rules, words
 from simplemem.kinds.talk.facts import with_line
 from simplemem.kinds.talk.statements import stated
 from simplemem.note.body import read_body
@@ -21,55 +22,24 @@ from simplemem.store import Read
 
 FOLDER: Final = "profiles"
 SECTIONS: Final = ("Constraints", "Preferences", "Identity")
-_START: Final = r"(?:\A|[,;:–(] ?|\b(?:and|but|so|because|as|since|that) )"
-_AM: Final = r"(?:I'm|I’m|I am) "
-_REST: Final = r"(?!(?:it|that|this|now|today|much|an?other|anything|and|right)\b)[^.!?\n,;:()]{2,60}?" + (
-    r"(?=[.!?\n,;:()]|\Z| so | but | and I | because )"
-)
-_KINDS: Final = (
-    "vegetarian|vegan|pescatarian|teetotal|teetotaller|diabetic|coeliac|celiac|gluten[- ]free|lactose[- ]intolerant"
-    "|kosher|halal|colou?r[- ]?blind|deaf|blind|dyslexic"
-)
-_NAME: Final = r"(?P<says>[A-Z][\w'’-]+(?: (?:[A-Z][\w'’-]*|de|van|von|der|la))*)"
-_STRICT: Final = re.compile(r"\b(?:strictly|severely|allerg(?:ic|y))\b")
-_NO_NAMES: Final = frozenset(
-    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Back Later Today Tomorrow Crazy".split()
-)
-_RULES: Final = tuple(
-    (section, re.compile(_START + pattern))
-    for section, pattern in (
-        ("name", rf"(?i:my name is|my name's|(?:please )?call me|I'm called|I am called) {_NAME}"),
-        ("Constraints", rf"{_AM}(?P<says>(?:(?:strictly|severely|an?) )*(?i:{_KINDS}))\b"),
-        ("Constraints", rf"{_AM}(?P<says>(?:(?:severely|deathly|highly|very) )?allergic to {_REST})"),
-        ("Constraints", rf"{_AM}(?P<says>strictly (?!speaking){_REST})"),
-        ("Constraints", rf"I have (?P<says>an? (?:\w+ )?allergy(?: to {_REST})?)"),
-        (
-            "Constraints",
-            rf"(?P<says>I (?:(?:never|do not|don't|do not ever|don't ever|can't|cannot|must not|may not) (?:eat|drink)"
-            rf"|(?:strictly )?avoid) {_REST})",
-        ),
-        ("Preferences", rf"(?P<says>I (?:strongly |really |generally |usually )?prefer {_REST})"),
-        ("Preferences", rf"(?P<says>I always use {_REST})"),
-        ("Identity", rf"(?P<says>I speak (?:[a-z]+ )?[A-Z]{_REST})"),
-        ("gone", rf"(?:{_AM}no longer|{_AM}not(?= [^.!?]*? any ?more)) (?P<says>{_REST})"),
-        (
-            "gone",
-            rf"I (?:no longer|do not|don't) (?P<says>(?:prefer|always use|use|speak) {_REST})(?= any ?more|[.!\n,;]|\Z)",
-        ),
-    )
-)
+_RULES: Final = rules("traits")
+_NO_NAMES: Final = words("no_name")
+_IN_EVERY_TRAIT: Final = STOP_WORDS | words("trait")
+_STRICT: Final = PATTERNS["strict"]
 _BULLET: Final = re.compile(
     r"^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$", re.MULTILINE
 )
 
 
 class Trait(NamedTuple):
-    """Something a person said of themselves: what is known by it, or taken back when it is `gone`."""
+    """Something a person said of themselves."""
 
-    section: str  # one of the sections, or "name"
+    section: str  # one of the sections, "name", or "gone" for what is taken back
     text: str
-    strict: bool = False
-    gone: bool = False
+
+    @property
+    def strict(self) -> bool:
+        return _STRICT.search(self.text) is not None
 
 
 class Constraint(NamedTuple):
@@ -98,10 +68,8 @@ def traits(message: str) -> list[Trait]:
         for section, rule in _RULES:
             for match in rule.finditer(sentence):
                 text = " ".join(match["says"].split())
-                if section == "gone":
-                    found[Trait("", re.sub(r" any ?more\Z", "", text), gone=True)] = None
-                elif section != "name" or text.split()[0] not in _NO_NAMES:
-                    found[Trait(section, re.sub(r"\Aan? ", "", text), bool(_STRICT.search(text)))] = None
+                if section != "name" or text.split()[0] not in _NO_NAMES:
+                    found[Trait(section, re.sub(r"\Aan? | any ?more\Z", "", text))] = None
     return list(found)
 
 
@@ -141,17 +109,18 @@ def noun_of(statement: str) -> str:
 def with_traits(text: str | None, found: Sequence[Trait], at: datetime, link: str, now: str) -> str:
     """The profile's note with what was said now; a new one without a text. Every other byte stays."""
     text = PROFILE.render({"title": "Profile"}, "", now) if text is None else text
-    for section, said, strict, gone in found:
+    for trait in found:
+        section, said = trait
         core, noun = _core(said), noun_of(said)
         if section == "name":
             text = set_property(text, "name", said)
-        elif gone:
+        elif section == "gone":
             every = [bullet for each in SECTIONS for bullet in _bullets(text, each) if core <= _core(bullet["text"])]
             text = _without(text, every)
         elif all(_core(bullet["text"]) != core for bullet in _bullets(text, section)):
             if section == "Preferences":
                 text = _without(text, [each for each in _bullets(text, section) if noun_of(each["text"]) == noun])
-            marks = f"severity={'strict' if strict else 'firm'} " if section == "Constraints" else ""
+            marks = f"severity={'strict' if trait.strict else 'firm'} " if section == "Constraints" else ""
             text = with_line(text, section, f"- {said} %%{marks}since={at.astimezone():%Y-%m-%d}%% [[{link}]]")
     return text
 
@@ -164,4 +133,4 @@ def _without(text: str, bullets: Sequence[re.Match[str]]) -> str:
 
 def _core(text: str) -> set[str]:
     """The words of a statement that make it what it is."""
-    return {*re.findall(r"\w+", text.lower())} - STOP_WORDS - {"strictly", "always", "prefer", "use"}
+    return {*re.findall(r"\w+", text.lower())} - _IN_EVERY_TRAIT

@@ -11,7 +11,7 @@ from typing import Final
 from simplemem.errors import Invalid, TooLong
 from simplemem.kinds.talk.block import moment_of, stamp
 from simplemem.kinds.talk.profile import Trait, traits
-from simplemem.kinds.talk.statements import Statement, is_credential, key_of, statements
+from simplemem.kinds.talk.statements import Statement, category_of, key_of, statements
 from simplemem.note.words import well_formed
 
 _MOST_CHARACTERS: Final = 100_000  # of a message, a reply or a context
@@ -61,7 +61,7 @@ def said_now(
         if not (key := key_of(key)) or not value:
             hint = 'For example {"key": "harbour phone", "value": "0431 778"}.'
             raise Invalid("a fact needs a key and a value, both of words", hint=hint)
-        given.append(Statement(key, value, "agent", clean["message"], "agent", 0.9, is_credential(key)))
+        given.append(Statement(key, value, category_of(key, "agent"), clean["message"], "agent", 0.9))
     label, name = (" ".join(clean[each].split()) for each in ("topic", "session_id"))
     if len(label) > _MOST_LABEL or len(name) > _MOST_LABEL:
         raise TooLong(f"a topic or session_id may have {_MOST_LABEL} characters")

@@ -27,7 +27,7 @@ def said(message: str) -> dict[str, str]:
 
 
 def known(message: str) -> list[tuple[str, str, bool]]:
-    return [(each.section, each.text, each.strict) for each in traits(message) if not each.gone]
+    return [(each.section, each.text, each.strict) for each in traits(message) if each.section != "gone"]
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,8 @@ def known(message: str) -> list[tuple[str, str, bool]]:
         ("Hi! My wifi password is Abc12345, don't tell.", {"wifi_password": "Abc12345"}),
         ("Our license key for PlotPro: PP-11-22-33", {"plotpro_license_key": "PP-11-22-33"}),
         ("My pin is 4471.", {"pin": "4471"}),
+        ("My pin is 4471. No, my pin is 4472.", {"pin": "4472"}),
+        ("The key for the tide table has expired. The new one is TT-9.", {"tide_table_key": "TT-9"}),
         ("My dentist is called Dr Lind, and her phone number is 0431 778 220.",
          {"dentist_name": "Dr Lind", "dentist_phone_number": "0431 778 220"}),
         ("The landlord's phone number is +49 (0)431 77-820.", {"landlord_phone_number": "+49 (0)431 77-820"}),
@@ -132,7 +134,7 @@ def test_no_text_makes_the_rules_fail(text: str) -> None:
 
 
 def told(value: str, minute: int) -> tuple[Statement, Told]:
-    statement = Statement("router_password", value, "secret", f"The password is {value}.", "rule:secret", 0.9, True)
+    statement = Statement("router_password", value, "secret", f"The password is {value}.", "rule:secret", 0.9)
     at = datetime(2026, 10, 2, 9, minute, tzinfo=UTC)
     return statement, Told(value, at, f"2026-10-02 Router#^turn-20261002-09{minute:02}00-aaaaaa")
 
@@ -188,11 +190,7 @@ def test_a_fact_is_a_note_that_a_person_may_change() -> None:
 )
 def test_a_fact_is_given_when_it_was_asked_for(question: str, values: list[str]) -> None:
     facts = [
-        fact(
-            new_fact(
-                Statement(key, value, "", "", "agent", 0.9, False), Told(value, datetime.now(UTC), "x#^y"), "", NOW
-            )
-        )
+        fact(new_fact(Statement(key, value, "", "", "agent", 0.9), Told(value, datetime.now(UTC), "x#^y"), "", NOW))
         for key, value in (("router_password", "R1"), ("dentist_phone_number", "0431"), ("bicycle_lock_code", "77"))
     ]
     assert [each.value for each in facts_for(question, facts, {})] == values

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simplemem.kinds.talk.block import Block, Turn
-from simplemem.kinds.talk.cues import SHIFT, back_to, keywords_of, label_of
+from simplemem.kinds.talk.cues import PATTERNS, back_to, keywords_of, label_of
 from simplemem.kinds.talk.governor import Decision, Governor
 from simplemem.services.wordllama import WordLlama
 
@@ -175,5 +175,5 @@ def test_keywords_are_the_words_of_most_messages() -> None:
     "said", ["Side note: ", "Okay, new subject: ", "I have a different question: ", "Incidentally, "]
 )
 def test_what_changes_the_subject(said: str) -> None:
-    assert SHIFT.match(f"{said}how do I prune a fig?")
-    assert not SHIFT.match("So how do I prune a fig?")
+    assert PATTERNS["shift"].match(f"{said}how do I prune a fig?")
+    assert not PATTERNS["shift"].match("So how do I prune a fig?")
