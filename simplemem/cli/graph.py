@@ -10,7 +10,7 @@ import typer
 
 from simplemem.cli.command import WHO, Answer, command, for_a_program, opened, progress_bar
 from simplemem.cli.options import Group, VaultOption, argument, flag, option
-from simplemem.cli.output import Part
+from simplemem.cli.output import Lines
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
@@ -103,6 +103,6 @@ def import_graph(
     if done.observations:
         made += f", {counted(done.observations, 'observation')} more of entities that were there"
     there = f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else ""
-    lines: list[list[Part]] = [[("Imported", "green"), made + there]]
+    lines: Lines = [[("Imported", "green"), made + there]]
     lines += [[(f'  undo with: simplemem undo --by "{WHO}" --since {done.since}', "dim")]] if done.since else []
     return Answer(done.as_dict(), lines, warnings=warnings)

@@ -88,9 +88,7 @@ def read_body(text: str, start: int) -> Body:
     lines, starts = _split(text, start)
     first_line = 1 + count_lines(text, 0, start)
     scanner = _InlineScanner(text, starts, first_line)
-    headings: list[Heading] = []
-    blocks: list[Block] = []
-    ids: list[tuple[str, int]] = []
+    headings, blocks, ids = list[Heading](), list[Block](), list[tuple[str, int]]()
     for leaf in Scan(lines).read():
         kind, first, end, level = leaf
         if kind == "rule":

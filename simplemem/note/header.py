@@ -277,8 +277,7 @@ class _YamlReader:
         return Node(style, [item.value for item in items], start, end, tuple(items))
 
     def _map(self, event: Any, events: Iterator[Any], levels: int, start: int) -> Node:
-        nodes: list[Node] = []
-        found: dict[str, Any] = {}
+        nodes, found = list[Node](), dict[str, Any]()
         for inner in events:
             if type(inner) is yaml.MappingEndEvent:
                 break
@@ -313,9 +312,7 @@ def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
     """text[start:end] as one block map of texts and lists of texts, None where it may be more than that."""
     if end - start > _MOST_CHARACTERS:
         return None
-    nodes: list[Node] = []
-    properties: dict[str, Any] = {}
-    at = start
+    nodes, properties, at = list[Node](), dict[str, Any](), start
     while at < end:
         found = _ENTRY.match(text, at, end)
         if found is None or found[1] in properties:  # a key that is there twice: the full reader says where

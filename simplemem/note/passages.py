@@ -76,8 +76,7 @@ def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
 
 def heading_paths(body: Body) -> list[tuple[str, ...]]:
     """For each heading its path from the outermost; the last entry (index -1) is for what is above all."""
-    paths: list[tuple[str, ...]] = []
-    open_headings: list[tuple[int, tuple[str, ...]]] = []
+    paths, open_headings = list[tuple[str, ...]](), list[tuple[int, tuple[str, ...]]]()
     for heading in body.headings:
         while open_headings and open_headings[-1][0] >= heading.level:
             open_headings.pop()

@@ -124,13 +124,12 @@ def _name_of(key: object) -> str:
 
 def tags_for_new_note(request: object) -> tuple[list[str], dict[str, Any]]:
     """The list of tags a new note gets, and the properties for values that cannot be part of a tag."""
-    items: list[Any] = []
-    properties: dict[str, Any] = {}
+    items, properties = list[Any](), dict[str, Any]()
     for key, value in parse_tag_request(request).items():
         if value is False and key.lower() not in RESERVED_KEYS:
             properties[key] = False  # no tag says so; a property does
         elif value:
-            items, kept = _change_list(items, _legal(key), value, {})
+            items, kept = _with_tag(items, _legal(key), value, {})
             properties |= {key: kept} if kept is not None else {}
     return items, properties
 
@@ -165,7 +164,7 @@ def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
             if value is not True or spelled in entries or not any(_is_tag(t, name) for _, t, _ in map_entries(entries)):
                 entries[spelled] = _typed_like(entries.get(spelled), value)
         else:
-            items, kept = _change_list(items, _legal(name), value, properties)
+            items, kept = _with_tag(items, _legal(name), value, properties)
             text = text if kept is None else set_property(text, name, kept)
     if is_map:
         text = set_property(text, "tags", entries)
@@ -180,9 +179,7 @@ def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
     return text
 
 
-def _change_list(
-    items: list[Any], name: str, value: str | bool, properties: Mapping[str, Any]
-) -> tuple[list[Any], Any]:
+def _with_tag(items: list[Any], name: str, value: str | bool, properties: Mapping[str, Any]) -> tuple[list[Any], Any]:
     """The items with this tag, and the value that is kept in a property of its name, None when the tag says it."""
     is_there = any(_is_tag(item, name) for item in items)
     if value is True:

@@ -109,9 +109,7 @@ class Aim(NamedTuple):
     was: str = ""
 
 
-def rewrite_links(
-    note: Note, source: str, move: Move, before: Named, after: Named, link_format: LinkFormat = "shortest"
-) -> str:
+def rewrite_links(note: Note, source: str, move: Move, before: Named, after: Named, link_format: LinkFormat) -> str:
     """The text of the note at `source` in which every link means the same file after the move as before it."""
     here = move.after(source)
 
@@ -125,9 +123,7 @@ def rewrite_links(
     return _rewritten(note, here, aim_of, after, link_format)
 
 
-def lead_links(
-    note: Note, source: str, aims: Mapping[str, Aim], named: Named, link_format: LinkFormat = "shortest"
-) -> str:
+def lead_links(note: Note, source: str, aims: Mapping[str, Aim], named: Named, link_format: LinkFormat) -> str:
     """The text of the note at `source` in which broken links lead where `aims` says, by their targets. What a reader
     sees follows a file that had another name; where the target never was a file's name, it goes on being shown."""
 
@@ -141,8 +137,7 @@ def lead_links(
 def _rewritten(
     note: Note, source: str, aim_of: Callable[[Link], Aim | None], named: Named, link_format: LinkFormat
 ) -> str:
-    edits: list[Edit] = []
-    values: list[tuple[Scalar, str]] = []
+    edits, values = list[Edit](), list[tuple[Scalar, str]]()
     for link in note.links:
         aim = aim_of(link)
         written = _target_for(link, aim.path, source, named, link_format) if aim is not None else None
@@ -231,7 +226,7 @@ _MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
 class Conventions:
     """What `.obsidian/` says. Folders are vault paths without slashes at the ends; "" is the vault's root."""
 
-    link_format: Literal["shortest", "relative", "absolute"] = "shortest"
+    link_format: LinkFormat = "shortest"
     trash: Literal["own", "obsidian"] = "own"
     ignore_filters: tuple[str, ...] = ()
     templates_folder: str = ""  # "" when the vault has none: the root itself is never taken for templates
