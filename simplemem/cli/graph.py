@@ -41,8 +41,8 @@ def export_graph(
 
     `html` is one page with everything in it: search, types, texts on a click; it fetches nothing. The texts of the
     notes are in it, so whoever gets the file can read them: `--no-texts` leaves them out. Those of private notes are
-    left out unless you say `--private`; `jsonl` has everything. A picture stays below 5 MB: of longer texts the beginnings
-    are in it, unless you say `--texts`. Notes without a type are coloured by folder, or by tag.
+    left out unless you say `--private`; `jsonl` has everything. A picture stays below 5 MB: of longer texts the
+    beginnings are in it, unless you say `--texts`. Notes without a type are coloured by folder, or by tag.
 
     $ simplemem export graph > memory.jsonl
     $ simplemem export graph --format html --notes all --output vault.html

@@ -1,8 +1,6 @@
-"""The one differ: which lines two texts share, and the unified diff that shows the others. Pure, and of bounded work.
-
-Lines that stand once in both texts are matched first, in the longest order they share (patience), then what lies
-between them, and a small rest by `difflib`. Where the work allowed is used up, a merge, a blame and a diff see one
-large change, never a wrong one."""
+"""The one differ: which lines two texts share, and the unified diff that shows the others. Pure, and of bounded work:
+where that is used up, one large change is seen, never a wrong one. Lines that stand once in both texts are matched
+first, in the longest order they share (patience), then what lies between them, and a small rest by `difflib`."""
 
 from __future__ import annotations
 
@@ -29,8 +27,7 @@ _Change = tuple[int, int, int, int]  # these lines of the one text became those 
 
 
 def unified_diff(old: bytes | None, new: bytes, names: tuple[str, str], most: int | None = SHORT_DIFF) -> str:
-    """From one text to another, called by their names, in at most so many characters; "" when they are equal or, but
-    for `most` None, too large for it to be of use."""
+    """From one text to another in at most so many characters; "" for equal ones, and unless `most` is None for large."""
     if old is None or old == new or (most is not None and max(len(old), len(new)) > _MOST_BYTES):
         return ""
     one, two = lines_of(old), lines_of(new)

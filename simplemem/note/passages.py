@@ -1,7 +1,5 @@
-"""The pieces of a body: its sections, the passages that are searched and shown, and its sentences. Pure.
-
-retrieval.md §2: whole blocks are packed up to about 200 tokens, and a passage begins with up to 50 tokens of the one
-before. Every character that is not blank lies in a passage."""
+"""The pieces of a body: its sections, the passages that are searched and shown, and its sentences. Pure. Blocks are
+packed up to about 200 tokens; a passage begins with up to 50 of the one before (retrieval.md §2). None is left out."""
 
 from __future__ import annotations
 

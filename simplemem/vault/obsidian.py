@@ -1,7 +1,5 @@
 """What an Obsidian vault means: where links lead, how they are written again when a note moves, what `.obsidian/` says.
-
-Of a link only the path is written again (and a shown text that was the old name). Settings are read forgivingly: what
-is missing or broken means Obsidian's defaults, and nothing in them widens what may be read."""
+What is missing or broken in its settings means Obsidian's defaults, and nothing in them widens what may be read."""
 
 from __future__ import annotations
 
@@ -295,8 +293,8 @@ def read_conventions(root: Path) -> Conventions:
 # Moment.js, whose formats Obsidian's settings have, in Python's words. A single letter is the same without its zero.
 _MOMENT = re.compile(r"\[[^\[\]]*\]|YYYY|YY|GGGG|gggg|MMMM|MMM|Do|DDDD|dddd|ddd|([MDHhWw])\1?|mm|ss|A")
 _PARTS = {
-    "YYYY": "%Y", "YY": "%y", "GGGG": "%G", "gggg": "%G", "MMMM": "%B", "MMM": "%b", "MM": "%m", "DDDD": "%j", "DD": "%d",
-    "dddd": "%A", "ddd": "%a", "HH": "%H", "hh": "%I", "WW": "%V", "ww": "%V", "mm": "%M", "ss": "%S", "A": "%p",
+    "YYYY": "%Y", "YY": "%y", "GGGG": "%G", "gggg": "%G", "MMMM": "%B", "MMM": "%b", "MM": "%m", "DDDD": "%j", "A": "%p",
+    "DD": "%d", "dddd": "%A", "ddd": "%a", "HH": "%H", "hh": "%I", "WW": "%V", "ww": "%V", "mm": "%M", "ss": "%S",
 }  # fmt: skip
 _ENDS = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
 _FIELD = re.compile(r"\{\{\s*(title|date|time)\s*(?::([^{}\n]*))?\}\}")
