@@ -19,6 +19,9 @@ from pydantic.fields import FieldInfo
 from simplemem.errors import Invalid, Unavailable
 
 ENV_PREFIX = "SIMPLEMEM_"
+Env = Mapping[str, str] | None  # None: that of this process
+Flags = Mapping[str, Any] | None  # by dotted names; a value of None is absent
+Sourced = tuple[str, Any, str]  # a setting's dotted name, its value, and where that came from
 # Of earlier versions: read, and ignored.
 _GONE = frozenset({"graph.dialect", "embed.cache_mb", "embed.download", "embed.max_tokens_unasked", "rerank.download"})
 
@@ -203,11 +206,7 @@ def fields(model: type[BaseModel] = Settings, above: str = "") -> Iterator[tuple
 
 
 _FIELDS = dict(fields())
-
-
-def _policy(key: str) -> FromVault:
-    extra: Any = _FIELDS[key].json_schema_extra
-    return extra["vault"]  # type: ignore[no-any-return]
+_POLICIES: dict[str, Any] = {key: field.json_schema_extra for key, field in _FIELDS.items()}
 
 
 def example_config() -> str:
@@ -225,7 +224,7 @@ def example_config() -> str:
         if table != section:
             section = table
             lines += ["", f"[{section}]"]
-        extra: Any = field.json_schema_extra
+        extra = _POLICIES[key]
         setting = f"# {name} = {_toml(field.default if extra['example'] is None else extra['example'])}"
         mark = {"no": " (not in a vault)", "adds": " (what all files say adds up)"}.get(extra["vault"], "")
         lines.append(f"{setting:<30} # {field.description}{mark}")
@@ -238,32 +237,26 @@ def _toml(value: Any) -> str:
     return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
-def load_settings(
-    flags: Mapping[str, Any] | None = None, *, vault: Path | None = None, env: Mapping[str, str] | None = None
-) -> Settings:
-    """The settings in force for a vault. `flags` are dotted names; values of None are absent."""
-    return _validated(*_merged(flags or {}, vault, os.environ if env is None else env))
+def load_settings(flags: Flags = None, *, vault: Path | None = None, env: Env = None) -> Settings:
+    """The settings in force for a vault."""
+    return _validated(*_merged(flags, vault, env))
 
 
-def settings_with_sources(
-    flags: Mapping[str, Any] | None = None, *, vault: Path | None = None, env: Mapping[str, str] | None = None
-) -> list[tuple[str, Any, str]]:
-    """Every setting as (dotted name, value, where it came from)."""
-    values, sources = _merged(flags or {}, vault, os.environ if env is None else env)
+def settings_with_sources(flags: Flags = None, *, vault: Path | None = None, env: Env = None) -> list[Sourced]:
+    """Every setting in force for a vault."""
+    values, sources = _merged(flags, vault, env)
     shown = attrgetter(*_FIELDS)(_validated(values, sources))
     return [(key, value, sources.get(key, "default")) for key, value in zip(_FIELDS, shown, strict=True)]
 
 
-def _merged(
-    flags: Mapping[str, Any], vault: Path | None, env: Mapping[str, str]
-) -> tuple[dict[str, Any], dict[str, str]]:
+def _merged(flags: Flags, vault: Path | None, env: Env) -> tuple[dict[str, Any], dict[str, str]]:
     """Dotted values by precedence, lowest first, and the source of each."""
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
+    env = os.environ if env is None else env
+    values, sources = dict[str, Any](), dict[str, str]()
 
     def take(settings: Mapping[str, Any], source: str) -> None:
         for key, value in settings.items():
-            if key in values and _policy(key) == "adds":  # what one place keeps private or closed, no other gives away
+            if key in values and _POLICIES[key]["vault"] == "adds":  # what one place closes, no other gives away
                 values[key] = [*_listed(values[key]), *_listed(value)]
                 sources[key] = f"{sources[key]}, {source}"
             else:
@@ -280,7 +273,7 @@ def _merged(
         name = ENV_PREFIX + key.replace(".", "_").upper()
         if env.get(name, "") != "":
             take({key: env[name]}, f"${name}")
-    take({key: value for key, value in flags.items() if value is not None}, "flag")
+    take({key: value for key, value in (flags or {}).items() if value is not None}, "flag")
     return values, sources
 
 
@@ -288,7 +281,7 @@ def _from_vault(vault_file: Path, user_file: Path, mine: Mapping[str, Any]) -> d
     """What a vault says of itself, as far as it may."""
     settings = _from_file(vault_file)
     for key, value in settings.items():
-        policy = _policy(key)
+        policy = _POLICIES[key]["vault"]
         if policy == "no" or (isinstance(policy, tuple) and value not in policy):
             shown = "" if policy == "no" else f" = {value!r}"
             hint = f"Set it in {user_file}, in the environment or as a flag."
@@ -359,11 +352,8 @@ def _flat(table: Mapping[str, Any], path: Path, above: str = "") -> Iterator[tup
 def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings:
     tree: dict[str, Any] = {}
     for key, value in values.items():
-        *parents, leaf = key.split(".")
-        branch = tree
-        for parent in parents:
-            branch = branch.setdefault(parent, {})
-        branch[leaf] = value
+        section, _, name = key.rpartition(".")
+        (tree.setdefault(section, {}) if section else tree)[name] = value
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
@@ -376,9 +366,7 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
         raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error
 
 
-def find_vault(
-    flag: str | Path | None = None, *, env: Mapping[str, str] | None = None, cwd: Path | None = None
-) -> Path:
+def find_vault(flag: str | Path | None = None, *, env: Env = None, cwd: Path | None = None) -> Path:
     """Which vault is meant (DESIGN §8), in the order of `simplemem config --help`. The path need not exist yet."""
     env = os.environ if env is None else env
     here = cwd or Path.cwd()

@@ -210,8 +210,7 @@ def _line(text: str, most: int = 300) -> str:
 def commit(
     root: Path, patches: Sequence[Patch], subject: str, said: Mapping[str, str], when: int, allowed: Sequence[str] = ()
 ) -> None:
-    """Make a commit of these changes, all or none, on the branch that is checked out; Unavailable where it is the
-    person's to make. What they staged or edited is in no commit of ours."""
+    """Commit these changes, all or none, and nothing that a person staged or edited; Unavailable where it is theirs."""
     trailers = (f"Simplemem-{key}: {line}\n" for key, value in said.items() if (line := _line(value)))
     message = f"{_line(subject, 110)}\n\n{''.join(trailers)}"
     with _opened(root, allowed) as (repo, place), _index_held(repo, place) as index:

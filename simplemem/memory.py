@@ -206,7 +206,7 @@ class Backlink(Value):
 
 
 class Pack(Value):
-    """A context pack: passages `left_out` for the budget, `duplicates` of what another says, and `omitted`, all of them."""
+    """A context pack: passages `left_out` for the budget, `duplicates` of what another says; `omitted` are all those."""
 
     query: str
     text: str

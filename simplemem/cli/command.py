@@ -214,8 +214,8 @@ def finishing() -> Iterator[None]:
 def command(
     group: typer.Typer, panel: str = "", *, name: str = "", filters: Sequence[str] = (), dashed_words: bool = False
 ) -> Callable[[_Function], _Function]:
-    """Declare a command, which has `--json`, and where it stands in `--help`. Its docstring is its help, lines that begin
-    with `$` examples. With `filters` it has those options, and `narrowed` is the filter they make. With `dashed_words` a
+    """Declare a command, which has `--json`, and where it stands in `--help`. Its docstring is its help, with examples
+    after `$`. With `filters` it has those options, and `narrowed` is the filter they make. With `dashed_words` a
     `-word` is a word with a meaning of its own, not options run together."""
 
     def declare(function: _Function) -> _Function:

@@ -10,7 +10,7 @@ import typer
 
 from simplemem.cli.command import Answer, command, opened, progress_bar
 from simplemem.cli.options import Group, VaultOption, option
-from simplemem.cli.output import Part
+from simplemem.cli.output import Lines
 from simplemem.errors import Invalid
 
 _eval, commands = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich"), typer.Typer()
@@ -73,7 +73,7 @@ def run(
         questions = evaluate.read_questions(file or store.root / ".simplemem" / evaluate.FILE)
         figures = evaluate.run(store, questions, variants, progress=progress)
     rows, left_out = figures["rows"], figures["left_out"]
-    table: list[list[Part]] = [["", *_SHOWN.values(), "CPU ms, median"]]
+    table: Lines = [["", *_SHOWN.values(), "CPU ms, median"]]
     warnings = [f"{left_out} questions were left out: their notes are gone, or private"] if left_out else []
     for row in rows:
         shown = [((row["name"], "cyan"), row, "", f"{row['ms_median']:.1f}")]

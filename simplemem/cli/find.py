@@ -11,7 +11,7 @@ import typer
 
 from simplemem.cli.command import Answer, command, opened
 from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
-from simplemem.cli.output import Part, Screen, day, highlighted, in_words, labelled, one_line, short_title, tags_shown
+from simplemem.cli.output import Lines, Screen, day, highlighted, in_words, labelled, one_line, short_title, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
@@ -53,9 +53,7 @@ def search(
     with opened(vault, embed=mode is not Mode.text) as store:
         how: Any = {"mode": mode.value, "explain": explain, "why": why, "authors": authors, "rerank": not no_rerank}
         found = store.search(" ".join(query), filter=narrowed, limit=limit, **how)
-    lines: list[list[Part]] = []
-    labels: dict[str, str] = {}
-    warnings: list[str] = []
+    lines, labels, warnings = Lines(), dict[str, str](), list[str]()
     if (why_it := found.why) is None or found.explain is not None:
         if not found.hits or found.only_nearest:
             lines.append(["Nothing found." + " Nearest:" * bool(found.hits)])
@@ -75,10 +73,10 @@ def search(
     return Answer(found.as_dict(), [*lines, []] if labels else lines, labelled=labels, warnings=warnings)
 
 
-def _hit(rank: int, hit: Hit, query: str) -> list[list[Part]]:
+def _hit(rank: int, hit: Hit, query: str) -> Lines:
     title = short_title(hit.title, hit.name)
     title = f"  {title}" if title else ""
-    lines: list[list[Part]] = [[(f"{rank:>2}  ", "dim"), (hit.name, "bold cyan"), title, (f"  {hit.score:.2f}", "dim")]]
+    lines: Lines = [[(f"{rank:>2}  ", "dim"), (hit.name, "bold cyan"), title, (f"  {hit.score:.2f}", "dim")]]
     place = " › ".join(part.strip() for part in hit.heading.split(" > ")) if hit.heading else ""
     where = " · ".join(filter(None, (place, f"line {hit.line}" if hit.line else "", tags_shown(hit.tags))))
     lines += [["    ", (one_line(where), "dim")]] if where else []
@@ -145,7 +143,7 @@ def list_notes(
     facts = replace(page, items=tuple(items)).as_dict()
     if not items:
         return Answer(facts, [["No notes."]], warnings=[page.degraded] if page.degraded else [])
-    rows: list[list[Part]] = []
+    rows = Lines()
     for item in items:
         title, tags = short_title(item.title, item.name), (tags_shown(item.tags), "green")
         problem = ("unreadable" if item.problem else "", "yellow")
@@ -167,7 +165,7 @@ def tasks(narrowed: Filter, vault: VaultOption = None) -> Answer:
     with opened(vault) as store:
         notes = [store.read(each.name) for each in store.list(filter=narrowed, limit=_PAGE).items]
     every = [(note.name, line, said) for note in notes for line, said in read_note(note.text.encode()).open_tasks]
-    lines: list[list[Part]] = [[(f"{name}:{line}  ", "cyan"), one_line(said)] for name, line, said in every]
+    lines: Lines = [[(f"{name}:{line}  ", "cyan"), one_line(said)] for name, line, said in every]
     facts = {"tasks": [dict(zip(("name", "line", "text"), task, strict=True)) for task in every]}
     return Answer(facts, lines or [["No open tasks."]])
 
@@ -196,7 +194,7 @@ def show(
     with opened(vault) as store:
         memory = store.read(name, section=section, version=version, at=at)
     if links:
-        lines: list[list[Part]] = []
+        lines = Lines()
         for link in memory.links:
             target = (link.target, "cyan" if link.resolved else "yellow")
             state = f"{'' if link.resolved else '  unresolved'}{'  ambiguous' if link.ambiguous else ''}"
@@ -230,7 +228,7 @@ def backlinks(
         resolved = store.resolve(name)
         items = store.backlinks(resolved, query=query, limit=limit, kinds=kinds)
         trouble = store.rerank_trouble if query else ""
-    lines: list[list[Part]] = []
+    lines = Lines()
     for item in items:
         numbers = ", ".join(map(str, [item.line, *(at.line for at in item.also)]))
         place = f"{item.form}, line{'s' * bool(item.also)} {numbers}"

@@ -10,7 +10,7 @@ import typer
 
 from simplemem.cli.command import WHO, Answer, command, for_a_program, opened, progress_bar
 from simplemem.cli.options import Group, VaultOption, argument, flag, option
-from simplemem.cli.output import Part
+from simplemem.cli.output import Lines
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
@@ -41,8 +41,8 @@ def export_graph(
 
     `html` is one page with everything in it: search, types, texts on a click; it fetches nothing. The texts of the
     notes are in it, so whoever gets the file can read them: `--no-texts` leaves them out. Those of private notes are
-    left out unless you say `--private`; `jsonl` has everything. A picture stays below 5 MB: of longer texts the beginnings
-    are in it, unless you say `--texts`. Notes without a type are coloured by folder, or by tag.
+    left out unless you say `--private`; `jsonl` has everything. A picture stays below 5 MB: of longer texts the
+    beginnings are in it, unless you say `--texts`. Notes without a type are coloured by folder, or by tag.
 
     $ simplemem export graph > memory.jsonl
     $ simplemem export graph --format html --notes all --output vault.html
@@ -103,6 +103,6 @@ def import_graph(
     if done.observations:
         made += f", {counted(done.observations, 'observation')} more of entities that were there"
     there = f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else ""
-    lines: list[list[Part]] = [[("Imported", "green"), made + there]]
+    lines: Lines = [[("Imported", "green"), made + there]]
     lines += [[(f'  undo with: simplemem undo --by "{WHO}" --since {done.since}', "dim")]] if done.since else []
     return Answer(done.as_dict(), lines, warnings=warnings)

@@ -13,7 +13,7 @@ import typer
 
 from simplemem.cli.command import Answer, command, opened
 from simplemem.cli.options import Group, Query, VaultOption, argument, limit_option, option
-from simplemem.cli.output import Part, labelled, one_line, tags_shown
+from simplemem.cli.output import Lines, labelled, one_line, tags_shown
 from simplemem.kinds.learned import TYPES
 from simplemem.note.words import counted
 
@@ -49,9 +49,9 @@ def _opened(vault: Path | None, *, embed: bool = False) -> Iterator[tuple[Enhanc
         yield store, knowledge_of(store)
 
 
-def _rows(entries: Iterable[Mapping[str, Any]]) -> list[list[Part]]:
+def _rows(entries: Iterable[Mapping[str, Any]]) -> Lines:
     """Entries as a table."""
-    rows: list[list[Part]] = []
+    rows = Lines()
     for entry in entries:
         sure = "?" if entry["confidence"] is None else f"{entry['confidence']:.2f}"
         said = one_line(entry["content"])[:120] + (" (superseded)" if "status" in entry else "")
@@ -108,7 +108,7 @@ def search(
         entries = knowledge.shown([entry for entry, _ in hits])
     results = [entry | {"score": hit.score} for entry, (_, hit) in zip(entries, hits, strict=True)]
     facts = {"query": asked, "results": results, "method": method, "degraded": degraded}
-    lines: list[list[Part]] = [[f"by {method}" if hits else "Nothing found."]]
+    lines: Lines = [[f"by {method}" if hits else "Nothing found."]]
     return Answer(facts, lines, _rows(entries), gives_way=3, warnings=[degraded] if degraded else [])
 
 
@@ -124,7 +124,7 @@ def show(
         entry = knowledge.find(ref)
         knowledge.count([entry.id])
         (shown,), ties = knowledge.shown([entry]), knowledge.leading_to([entry])[entry.path]
-    lines: list[list[Part]] = [[entry.content]]
+    lines: Lines = [[entry.content]]
     lines += [["Context: ", entry.context]] if entry.context else []
     lines += [[(f"  {words} ", "dim"), (other.id[:8], "cyan"), f" {other.headline}"] for words, other in ties]
     relations = [{"relationship": words, "id": other.id, "name": other.name} for words, other in ties]
@@ -185,7 +185,7 @@ def analyze(
             "insights": analysis.insights(),
             "antipatterns": analysis.antipatterns(),
         }
-    lines: list[list[Part]] = [[f"{len(analysis.entries)} {analysis.what}, compared by {analysis.method}"]]
+    lines: Lines = [[f"{len(analysis.entries)} {analysis.what}, compared by {analysis.method}"]]
     for key, some in findings.items():
         lines += [[(f"\n{key.replace('_', ' ').capitalize()} ({len(some)})", "bold")]] if some else []
         for each in some[:10]:  # for programs, all

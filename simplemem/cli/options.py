@@ -115,9 +115,7 @@ NOTES = ("tag", "require_all", "kind", "prefix", "since", "until")
 LINKS = ("link_to", "linked_by")
 
 
-def filter_of(
-    tag: Sequence[str] | None = None, require_all: bool = False, kind: str | None = None, **more: str | None
-) -> Filter:
+def filter_of(tag: Sequence[str] | None, require_all: bool, kind: str | None, **more: str | None) -> Filter:
     """What the filter options mean."""
     from simplemem.memory import Filter
 

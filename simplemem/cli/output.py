@@ -21,6 +21,7 @@ _GAP = 2  # columns between the columns of a table
 
 Part: TypeAlias = str | tuple[str, str]
 """A text, or a text and its style."""
+Lines: TypeAlias = list[list[Part]]
 
 # A note may hold anything; an escape sequence in it must reach no terminal. Tab and newline may.
 _CONTROLS: dict[int, str | int] = {code: 0x2400 + code for code in range(32) if code not in (9, 10)}
@@ -90,7 +91,7 @@ def ago(moment: str, now: datetime | None = None) -> str:
     return then.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def diff_lines(diff: str | None) -> list[list[Part]]:
+def diff_lines(diff: str | None) -> Lines:
     """A unified diff in its usual colours."""
     styles = {"+": "green", "-": "red", "@": "cyan"}
     lines = diff.removesuffix("\n").split("\n") if diff else []

@@ -8,7 +8,7 @@ import typer
 
 from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview
 from simplemem.cli.options import WHEN, Name, VaultOption, argument, complete_name, flag, limit_option, option
-from simplemem.cli.output import Part, ago, diff_lines, one_line
+from simplemem.cli.output import Lines, Part, ago, diff_lines, one_line
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
@@ -40,8 +40,7 @@ def history(
     $ simplemem history Dipper --diff
     $ simplemem history Dipper --blame
     $ simplemem history --by claude-ai --since yesterday"""
-    lines: list[list[Part]] = []
-    table: list[list[Part]] = []
+    lines, table = Lines(), Lines()
     with opened(vault) as store:
         if blame:
             if name is None:
@@ -76,7 +75,7 @@ def diff(
     $ simplemem diff Dipper --since 'last week'"""
     with opened(vault) as store:
         differences = store.diff(what, other, since=since)
-    lines: list[list[Part]] = []
+    lines = Lines()
     for each in differences:
         moved = each.name != each.new_name and other is None
         lines += [[(f"{each.name} → {each.new_name}", "cyan")]] if moved else []
@@ -157,7 +156,7 @@ def _undone(undone: Undone) -> Answer:
 
 
 def _plan(plan: UndoneMany) -> Answer:
-    lines: list[list[Part]] = []
+    lines = Lines()
     for note in plan.notes:
         name = f"{note.name} → {note.new_name}" if note.new_name else note.name
         lines.append([f"{note.becomes:<12}  ", (name, "cyan"), (f"  before {note.since}", "dim")])

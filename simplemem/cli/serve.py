@@ -1,5 +1,4 @@
-"""The command serve, which is sent here before the rest of the command line is imported: it loads nothing that a start
-would pay for, and standard output belongs to the protocol."""
+"""The command serve, sent here before the rest of the command line is loaded. Standard output is the protocol's."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import typer
 
 from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview, progress_bar, warn, warn_doubted
 from simplemem.cli.options import VaultOption, YesOption, argument, complete_name, flag, option
-from simplemem.cli.output import Part, amount, diff_lines, in_words, megabytes, one_line, tags_shown
+from simplemem.cli.output import Lines, Part, amount, diff_lines, in_words, megabytes, one_line, tags_shown
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
@@ -65,7 +65,7 @@ def init(
     first = ("search 'what do you want to know'", "finds notes") if notes else ("new 'First note' --edit", "writes one")
     client = ("serve --print-config claude-code", "prints what connects an agent")
     steps = first, client, ("doctor", "says what is broken")
-    then: list[list[Part]] = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
+    then: Lines = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
     facts = {"vault": str(root), "new": is_new, "notes": notes}
     return Answer(facts, [ready, [f"  {', '.join(found)}"], ["Next:"], *then])
 
@@ -156,7 +156,7 @@ def inspect(vault: VaultOption = None) -> Answer:
     $ simplemem inspect --json | jq '."README.md".links'"""
     with opened(vault) as store:
         notes = store.inspect()
-    rows: list[list[Part]] = []
+    rows = Lines()
     for path, facts in notes.items():
         tags = (tags_shown(tag.lstrip("#") for tag in facts["tags"]), "green")
         broken = (f"unresolved: {', '.join(facts['unresolved'])}" if facts["unresolved"] else "", "yellow")
@@ -192,7 +192,7 @@ def config(
     elif source == "default" and root == Path.cwd() / ".memories":
         source = "./.memories"
     found["vault"] = (str(root), source)
-    rows: list[list[Part]] = [
+    rows: Lines = [
         [key, (in_words(value), "" if source == "default" else "bold"), (source, "dim")]
         for key, (value, source) in found.items()
     ]
@@ -258,15 +258,15 @@ def doctor(
     return Answer(facts, lines, warnings=warnings, failed=failed)
 
 
-def _changes(mending: Mending) -> list[list[Part]]:
+def _changes(mending: Mending) -> Lines:
     """The whole change, as a diff of every note."""
-    lines: list[list[Part]] = []
+    lines = Lines()
     for change in mending.changes:
         lines += [[(change.path, "cyan"), ": ", "; ".join(map(one_line, change.what))], *diff_lines(change.diff)]
     return lines
 
 
-def _findings(findings: Sequence[Finding], only: Sequence[str]) -> list[list[Part]]:
+def _findings(findings: Sequence[Finding], only: Sequence[str]) -> Lines:
     """Their sum, then what was found, the worst first. Of one kind a few are shown, unless that check was asked for."""
     if not findings:
         return [[("All is well.", "green")]]
@@ -274,7 +274,7 @@ def _findings(findings: Sequence[Finding], only: Sequence[str]) -> list[list[Par
     verdict = ", ".join(counted(levels[level], level) for level in _STYLES)
     if sure := sum(bool(finding.fix) for finding in findings):
         verdict += f"; `simplemem doctor --fix` can mend {sure if sure < len(findings) else 'all of it'}"
-    lines: list[list[Part]] = [[(f"{verdict}.", next(style for level, style in _STYLES.items() if levels[level]))]]
+    lines: Lines = [[(f"{verdict}.", next(style for level, style in _STYLES.items() if levels[level]))]]
     alike: dict[tuple[str, str], list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: list(_STYLES).index(finding.level)):
         alike.setdefault((finding.level, finding.check), []).append(finding)
@@ -314,7 +314,7 @@ def conflicts(
     with opened(vault) as store:
         if name is None:
             copies = store.conflict_copies()
-            table: list[list[Part]] = [[(copy.path, "cyan"), f"of {copy.of}", (copy.maker, "dim")] for copy in copies]
+            table: Lines = [[(copy.path, "cyan"), f"of {copy.of}", (copy.maker, "dim")] for copy in copies]
             more: list[Part] = [("  see what differs with: simplemem conflicts merge NAME --dry-run", "dim")]
             facts = {"conflicts": [copy.as_dict() for copy in copies]}
             return Answer(facts, [more if copies else [("No conflict copies.", "green")]], table, gives_way=0)
@@ -323,7 +323,7 @@ def conflicts(
         if dry_run:
             return Answer(facts, _planned(merges))
         done: list[ConflictMerged] = []
-        lines: list[list[Part]] = []
+        lines = Lines()
         for planned in sorted(merges, key=lambda merge: merge.clean):  # what cannot be merged says so before all others
             again = store.conflict_merges(planned.copy.name)  # the note has changed when another copy of it is merged
             merge = next(each for each in again if each.copy == planned.copy)
@@ -336,8 +336,8 @@ def conflicts(
     return Answer({"merged": [each.as_dict() for each in done]}, lines, warnings=warnings)
 
 
-def _planned(merges: Sequence[ConflictMerge]) -> list[list[Part]]:
-    lines: list[list[Part]] = []
+def _planned(merges: Sequence[ConflictMerge]) -> Lines:
+    lines = Lines()
     for merge in merges:
         if merge.conflicts:
             found = f"both say something else in {counted(merge.conflicts, 'place')}"

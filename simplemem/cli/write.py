@@ -11,7 +11,7 @@ import typer
 
 from simplemem.cli.command import WHO, Answer, command, finish, opened
 from simplemem.cli.options import Name, VaultOption, argument, complete_name, complete_tag, flag, option
-from simplemem.cli.output import Part, tags_shown
+from simplemem.cli.output import Lines, Part, tags_shown
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
@@ -174,7 +174,7 @@ def move(
         finish()
         moved = store.move(name, new_name, who=WHO, tool="move")
     done: list[Part] = [("Moved ", "green"), f"{moved.previous_name} to ", (moved.name, "cyan")]
-    rewritten: list[list[Part]] = [["  links rewritten in ", (each, "cyan")] for each in moved.rewritten]
+    rewritten: Lines = [["  links rewritten in ", (each, "cyan")] for each in moved.rewritten]
     return Answer(moved.as_dict(), [done, *rewritten, undo_with(moved.version)], warnings=moved.warnings)
 
 
@@ -189,8 +189,7 @@ def rm(names: Annotated[list[str], argument("NAME", "The notes.", complete_name)
         resolved = list(dict.fromkeys(store.resolve(name) for name in names))
         finish()
         deleted = [store.delete(name, who=WHO, tool="rm") for name in resolved]
-    lines: list[list[Part]] = []
-    broken: list[str] = []
+    lines, broken = Lines(), list[str]()
     for each in deleted:
         lines += [[("Deleted ", "green"), (each.name, "cyan")], undo_with(each.version)]
         if count := each.links_left_unresolved:

@@ -1,5 +1,4 @@
-"""The default toolset: twelve tools, in the order a model should meet them. Those that write stand here; each is one
-operation of the store, attributed to whoever asked, and can be undone. So does the history, which lists them."""
+"""The default toolset, in the order a model should meet it. The tools that write, and the history, stand here."""
 
 from __future__ import annotations
 
@@ -74,8 +73,7 @@ Versions = TypedDict(
 
 
 def _reply(kind: Any, value: Value, first: str, *more: str, hint: str = "", **other: Any) -> Reply[Any]:
-    """What was done, the hash now, what else is to be said and the warnings; and the fields of `value` for this answer.
-    In the text a `hint` names the version that it speaks of."""
+    """What was done, in words and as the fields of `value`. In the text a `hint` names the version it speaks of."""
     fields: Data = {
         name: other[name] if name in other else getattr(value, name) for name in kind.__annotations__ if name != "hint"
     }

@@ -103,13 +103,12 @@ class Manner:
     failure = ""  # how the text of a failure begins, in place of its code, where another server's words are expected
 
     def listing(self, tool: Tool) -> Data:
-        """The tool as `tools/list` shows it, with all four hints, as the protocol's defaults assume the worst; an answer
-        may be a failure instead, since most clients check what a tool says even then."""
+        """The tool as `tools/list` shows it, with all four hints: their defaults assume the worst."""
         hints = {"readOnlyHint": not tool.writes, "destructiveHint": tool.destructive}
         hints |= {"idempotentHint": tool.idempotent, "openWorldHint": False}
         shown: Data = {"name": tool.name, "title": tool.title, "description": tool.description}
         shown |= {"inputSchema": tool.input, "annotations": hints}
-        if answer := tool.output:
+        if answer := tool.output:  # it may be a failure instead: most clients check what a tool says even then
             either = [{"required": answer.get("required", [])}, {"required": ["error"]}]
             properties = {**answer["properties"], "error": _ERROR}
             shown["outputSchema"] = {"type": "object", "properties": properties, "anyOf": either}

@@ -62,6 +62,8 @@ class Removal(GraphArguments):
     observations: Annotated[Several[str], also("observations", "contents", "content")]
 
 
+_Relations = Several[RelationIn]
+_Additions = Several[Addition]
 _Entities = Annotated[Several[str], also("entityNames", "entity_names", "names", "name")]
 _Removals = Annotated[Several[Removal], also("deletions", "observations")]
 _Text = Annotated[str, about("a text that name, type or an observation contains")]
@@ -126,9 +128,7 @@ def create_entities(graph: KnowledgeGraph, caller: Caller, rules: Rules, entitie
     return rules.voice("create_entities", data)
 
 
-def create_relations(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: Several[RelationIn]
-) -> Reply[Related]:
+def create_relations(graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: _Relations) -> Reply[Related]:
     """Relate entities of the knowledge graph, in the active voice: from Apollo, depends on, to Saturn."""
     wanted = [each.relation() for each in relations]
     made = graph.create_relations(wanted, missing="stub" if rules.is_reference else "skip", **caller)
@@ -142,9 +142,7 @@ def create_relations(
     return rules.voice("create_relations", data | {"notFound": absent})
 
 
-def add_observations(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, observations: Several[Addition]
-) -> Reply[Learnt]:
+def add_observations(graph: KnowledgeGraph, caller: Caller, rules: Rules, observations: _Additions) -> Reply[Learnt]:
     """Add what is known of entities, one fact a sentence. What is known already is not added again."""
     additions = [(e.entityName, [Observation(t, e.attributes()) for t in rules.once(e.contents)]) for e in observations]
     learned = graph.add_observations(additions, missing="refuse" if rules.is_reference else "skip", **caller)
@@ -175,9 +173,7 @@ def delete_observations(graph: KnowledgeGraph, caller: Caller, rules: Rules, del
     return rules.voice("delete_observations", {"deleted": count, "notFound": absent})
 
 
-def delete_relations(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: Several[RelationIn]
-) -> Reply[Unrelated]:
+def delete_relations(graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: _Relations) -> Reply[Unrelated]:
     """Delete relations of the knowledge graph."""
     count = graph.delete_relations([each.relation() for each in relations], **caller)
     return rules.voice("delete_relations", {"deleted": count})

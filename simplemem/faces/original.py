@@ -237,8 +237,7 @@ TOOLS = (
 
 
 def original_settings(folder: Path, env: Mapping[str, str], named: Path | None = None) -> dict[str, Any]:
-    """What the original's `config.toml` says (SM-17), the first of the places it looked in or the one that is named, as
-    dotted names, but for what the environment sets."""
+    """What the original's `config.toml` says (SM-17), where it looked first or at the one `named`, by dotted names."""
     own = env.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     bases = [folder / ".config", own, *env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")]
     places = [folder / "config.toml", *(Path(base) / "simplemem" / "config.toml" for base in bases if base)]

@@ -1,7 +1,5 @@
-"""The blocks of a Markdown body, found line by line in one pass. Pure; it looks at no inline markup.
-
-CommonMark with tables and `$$` blocks, as `markdown-it-py` reads it, at a sixth of its cost: a property test holds the
-two equal but for corners in which readers differ (a tab behind a quote's mark)."""
+"""The blocks of a Markdown body, line by line in one pass: CommonMark with tables and `$$`, as `markdown-it-py` reads it
+but for corners in which readers differ, at a sixth of its cost. Pure; it looks at no inline markup."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What stands in a note's body: headings, blocks, links, tags, block ids, each with its place. Pure.
-
+"""What stands in a note's body: headings, blocks, links, tags, block ids, each with its place in the whole text. Pure.
 Blocks are CommonMark's (`blocks.py`), links and tags Obsidian's: what counts and what hides is obsidian.md §1.1, §1.2
-and §2. Whatever begins first wins. Offsets are into the whole text of the note; where a link leads is not known here."""
+and §2. Whatever begins first wins. Where a link leads is not known here."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
 from simplemem.note.blocks import HTML_TAG, SPACES, Leaf, Scan
-from simplemem.note.header import Scalar
+from simplemem.note.header import LINE_END, Scalar
 
 
 class Heading(NamedTuple):
@@ -69,7 +68,6 @@ class Body(NamedTuple):
     start: int = 0
 
 
-_LINE_END = re.compile(r"\r\n?|\n")
 _MARKS = r"[ \t]*+(?:(?:>|[-+*](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))[ \t]*+)*+"
 _HEADING = re.compile(rf"{_MARKS}(#{{1,6}})(?:[ \t]|$)")
 _LEADING_MARKS = re.compile(_MARKS)
@@ -88,9 +86,7 @@ def read_body(text: str, start: int) -> Body:
     lines, starts = _split(text, start)
     first_line = 1 + count_lines(text, 0, start)
     scanner = _InlineScanner(text, starts, first_line)
-    headings: list[Heading] = []
-    blocks: list[Block] = []
-    ids: list[tuple[str, int]] = []
+    headings, blocks, ids = list[Heading](), list[Block](), list[tuple[str, int]]()
     for leaf in Scan(lines).read():
         kind, first, end, level = leaf
         if kind == "rule":
@@ -118,7 +114,7 @@ def _split(text: str, start: int) -> tuple[list[str], list[int]]:
     if text.find("\r", start) < 0:
         lines = text[start:].split("\n")
         return lines, list(accumulate((len(line) + 1 for line in lines), initial=start))[:-1]
-    ends = [found.span() for found in _LINE_END.finditer(text, start)]
+    ends = [found.span() for found in LINE_END.finditer(text, start)]
     starts = [start, *(after for _, after in ends)]
     return [text[at:end] for at, (end, _) in zip(starts, [*ends, (len(text), 0)], strict=True)], starts
 
@@ -127,12 +123,12 @@ def count_lines(text: str, start: int, end: int) -> int:
     """How many lines end between two offsets."""
     if text.find("\r", start, end) < 0:
         return text.count("\n", start, end)
-    return sum(1 for _ in _LINE_END.finditer(text, start, end))
+    return sum(1 for _ in LINE_END.finditer(text, start, end))
 
 
 def newline_of(text: str) -> str:
     """The line end that a text uses: its first one."""
-    found = _LINE_END.search(text)
+    found = LINE_END.search(text)
     return found[0] if found else "\n"
 
 
@@ -306,7 +302,7 @@ class _InlineScanner:
             return self._past_mark("$$", after, after)
         if after >= self.end or after < self.no_math_until or text[after] in _SPACE:
             return after
-        line_end = _LINE_END.search(text, after, self.end)
+        line_end = LINE_END.search(text, after, self.end)
         stop = line_end.start() if line_end else self.end
         if (found := _MATH_END.search(text, after, stop)) is not None:
             return self._past(found.end())

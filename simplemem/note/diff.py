@@ -1,8 +1,6 @@
-"""The one differ: which lines two texts share, and the unified diff that shows the others. Pure, and of bounded work.
-
-Lines that stand once in both texts are matched first, in the longest order they share (patience), then what lies
-between them, and a small rest by `difflib`. Where the work allowed is used up, a merge, a blame and a diff see one
-large change, never a wrong one."""
+"""The one differ: which lines two texts share, and the unified diff that shows the others. Pure, and of bounded work:
+where that is used up, one large change is seen, never a wrong one. Lines that stand once in both texts are matched
+first, in the longest order they share (patience), then what lies between them, and a small rest by `difflib`."""
 
 from __future__ import annotations
 
@@ -23,13 +21,13 @@ _MOST_CELLS: Final = 40_000  # of one small rest
 _ALL_CELLS: Final = 1_500_000
 _PASSES: Final = 12  # so many times the length of both texts may be looked through
 
+_Lines = Sequence[str]
 _Maker = TypeVar("_Maker")
 _Change = tuple[int, int, int, int]  # these lines of the one text became those of the other
 
 
 def unified_diff(old: bytes | None, new: bytes, names: tuple[str, str], most: int | None = SHORT_DIFF) -> str:
-    """From one text to another, called by their names, in at most so many characters; "" when they are equal or, but
-    for `most` None, too large for it to be of use."""
+    """From one text to another in at most so many characters; "" for equal ones, and unless `most` is None for large."""
     if old is None or old == new or (most is not None and max(len(old), len(new)) > _MOST_BYTES):
         return ""
     one, two = lines_of(old), lines_of(new)
@@ -45,7 +43,7 @@ def unified_diff(old: bytes | None, new: bytes, names: tuple[str, str], most: in
     return text
 
 
-def _hunk(one: Sequence[str], two: Sequence[str], near: Sequence[_Change]) -> Iterator[str]:
+def _hunk(one: _Lines, two: _Lines, near: Sequence[_Change]) -> Iterator[str]:
     before, after = min(_AROUND, near[0][0]), min(_AROUND, len(one) - near[-1][1])
     at, end = near[0][0] - before, near[-1][1] + after
     there, stop = near[0][2] - before, near[-1][3] + after
@@ -60,7 +58,7 @@ def _hunk(one: Sequence[str], two: Sequence[str], near: Sequence[_Change]) -> It
     yield from (f" {line}" for line in one[at:end])
 
 
-def changes(one: Sequence[str], two: Sequence[str]) -> Iterator[_Change]:
+def changes(one: _Lines, two: _Lines) -> Iterator[_Change]:
     """What differs: these lines of `one` became those of `two`, in order."""
     at = there = 0
     for line, match in enumerate([*matches(one, two), len(two)]):
@@ -107,7 +105,7 @@ def blame(
     return found
 
 
-def matches(one: Sequence[str], other: Sequence[str]) -> list[int]:
+def matches(one: _Lines, other: _Lines) -> list[int]:
     """For each line of `one`, which line of `other` it is, or -1. Rising, so that no two matches cross."""
     found = [-1] * len(one)
     looks = _PASSES * (len(one) + len(other)) + _ALL_CELLS
@@ -141,9 +139,7 @@ def matches(one: Sequence[str], other: Sequence[str]) -> list[int]:
     return found
 
 
-def _anchors(
-    one: Sequence[str], other: Sequence[str], start: int, end: int, there: int, stop: int
-) -> list[tuple[int, int]]:
+def _anchors(one: _Lines, other: _Lines, start: int, end: int, there: int, stop: int) -> list[tuple[int, int]]:
     """Of the lines that stand once on either side of a stretch, the longest row that rises on both sides."""
     here, over = Counter(one[start:end]), Counter(other[there:stop])
     places = {other[at]: at for at in range(there, stop) if over[other[at]] == 1}

@@ -1,8 +1,6 @@
-"""The header of a note: its properties as YAML 1.2 core values, and where each stands in the text. Pure.
-
-A header is what stands between `---` on line 1 and the next `---` (obsidian.md §3.1). Reading never raises and never
-stalls. libyaml does the parsing, and its events give the values their places; size and depth are bounded, anchors and
-aliases refused (durability.md §0.4, F42, F43). Plain headers are read line by line at a quarter of the cost."""
+"""The header of a note, between `---` on line 1 and the next (obsidian.md §3.1): its properties as YAML 1.2 core values,
+and where each stands in the text. Pure; it never raises and never stalls. libyaml parses it; size and depth are bounded,
+anchors and aliases refused (durability.md §0.4, F42, F43). Plain headers are read line by line, at a quarter of that."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ VALUE_LIMIT: Final = 20_000  # scalars and collections
 _DIGIT_LIMIT: Final = 3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
 _OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+LINE_END: Final = re.compile(r"\r\n?|\n")
 
 
 class HeaderProblem(NamedTuple):
@@ -130,7 +128,7 @@ def content_start(text: str, header: Header) -> int:
 
 def _problem(text: str, message: str, offset: int) -> HeaderProblem:
     line_start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-    return HeaderProblem(message, 1 + sum(1 for _ in _LINE_END.finditer(text, 0, line_start)), offset - line_start + 1)
+    return HeaderProblem(message, 1 + sum(1 for _ in LINE_END.finditer(text, 0, line_start)), offset - line_start + 1)
 
 
 def _scalars(text: str, node: Node, path: tuple[str, ...], flow: bool = False) -> Iterator[Scalar]:
@@ -277,8 +275,7 @@ class _YamlReader:
         return Node(style, [item.value for item in items], start, end, tuple(items))
 
     def _map(self, event: Any, events: Iterator[Any], levels: int, start: int) -> Node:
-        nodes: list[Node] = []
-        found: dict[str, Any] = {}
+        nodes, found = list[Node](), dict[str, Any]()
         for inner in events:
             if type(inner) is yaml.MappingEndEvent:
                 break
@@ -313,9 +310,7 @@ def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
     """text[start:end] as one block map of texts and lists of texts, None where it may be more than that."""
     if end - start > _MOST_CHARACTERS:
         return None
-    nodes: list[Node] = []
-    properties: dict[str, Any] = {}
-    at = start
+    nodes, properties, at = list[Node](), dict[str, Any](), start
     while at < end:
         found = _ENTRY.match(text, at, end)
         if found is None or found[1] in properties:  # a key that is there twice: the full reader says where

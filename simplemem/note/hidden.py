@@ -1,7 +1,5 @@
-"""What a text holds that should not be read, or that its reader does not see: secrets, unseen characters, comments.
-
-Pure, and in time that grows with the text alone. What is made up, a hash, a UUID or prose passes as no secret: a
-warning that is often wrong is not read. No value found here is ever shown."""
+"""What a text holds that should not be read, or its reader does not see: secrets, unseen characters, comments. Pure.
+What is made up, a hash, a UUID or prose is no secret: a warning that is often wrong is not read. No value is shown."""
 
 from __future__ import annotations
 

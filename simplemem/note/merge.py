@@ -1,7 +1,6 @@
 """Two versions of a note into one: the header property by property, the body line by line by the rules of diff3. Pure.
-
-What only one side changed is taken from it, what both changed alike is taken once. Where they differ both stand, marked
-as git marks them: for properties at the head of the body, since marks in a header would make it unreadable."""
+What only one side changed is taken from it. Where both differ both stand, marked as git marks them: for properties at
+the head of the body, since marks in a header would make it unreadable."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from simplemem.errors import SimplememError
 from simplemem.note.body import newline_of
 from simplemem.note.diff import matches
-from simplemem.note.header import find_key, read_header, same
+from simplemem.note.header import LINE_END, find_key, read_header, same
 from simplemem.note.note import tag_items
 from simplemem.note.properties import remove_property, render_header, set_property
 
@@ -22,7 +21,6 @@ _ABSENT: Final = object()
 _CLASH: Final = object()  # both sides set a property to different things
 _MOST_ITEMS: Final = 1_000  # of lists that are merged as sets
 _LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
-_LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 _Chunk = tuple[list[str], list[str], list[str]]
 
@@ -68,7 +66,7 @@ def _merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str
     ends = newline_of(ours), newline_of(theirs)
     newline = _settled(base and newline_of(base), *ends) or min(ends)
     mine, yours = (
-        _LINES.findall(text if end == newline else _LINE_END.sub(newline, text))
+        _LINES.findall(text if end == newline else LINE_END.sub(newline, text))
         for text, end in zip((ours, theirs), ends, strict=True)
     )
     parts: list[str] = []

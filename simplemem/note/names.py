@@ -1,7 +1,5 @@
-"""Names of notes: what a caller means by one, which may be written, how two are compared, what a name says. Pure.
-
-A note's name is its vault path without `.md`. Whatever exists can be read under the name it has; a new name must be
-legal on every system that may see the vault, and in a link (obsidian.md §5, durability.md F34, F38)."""
+"""Names of notes, vault paths without `.md`: what a caller means by one, what may be one, how two compare. Pure.
+What exists is read under its name; a new one must be legal on every system and in a link (obsidian.md §5, F34, F38)."""
 
 from __future__ import annotations
 
@@ -236,8 +234,7 @@ def conflict_name(path: str) -> ConflictName | None:
 
 
 def are_akin(one: str, other: str, share: float = _AKIN) -> bool:
-    """Whether two texts are versions of one: of what stands in both bodies, three quarters stand in the other as well.
-    Headers are left out: notes of one template are not copies of each other."""
+    """Whether two texts are versions of one: three quarters of their bodies are the same; headers come of templates."""
     ours, theirs = (Counter(map(str.strip, text[read_header(text).body_start :].split("\n"))) for text in (one, other))
     total, common = (sum(len(line) * count for line, count in some.items()) for some in (ours + theirs, ours & theirs))
     return total > 0 and 2 * common >= share * total

@@ -1,7 +1,5 @@
-"""One note as a value: its bytes read once, into everything the rest of the house asks about it. Pure.
-
-A note is never refused: bytes that are not text, a header that is not YAML, ten megabytes of brackets all give a `Note`
-that can be served and searched. What must not be rewritten says so in `problem`."""
+"""One note as a value: its bytes read once, into everything the rest of the house asks about it. Pure. None is refused:
+bytes that are no text, a header that is no YAML, ten megabytes of brackets can be served and searched."""
 
 from __future__ import annotations
 
@@ -239,11 +237,8 @@ def _values_kept_whole(tags: Sequence[Tag], properties: Mapping[str, Any]) -> It
             yield tag.name, value
 
 
-def private_reason(
-    path: str, note: Note, rules: Sequence[str]
-) -> Literal["rule", "property", "tag", "unreadable"] | None:
-    """Why a note is private, None when it is not: the text of a private note never leaves this machine. Where a header
-    cannot be read nobody knows what it says, so its note is private too."""
+def private_reason(path: str, note: Note, rules: Sequence[str]) -> str | None:
+    """Why a note is private, None when it is not: its text never leaves this machine. One that cannot be read is."""
     if private_by_rule(path, rules):
         return "rule"
     if note.problem is not None or (not note.header.properties and _MEANT_AS_HEADER.match(note.text)):

@@ -1,7 +1,5 @@
-"""The pieces of a body: its sections, the passages that are searched and shown, and its sentences. Pure.
-
-retrieval.md §2: whole blocks are packed up to about 200 tokens, and a passage begins with up to 50 tokens of the one
-before. Every character that is not blank lies in a passage."""
+"""The pieces of a body: its sections, the passages that are searched and shown, and its sentences. Pure. Blocks are
+packed up to about 200 tokens; a passage begins with up to 50 of the one before (retrieval.md §2). None is left out."""
 
 from __future__ import annotations
 
@@ -76,8 +74,7 @@ def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
 
 def heading_paths(body: Body) -> list[tuple[str, ...]]:
     """For each heading its path from the outermost; the last entry (index -1) is for what is above all."""
-    paths: list[tuple[str, ...]] = []
-    open_headings: list[tuple[int, tuple[str, ...]]] = []
+    paths, open_headings = list[tuple[str, ...]](), list[tuple[int, tuple[str, ...]]]()
     for heading in body.headings:
         while open_headings and open_headings[-1][0] >= heading.level:
             open_headings.pop()

@@ -1,7 +1,5 @@
-"""Change one property of a note by splicing its text (obsidian.md §3.2): every other byte stays. Pure.
-
-Nothing that exists is re-serialised: an edit is a span of the text and what takes its place, and the new text is read
-again: where any other property came out different, the edit is refused with Unreadable."""
+"""Change one property of a note by splicing its text (obsidian.md §3.2): every other byte stays. Pure. The new text is
+read again: where any other property came out different, the edit is refused with Unreadable."""
 
 from __future__ import annotations
 

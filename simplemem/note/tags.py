@@ -1,5 +1,4 @@
 """Tags and metadata as they are asked for and changed: a new note gets a list, a note keeps the notation it has. Pure.
-
 An inline `#tag` is never changed, and forms that Obsidian dropped are never written (obsidian.md §2, §3.3)."""
 
 from __future__ import annotations
@@ -10,19 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from simplemem.errors import Invalid
+from simplemem.note import note
 from simplemem.note.header import core_value, find_value, read_header
-from simplemem.note.note import (
-    LEGACY_KEYS,
-    NOT_IN_TAG,
-    RESERVED_KEYS,
-    bare_tag,
-    is_tag_item,
-    joined,
-    kept_value,
-    map_entries,
-    nested_tag,
-    tag_items,
-)
 from simplemem.note.properties import set_property
 
 Request = dict[str, str | bool | None]  # a tag's value, `true` for the tag alone, null or false for its removal
@@ -31,15 +19,15 @@ _ENTRY: Final = re.compile(r"\s*+([^\s=:]*+)\s*+[=:](.*)", re.DOTALL)
 
 def _is_named(item: Any, name: str) -> bool:
     """Whether an item is this tag or one below it: `status` means `status/done` too (obsidian.md §2)."""
-    return is_tag_item(item) and f"{bare_tag(item).casefold()}/".startswith(f"{name.casefold()}/")
+    return note.is_tag_item(item) and f"{note.bare_tag(item).casefold()}/".startswith(f"{name.casefold()}/")
 
 
 def _is_tag(item: Any, name: str) -> bool:
-    return is_tag_item(item) and bare_tag(item).casefold() == name.casefold()
+    return note.is_tag_item(item) and note.bare_tag(item).casefold() == name.casefold()
 
 
 def _is_key(key: str, name: str) -> bool:
-    return joined(bare_tag(key)).casefold() == name.casefold()
+    return note.joined(note.bare_tag(key)).casefold() == name.casefold()
 
 
 def parse_tag_request(value: object) -> Request:
@@ -62,9 +50,9 @@ def respelled(value: object, written: Mapping[str, Any]) -> list[str]:
     """What became of tags that cannot be one as they were asked for; `written` is the map of those the note has now."""
     said = []
     for key, entry in _entries(value):
-        name, asked = _name_of(key), bare_tag(key)
-        if isinstance(entry, str) and written.get(name) == joined(entry):
-            name, asked = f"{name}/{joined(entry)}", f"{asked}/{entry.strip()}"
+        name, asked = _name_of(key), note.bare_tag(key)
+        if isinstance(entry, str) and written.get(name) == note.joined(entry):
+            name, asked = f"{name}/{note.joined(entry)}", f"{asked}/{entry.strip()}"
         if entry is False and name not in written:
             said.append(f"{key}: false says that the note has no tag {name}")
         elif asked != name and entry not in (None, False):
@@ -116,7 +104,7 @@ def _refused(value: object) -> Invalid:
 
 
 def _name_of(key: object) -> str:
-    name = joined(bare_tag(key)) if isinstance(key, str) else ""
+    name = note.joined(note.bare_tag(key)) if isinstance(key, str) else ""
     if not name:
         raise _refused(key)
     return name
@@ -124,22 +112,21 @@ def _name_of(key: object) -> str:
 
 def tags_for_new_note(request: object) -> tuple[list[str], dict[str, Any]]:
     """The list of tags a new note gets, and the properties for values that cannot be part of a tag."""
-    items: list[Any] = []
-    properties: dict[str, Any] = {}
+    items, properties = list[Any](), dict[str, Any]()
     for key, value in parse_tag_request(request).items():
-        if value is False and key.lower() not in RESERVED_KEYS:
+        if value is False and key.lower() not in note.RESERVED_KEYS:
             properties[key] = False  # no tag says so; a property does
         elif value:
-            items, kept = _change_list(items, _legal(key), value, {})
+            items, kept = _with_tag(items, _legal(key), value, {})
             properties |= {key: kept} if kept is not None else {}
     return items, properties
 
 
 def _legal(name: str) -> str:
     """The name, when Obsidian would take it for a tag (obsidian.md §2)."""
-    if all(name.split("/")) and not NOT_IN_TAG.search(name) and re.search(r"[^0-9/]", name):
+    if all(name.split("/")) and not note.NOT_IN_TAG.search(name) and re.search(r"[^0-9/]", name):
         return name
-    proposed = re.sub(r"/+", "/", NOT_IN_TAG.sub("-", name)).strip("-/")
+    proposed = re.sub(r"/+", "/", note.NOT_IN_TAG.sub("-", name)).strip("-/")
     proposed = proposed if re.search(r"[^0-9/]", proposed) else f"n{proposed}" if proposed else "tag"
     hint = f"Tags are letters, digits, _, - and /, and more than a number. Use {proposed!r}."
     raise Invalid(f"{name!r} cannot be a tag.", hint=hint, proposed=proposed)
@@ -151,45 +138,44 @@ def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
     tags = find_value(properties, "tags")
     is_map = isinstance(tags, Mapping)
     entries: dict[str, Any] = dict(tags) if is_map else {}
-    items, gone = tag_items(tags), list[str]()
+    items, gone = note.tag_items(tags), list[str]()
     for key, value in changes.items():
         name = _name_of(key)
         if value is None or (value is False and not is_map):
             gone.append(name)
-            keys = {key for key, tag, _ in map_entries(entries) if _is_named(tag, name)}
+            keys = {key for key, tag, _ in note.map_entries(entries) if _is_named(tag, name)}
             entries = {k: v for k, v in entries.items() if k not in keys and not _is_key(k, name)}
             items = [item for item in items if not _is_named(item, name)]
         elif is_map:
             spelled = next((k for k in entries if _is_key(k, name)), name)
             # In a map, `status/done` may be there as `status: done`.
-            if value is not True or spelled in entries or not any(_is_tag(t, name) for _, t, _ in map_entries(entries)):
+            is_there = any(_is_tag(tag, name) for _, tag, _ in note.map_entries(entries))
+            if value is not True or spelled in entries or not is_there:
                 entries[spelled] = _typed_like(entries.get(spelled), value)
         else:
-            items, kept = _change_list(items, _legal(name), value, properties)
+            items, kept = _with_tag(items, _legal(name), value, properties)
             text = text if kept is None else set_property(text, name, kept)
     if is_map:
         text = set_property(text, "tags", entries)
-    elif items != tag_items(tags):
-        is_text = isinstance(tags, str) and len(items) == 1 and len(tag_items(tags)) == 1
+    elif items != note.tag_items(tags):
+        is_text = isinstance(tags, str) and len(items) == 1 and len(note.tag_items(tags)) == 1
         text = set_property(text, "tags", items[0] if is_text else items)  # one text is one tag, and stays a text
-    for key in LEGACY_KEYS:  # what is asked away goes from these too, or it would still be found
+    for key in note.LEGACY_KEYS:  # what is asked away goes from these too, or it would still be found
         old = find_value(properties, key)
-        left = [item for item in tag_items(old) if not any(_is_named(item, name) for name in gone)]
-        if left != tag_items(old):
+        left = [item for item in note.tag_items(old) if not any(_is_named(item, name) for name in gone)]
+        if left != note.tag_items(old):
             text = set_property(text, key, ", ".join(left) or None if isinstance(old, str) else left)
     return text
 
 
-def _change_list(
-    items: list[Any], name: str, value: str | bool, properties: Mapping[str, Any]
-) -> tuple[list[Any], Any]:
+def _with_tag(items: list[Any], name: str, value: str | bool, properties: Mapping[str, Any]) -> tuple[list[Any], Any]:
     """The items with this tag, and the value that is kept in a property of its name, None when the tag says it."""
     is_there = any(_is_tag(item, name) for item in items)
     if value is True:
         return items if is_there else [*items, name], None
     there = find_value(properties, name)
-    nested = None if is_there and kept_value(properties, name) is not None else nested_tag(name, value)
-    if nested is None and (name.lower() in RESERVED_KEYS or "/" in name or isinstance(there, (list, Mapping))):
+    nested = None if is_there and note.kept_value(properties, name) is not None else note.nested_tag(name, value)
+    if nested is None and (name.lower() in note.RESERVED_KEYS or "/" in name or isinstance(there, (list, Mapping))):
         message = f"The tag {name!r} cannot carry {str(value)[:60]!r}: no tag and no property here can hold it."
         raise Invalid(message, hint="Use letters, digits, _ and - in the value, or another key.")
     wanted = nested or name

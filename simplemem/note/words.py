@@ -1,7 +1,6 @@
-"""Words of a text, as the index and a question both see them. Pure; the same on both sides or nothing is found.
-
-SQLite's `unicode61` tokenizer leaves whole sentences of Chinese, Japanese, Thai and Korean as one word. `searchable`
-writes such runs out as overlapping pairs and single characters; everything else is left to the tokenizer."""
+"""Words of a text, as the index and a question both see them. Pure; the same on both sides or nothing is found. SQLite's
+`unicode61` tokenizer takes a sentence of Chinese, Japanese, Thai or Korean for one word: `searchable` writes such runs
+out as overlapping pairs and single characters."""
 
 from __future__ import annotations
 
@@ -78,8 +77,7 @@ def _split(text: str) -> list[str]:
 
 
 def stretches(text: str) -> list[list[str]]:
-    """The words of a phrase, in stretches that stand side by side in a `searchable` text that holds it. A run of an
-    unspaced script ends one: behind its pairs come its single characters."""
+    """The words of a phrase, in stretches that stand side by side in a `searchable` text that holds it."""
     words = _split(text)
     if text.isascii() or not any(map(_UNSPACED.search, words)):
         return [words] if words else []
@@ -89,7 +87,7 @@ def stretches(text: str) -> list[list[str]]:
         for run in _UNSPACED.finditer(word):
             found[-1] += [word[last : run.start()]] if run.start() > last else []
             found[-1] += list(map("".join, pairwise(run[0]))) or [run[0]]
-            found.append([])
+            found.append([])  # behind its pairs come its single characters
             last = run.end()
         found[-1] += [word[last:]] if last < len(word) else []
     return [stretch for stretch in found if stretch]
@@ -177,8 +175,7 @@ def _parted(text: str) -> list[list[str]]:
 
 
 def sequences_in(text: str) -> list[tuple[str, ...]]:
-    """What is written as one in a question and is several words to the index: `path/to/file.py`, `v1.2.3`,
-    `getUserName`. Words of prose that are only joined (and/or) are one when they are the whole question."""
+    """What is one in a question, several words to the index: `path/to.py`, `v1.2.3`, `getUserName`; and/or alone."""
     if not (_AT_ALL_JOINED.search(text) or may_hold_names(text)):
         return []
     tokens = _TOKEN.findall(text)

@@ -1,7 +1,5 @@
-"""The verbs of the write protocol (durability.md §3): stage, swap, carry. Each leaves the old file or the new one.
-
-A new text is staged beside the note and synced; then the two change places, and what was displaced is looked at before
-anything is called done. Nothing here unlinks a file that another program may have written."""
+"""The verbs of the write protocol (durability.md §3): stage, swap, carry. Each leaves the old file or the new one. What
+was displaced is looked at before anything is called done, and no file that another program may have written unlinked."""
 
 from __future__ import annotations
 
@@ -43,8 +41,7 @@ if sys.platform == "win32":
             raise ctypes.WinError(ctypes.get_last_error())
 
     def exchange(_: int | None, temp: str, __: int | None, name: str) -> None:
-        """Put `temp` in the place of `name`; what `name` was is found under `temp`. The target keeps its ACL. Should it
-        stop halfway, the journal finds the old file under its name aside."""
+        """Let two files change places; the target keeps its ACL. Halfway the old file is found under its name aside."""
         patiently(lambda: _called("ReplaceFileW", name, temp, aside(temp), _IGNORE_MERGE_ERRORS, None, None))
         patiently(lambda: _called("MoveFileExW", aside(temp), temp, _WRITE_THROUGH))
 
@@ -209,9 +206,8 @@ def staged(here: Beneath, path: str, data: bytes, *, like: str | None = None, sy
 
 
 def swap(here: Beneath, temp: str, path: str, *, expected: str, ours: str) -> None:
-    """Put our `temp` in the place of `path`. What was there is afterwards at `temp`, and is `expected`; if not, somebody
-    saved in that moment: theirs goes back, and Intruded tells. Should they save once more meanwhile, the later save wins
-    the place and the earlier one is left at `temp`."""
+    """Let our `temp` and `path` change places. If what was there is not `expected`, somebody saved just then: it goes
+    back, and Intruded tells. Should they save once more meanwhile, the earlier save is left at `temp`."""
     try:
         _trade(here, temp, path)
     except FileNotFoundError as error:

@@ -1,8 +1,6 @@
-"""Earlier versions: the log of every change we made, and the texts before and after it. Nothing here touches a note.
-
-The log is a line for every change, only ever added to; its order is that of the lines, never the clock (durability.md
-F12). Beside it `objects/ab/<sha256>` has the texts, and `displaced/` for a day the very files a write took the place
-of: an editor that still has one open may yet save into it, which makes that text a version too (F20)."""
+"""Earlier versions: the log, a line for every change, in the order of its lines, never the clock's (durability.md F12),
+and the texts, in `objects/ab/<sha256>`. For a day `displaced/` has the very files a write took the place of: an editor
+that still has one open may yet save into it, which makes that text a version too (F20). No note is touched here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Changes of one or many notes that happen together: written down first, carried out, logged, and then forgotten.
-
-A plan that is found under the lock is a change that a crash interrupted: what was begun is brought to its end where
-nobody has changed the note since, what was not is dropped (durability.md §3, F6). Hashes tell how far it came."""
+"""Changes of one or many notes that happen together: written down first, carried out, logged, and then forgotten. A plan
+that is found under the lock was interrupted by a crash: what was begun is brought to its end where nobody has changed
+the note since, what was not is dropped (durability.md §3, F6). Hashes tell how far it came."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Locks between processes, and files of lines in `.simplemem` that several processes add to under one.
-
-The kernel frees the lock on a file the moment its holder dies: nobody judges a stale file (durability.md F21, F22)."""
+"""Locks between processes, and files of lines in `.simplemem` that several processes add to under one. The kernel frees
+the lock on a file the moment its holder dies: nobody judges a stale file (durability.md F21, F22)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """What an Obsidian vault means: where links lead, how they are written again when a note moves, what `.obsidian/` says.
-
-Of a link only the path is written again (and a shown text that was the old name). Settings are read forgivingly: what
-is missing or broken means Obsidian's defaults, and nothing in them widens what may be read."""
+What is missing or broken in its settings means Obsidian's defaults, and nothing in them widens what may be read."""
 
 from __future__ import annotations
 
@@ -109,9 +107,7 @@ class Aim(NamedTuple):
     was: str = ""
 
 
-def rewrite_links(
-    note: Note, source: str, move: Move, before: Named, after: Named, link_format: LinkFormat = "shortest"
-) -> str:
+def rewrite_links(note: Note, source: str, move: Move, before: Named, after: Named, link_format: LinkFormat) -> str:
     """The text of the note at `source` in which every link means the same file after the move as before it."""
     here = move.after(source)
 
@@ -125,9 +121,7 @@ def rewrite_links(
     return _rewritten(note, here, aim_of, after, link_format)
 
 
-def lead_links(
-    note: Note, source: str, aims: Mapping[str, Aim], named: Named, link_format: LinkFormat = "shortest"
-) -> str:
+def lead_links(note: Note, source: str, aims: Mapping[str, Aim], named: Named, link_format: LinkFormat) -> str:
     """The text of the note at `source` in which broken links lead where `aims` says, by their targets. What a reader
     sees follows a file that had another name; where the target never was a file's name, it goes on being shown."""
 
@@ -141,8 +135,7 @@ def lead_links(
 def _rewritten(
     note: Note, source: str, aim_of: Callable[[Link], Aim | None], named: Named, link_format: LinkFormat
 ) -> str:
-    edits: list[Edit] = []
-    values: list[tuple[Scalar, str]] = []
+    edits, values = list[Edit](), list[tuple[Scalar, str]]()
     for link in note.links:
         aim = aim_of(link)
         written = _target_for(link, aim.path, source, named, link_format) if aim is not None else None
@@ -231,7 +224,7 @@ _MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
 class Conventions:
     """What `.obsidian/` says. Folders are vault paths without slashes at the ends; "" is the vault's root."""
 
-    link_format: Literal["shortest", "relative", "absolute"] = "shortest"
+    link_format: LinkFormat = "shortest"
     trash: Literal["own", "obsidian"] = "own"
     ignore_filters: tuple[str, ...] = ()
     templates_folder: str = ""  # "" when the vault has none: the root itself is never taken for templates
@@ -300,8 +293,8 @@ def read_conventions(root: Path) -> Conventions:
 # Moment.js, whose formats Obsidian's settings have, in Python's words. A single letter is the same without its zero.
 _MOMENT = re.compile(r"\[[^\[\]]*\]|YYYY|YY|GGGG|gggg|MMMM|MMM|Do|DDDD|dddd|ddd|([MDHhWw])\1?|mm|ss|A")
 _PARTS = {
-    "YYYY": "%Y", "YY": "%y", "GGGG": "%G", "gggg": "%G", "MMMM": "%B", "MMM": "%b", "MM": "%m", "DDDD": "%j", "DD": "%d",
-    "dddd": "%A", "ddd": "%a", "HH": "%H", "hh": "%I", "WW": "%V", "ww": "%V", "mm": "%M", "ss": "%S", "A": "%p",
+    "YYYY": "%Y", "YY": "%y", "GGGG": "%G", "gggg": "%G", "MMMM": "%B", "MMM": "%b", "MM": "%m", "DDDD": "%j", "A": "%p",
+    "DD": "%d", "dddd": "%A", "ddd": "%a", "HH": "%H", "hh": "%I", "WW": "%V", "ww": "%V", "mm": "%M", "ss": "%S",
 }  # fmt: skip
 _ENDS = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
 _FIELD = re.compile(r"\{\{\s*(title|date|time)\s*(?::([^{}\n]*))?\}\}")

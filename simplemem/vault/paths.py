@@ -1,7 +1,6 @@
-"""The one choke point: how a vault path becomes an open folder and a name in it, never anything outside the vault.
-
-It is walked component by component with O_NOFOLLOW (durability.md F36-F39): neither `..` nor a link nor a folder swapped
-for a link leads out. At the end: who may see and change what, and what an errno means."""
+"""The one choke point: how a vault path becomes an open folder and a name in it, never anything outside the vault. It is
+walked component by component with O_NOFOLLOW (durability.md F36-F39): neither `..` nor a link nor a folder swapped for a
+link leads out. At the end: who may see and change what, and what an errno means."""
 
 from __future__ import annotations
 

@@ -107,8 +107,7 @@ class Vault:
 
     @contextmanager
     def lock(self, timeout: float = 10.0) -> Iterator[None]:
-        """Hold the vault: no other thread or process writes meanwhile. A thread may take it again and again.
-        Unavailable after `timeout` seconds, naming who has it; ReadOnly where nothing may be written."""
+        """Hold the vault: no other thread or process writes meanwhile. After `timeout` Unavailable names its holder."""
         if self.read_only:
             hint = "It was opened so, or its folder does not allow writing."
             raise ReadOnly(f"The vault {str(self.root)!r} is for reading only.", hint=hint)
@@ -249,7 +248,7 @@ class Scan(NamedTuple):
 
 
 def walk(here: Beneath, start: Parts = ()) -> Scan:
-    """All regular files below a folder, without dot-files (obsidian.md §5) and what links lead to (durability.md F36)."""
+    """All regular files below a folder but dot-files (obsidian.md §5) and what links lead to (durability.md F36)."""
     scan = Scan([], {}, [])
     waiting = [start]
     while waiting:

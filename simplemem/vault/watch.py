@@ -1,7 +1,5 @@
-"""Paths of the vault that may have changed: told by the operating system, or found by looking about.
-
-Everything told is a hint, the vault path of a file or of a folder with all below it: editors save in many ways, so the
-kind and order of events say little (limits.md F). This never reads a note."""
+"""Paths of the vault that may have changed, files or folders with all below them: told by the operating system, or found
+by looking about. All are hints: the kind and order of events say little (limits.md F). This never reads a note."""
 
 from __future__ import annotations
 

@@ -61,9 +61,8 @@ def test_a_tie_is_decided_by_path_and_reported() -> None:
 
 
 def rewritten(text: str, files: list[str], old: str | None, new: str, source: str = "A.md") -> str:
-    moved = Move(old, new)
-    after = [path for path in files if path != old] + [new]
-    return rewrite_links(read_note(text.encode()), source, moved, named_in_memory(files), named_in_memory(after))
+    after = named_in_memory([path for path in files if path != old] + [new])
+    return rewrite_links(read_note(text.encode()), source, Move(old, new), named_in_memory(files), after, "shortest")
 
 
 MOVED_AMONG = ["A.md", "Target.md", "a/Dup.md", "b/Other.md", "a/M.md", "a/N.md", "T.md"]
