@@ -20,13 +20,17 @@ from simplemem.store import Read
 
 FOLDER: Final = "topics"
 STATUSES: Final = ("active", "paused", "closed")
-_MOST_LABEL: Final = 60  # characters of a label that go into the note's name
-_DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-_MONTHS: Final = "January February March April May June July August September October November December".split()
-_TURN: Final = re.compile(r"\^turn-(\d{8})-(\d{6})-([0-9a-z]{6,40})\s*")
+_MOST_LABEL: Final = 60  # characters of a label in the note's name
+# A quote of any kind; a turn if its id stands below it, with what is folded behind that.
+_TURN: Final = re.compile(
+    r"""(?P<said>(?:^>.*(?:\n|\Z))++)(?:\s*+^\^(?P<mark>turn-(?P<day>\d{8})-(?P<time>\d{6})-[0-9a-z]{6,40})[ \t\r]*+(?:\n|\Z)
+    (?P<folded>(?:\s*+^>[ ]\[!\w+\]-?[ ](?:Answer|Context)[ \t\r]*+(?:\n|\Z)(?:^>.*(?:\n|\Z))*+)*+))?""",
+    re.MULTILINE | re.VERBOSE,
+)
+_FOLDED: Final = re.compile(r"^> \[!\w+\]-? (Answer|Context)[ \t\r]*+(?:\n|\Z)((?:^>.*(?:\n|\Z))*+)", re.MULTILINE)
+_TITLE: Final = re.compile(r"\A> \[!.*\n?")
 _ID: Final = re.compile(r"block_\d{8}_\d{6}(?:_\w+)?", re.ASCII)
 _DAY: Final = re.compile(r"## (?:\w+day )?\d{1,2} \w+ \d{4}\s*")
-_FOLDED: Final = re.compile(r"> \[!\w+\]-? (Answer|Context)\s*")
 # What would reach out of a quote, or be lost in it; the scanner is asked about all that is structure.
 _LEAKS: Final = re.compile(r"%%|\$\$|<[!/?A-Za-z]|\t|[ ]$|\[[ ]\]|\[!|\A[ ]*(?:```|~~~)", re.MULTILINE)
 
@@ -134,45 +138,20 @@ TOPIC: Final[Kind[Block]] = Kind(FOLDER, "topic", read=read_block, place=lambda 
 
 
 def _turns(text: str, start: int) -> tuple[Turn, ...]:
-    """The turns of a body, in the order they stand there: a quote, its id, and what is folded below it."""
-    lines = text[start:].split("\n")
-    starts = [start]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
+    """The turns of a body, in the order they stand there."""
     found: list[Turn] = []
-    floor = 0  # the line after the turn before
-    for number, line in enumerate(lines):
-        mark = _TURN.fullmatch(line) if number >= floor and line.startswith("^turn-") else None
-        at = moment_of(f"{mark[1]}T{mark[2]}Z") if mark else None
-        if mark is None or at is None:
-            continue
-        last = number - 1
-        while last >= floor and not lines[last].strip():
-            last -= 1
-        first = last + 1
-        while first > floor and lines[first - 1].startswith(">"):
-            first -= 1
-        if first > last:
-            continue  # the quote has gone: so has the turn
-        message = _said(lines[first + lines[first].startswith("> [!") : last + 1])
-        folded, end, below = {"Answer": "", "Context": ""}, number + 1, number + 1
-        while below < len(lines) and (not lines[below].strip() or (head := _FOLDED.fullmatch(lines[below]))):
-            below += 1
-            if lines[below - 1].strip() and head:
-                end = below
-                while end < len(lines) and lines[end].startswith(">"):
-                    end += 1
-                folded[head[1]], below = _said(lines[below:end]), end
-        id_ = f"turn_{mark[1]}_{mark[2]}_{mark[3]}"
-        place = starts[first], min(starts[end], len(text))
-        found.append(Turn(id_, at, message, folded["Answer"], folded["Context"], *place))
-        floor = end
+    for turn in _TURN.finditer(text, start):
+        if turn["mark"] and (at := moment_of(f"{turn['day']}T{turn['time']}Z")):
+            folded = {title: _said(quote) for title, quote in _FOLDED.findall(turn["folded"])}
+            answer, context = folded.get("Answer", ""), folded.get("Context", "")
+            message = _said(_TITLE.sub("", turn["said"]))
+            found.append(Turn(turn["mark"].replace("-", "_"), at, message, answer, context, *turn.span()))
     return tuple(found)
 
 
-def _said(lines: list[str]) -> str:
+def _said(quote: str) -> str:
     """What a quote says, out of its fence when it stands in one."""
-    said = [re.sub(r"\A> ?", "", line.removesuffix("\r")) for line in lines]
+    said = [re.sub(r"\A> ?", "", line.removesuffix("\r")) for line in quote.removesuffix("\n").split("\n")]
     if len(said) > 1 and re.fullmatch("`{3,}", said[0]) and said[-1] == said[0]:
         said = said[1:-1]
     return "\n".join(said)
@@ -208,7 +187,7 @@ def render_turn(turn: Turn) -> str:
 def day_of(at: datetime) -> str:
     """The heading of a day, in local time."""
     day = at.astimezone()
-    return f"## {_DAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]} {day.year}\n"
+    return f"## {day:%A} {day.day} {day:%B %Y}\n"
 
 
 def with_turn(block: Block, turn: Turn) -> str:
@@ -250,7 +229,7 @@ def place_of(label: str, at: datetime) -> str:
 
 def with_status(text: str, status: str) -> str:
     """The note with another status among its tags, in its place."""
-    tags = read_note(text.encode()).header.get("tags")
+    tags = read_header(text).get("tags")
     listed = [tags] if isinstance(tags, str) else tags if isinstance(tags, list) else []
     kept, wanted = list[object](), f"status/{status}"
     for tag in listed:
