@@ -4,7 +4,7 @@ an answer is the JSON of its data."""
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict
+from typing import Annotated, Any, Final, NotRequired, TypedDict
 
 from pydantic import AfterValidator, Field
 
@@ -13,12 +13,11 @@ from simplemem.faces.arguments import Arguments, Several, about, also
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.kinds.talk.block import Turn, stamp
 from simplemem.kinds.talk.choosing import summary_of
+from simplemem.kinds.talk.conversation import Conversation, Stored
+from simplemem.kinds.talk.facts import FactOut
 from simplemem.kinds.talk.finding import context_for, remembered
 from simplemem.kinds.talk.garden import garden
 from simplemem.kinds.talk.saying import said_now
-
-if TYPE_CHECKING:
-    from simplemem.kinds.talk.conversation import Conversation
 
 _INTERESTS: Final = 5
 
@@ -38,26 +37,11 @@ class FactIn(Arguments):
     value: str
 
 
-FactOut = TypedDict("FactOut", {"key": str, "value": str, "block_id": str, "confidence": float})
 TurnOut = TypedDict("TurnOut", {"turn_id": str, "timestamp": str, "user_message": str, "ai_response": str})
 Topic = TypedDict("Topic", {"block_id": str, "topic_label": str, "status": str, "turn_count": int, "created_at": str})
 Topics = TypedDict("Topics", {"topics": list[Topic]})
 Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": list[TurnOut], "summary": str})
 Bound = TypedDict("Bound", {"text": str, "severity": str, "since": str})
-
-
-class Stored(TypedDict):
-    """Where a turn was kept, why there, and what was read in it."""
-
-    block_id: str
-    turn_id: str
-    routing_scenario: str
-    facts_extracted: int
-    topic: str
-    reason: str
-    method: str
-    facts: NotRequired[list[FactOut]]
-    warnings: NotRequired[list[str]]
 
 
 Memory = TypedDict(
@@ -101,11 +85,8 @@ def store_conversation(
     states are kept with it."""
     told = [(each.key, each.value) for each in facts]
     where = {"context": context, "topic": topic, "timestamp": timestamp, "session": session_id}
-    stored = talk.tell(said_now(message, response=response, facts=told, **where), **caller)
-    data: dict[str, Any] = {"block_id": stored.block, "turn_id": stored.turn.id, "routing_scenario": stored.scenario}
-    data |= {"facts_extracted": len(stored.facts), "topic": stored.topic, "reason": stored.reason}
-    more: dict[str, Any] = {"method": stored.method, "facts": stored.facts, "warnings": stored.warnings}
-    return _as_json(data | {key: each for key, each in more.items() if each})
+    said = said_now(message, response=response, facts=told, **where)
+    return _as_json(talk.tell(said, **caller).as_dict())
 
 
 @tool("Search what was said")
@@ -151,14 +132,14 @@ def get_topic_history(
 def get_user_profile(talk: Conversation) -> Reply[Known]:
     """Who the user is, as far as they told: name, constraints to respect, preferences, and what they talk about."""
     known = talk.profile()
-    fullest = Counter({each.label: len(each.turns) for each in talk.topics()}).most_common(_INTERESTS)
+    fullest = Counter(each.label for each in talk.topics() for _ in each.turns).most_common(_INTERESTS)
     bounds = known.constraints if known else ()
     profile = {
         "name": known.name if known else "",
         "preferences": known.preferences if known else {},
         "topics_of_interest": [label for label, _ in fullest],
         "last_updated": stamp(known.modified) if known else "",
-        "constraints": [{"text": each.text, "severity": each.severity, "since": each.since} for each in bounds],
+        "constraints": [each._asdict() for each in bounds],
     }
     return _as_json({"profile": profile})
 

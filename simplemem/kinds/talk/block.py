@@ -15,7 +15,7 @@ from simplemem.note.body import read_body
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.note import Note, private_reason, read_note, read_tags
-from simplemem.note.properties import set_property
+from simplemem.note.properties import remove_property, set_property
 from simplemem.store import Read
 
 FOLDER: Final = "topics"
@@ -104,8 +104,7 @@ def moment_of(text: str) -> datetime | None:
 def kept(read: Read, kind: Kind[Any]) -> tuple[Note, dict[str, Any]]:
     """A note, and what all notes of conversations have."""
     note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
-    problem = read.problem or note.problem or (note.header.problem.message if note.header.problem else "")
-    is_own = kind.holds(read.path, note.string("type"))
+    is_own, problem = kind.holds(read.path, note.string("type")), read.problem or note.problem or ""
     return note, {"path": read.path, "sha256": read.sha256, "problem": problem, "text": note.text, "is_own": is_own}
 
 
@@ -236,3 +235,8 @@ def with_status(text: str, status: str) -> str:
         is_status = str(tag).lstrip("#").casefold() in {f"status/{each}" for each in STATUSES}
         kept += [wanted] if is_status and wanted not in kept else [] if is_status else [tag]
     return set_property(text, "tags", kept if wanted in kept else [*kept, wanted])
+
+
+def with_session(text: str, session: str) -> str:
+    """The note as one of this session; the main one has no name."""
+    return set_property(text, "session", session) if session else remove_property(text, "session")

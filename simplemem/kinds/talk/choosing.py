@@ -29,16 +29,21 @@ def current_of(every: Sequence[Block], session: str, at: datetime) -> Block | No
     return max(before, key=lambda each: each[0], default=(at, newest))[1]
 
 
+def within(every: Sequence[Block], session: str) -> list[Block]:
+    """The blocks a session may go on in: all that can be changed, but for the active ones of others."""
+    return [each for each in every if not each.problem and (each.session == session or each.status != "active")]
+
+
 def _by_last(block: Block) -> tuple[datetime, str]:
     return block.last, block.id
 
 
-def named(every: Sequence[Block], topic: str) -> Block | None:
+def named(every: Sequence[Block], topic: str, session: str) -> Block | None:
     """The block that an agent means: by its id, else the newest live one of that label; None for a new one."""
     if topic.startswith("block_"):
         return found(every, topic)
-    alike = [each for each in every if each.label.casefold() == topic.casefold() and each.status != "closed"]
-    return max(alike, key=_by_last, default=None)
+    live = (each for each in within(every, session) if each.status != "closed")
+    return max((each for each in live if each.label.casefold() == topic.casefold()), key=_by_last, default=None)
 
 
 def found(every: Sequence[Block], ref: str) -> Block:

@@ -10,22 +10,22 @@ from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
-from simplemem.errors import Invalid, SimplememError, Unreadable
+from simplemem.errors import Invalid, SimplememError
 from simplemem.kinds.kind import ChangeSet, Kind, Shelf
 from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import TOPIC, Block, Turn
-from simplemem.kinds.talk.choosing import closed_off, current_of, found, named, scenario_of, with_room
+from simplemem.kinds.talk.choosing import closed_off, current_of, found, named, scenario_of, with_room, within
 from simplemem.kinds.talk.cues import keywords_of, label_of
-from simplemem.kinds.talk.facts import FACT, Fact, Told, fact_name, new_fact, with_told
+from simplemem.kinds.talk.facts import FACT, Fact, FactOut, Told, fact_name, new_fact, with_told
 from simplemem.kinds.talk.governor import Decision, Governor
 from simplemem.kinds.talk.profile import PROFILE, Profile, with_traits
 from simplemem.kinds.talk.saying import Saying
 from simplemem.kinds.talk.statements import Statement
-from simplemem.memory import By
+from simplemem.memory import By, Value
 from simplemem.note.header import read_header
-from simplemem.note.names import base_name, path_of
+from simplemem.note.names import base_name, compare_key, path_of
 from simplemem.note.properties import set_property
 from simplemem.services.embed import embedder_named
 from simplemem.store import Read, now
@@ -38,20 +38,20 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
-_CLOSE: Final = 0.1  # between the two best numbers: a model may be asked
 PERSON: Final = "profiles/default"
 
 
-class Stored(NamedTuple):
-    """What became of a turn."""
+class Stored(Value):
+    """What became of a turn, as clients know it."""
 
-    block: str
-    turn: Turn
-    scenario: str
+    block_id: str
+    turn_id: str
+    routing_scenario: str
+    facts_extracted: int
     topic: str
     reason: str
     method: str
-    facts: list[dict[str, Any]]
+    facts: list[FactOut]
     warnings: list[str]
 
 
@@ -71,16 +71,13 @@ class _Talk(Kind[Any]):
         return any(kind.holds(path, told) for kind in _KINDS)
 
 
-_TALK: Final = _Talk("", "", read=_read, place=attrgetter("path"))
-
-
 class Conversation:
     """What was said in one vault. May be used from several threads."""
 
     def __init__(self, store: EnhancedStore) -> None:
         self._held = weakref.ref(store)  # whoever holds the store may let it go
         self.bench, self.settings = store.bench, store.settings
-        self.shelf = Shelf[Any](store.bench, _TALK)
+        self.shelf = Shelf[Any](store.bench, _Talk("", "", read=_read, place=attrgetter("path")))
         self.governor = Governor(_vectors)
 
     @property
@@ -98,12 +95,6 @@ class Conversation:
         """The notes of a kind, for whoever holds the shelf."""
         return [each for each in self.shelf.items.values() if isinstance(each, kind)]
 
-    def spoken_of(self, saying: Saying) -> Block | None:
-        """The block that a message would go to, as far as it is there."""
-        every = self.items(Block)
-        chosen = self._decide(saying, every, current_of(every, saying.session, saying.at)).block
-        return next((each for each in every if each.id == chosen), None)
-
     def topics(self) -> list[Block]:
         """The blocks that are not closed: active ones first, then by what was said last."""
         live = [each for each in self.items(Block) if each.status != "closed"]
@@ -111,11 +102,17 @@ class Conversation:
 
     def profile(self) -> Profile | None:
         """What is known of the person, None when nothing is."""
-        return next((each for each in self.items(Profile) if each.is_own), None)
+        return next(iter(self.items(Profile)), None)
 
     def find(self, ref: str) -> Block:
         """The block of this id, or of this label or note name."""
         return found(self.items(Block), ref)
+
+    def spoken_of(self, saying: Saying) -> Block | None:
+        """The block that a message would go to, as far as it is there."""
+        every = self.items(Block)
+        decision = self._decide(saying, every, current_of(every, saying.session, saying.at))
+        return next((each for each in every if each.id == decision.block), None)
 
     def tell(self, saying: Saying, **by: Unpack[By]) -> Stored:
         """Keep a turn, as one step with one undo."""
@@ -129,51 +126,44 @@ class Conversation:
         stored.warnings.extend(carried.warnings)
         return stored
 
+    def _decide(self, saying: Saying, every: Sequence[Block], current: Block | None) -> Decision:
+        return self.governor.decide(saying.message, saying.at, within(every, saying.session), current)
+
     def _advice(self, saying: Saying) -> tuple[str, str] | None:
-        """Where a model says that a turn belongs, and how it is called, if one is asked; never while the vault is held."""
-        if saying.topic or saying.has_secret or not self.settings.llm.route or self.settings.llm.provider == "none":
+        """The model that was asked and the block it chose, if one is asked; never while the vault is held."""
+        if saying.topic or saying.has_secret or not self.settings.llm.route:
             return None
         from simplemem.kinds.talk.asking import asked_where
 
         every = self.items(Block)
         current = current_of(every, saying.session, saying.at)
         decision = self._decide(saying, every, current)
-        if decision.close is None or decision.close >= _CLOSE or (current and current.private):
+        if not decision.is_close or (current and current.private):
             return None
         by_id = {each.id: each for each in every}
         return asked_where(self.store, saying.message, [by_id[each] for each in decision.ranked])
 
-    def _decide(self, saying: Saying, every: Sequence[Block], current: Block | None) -> Decision:
-        mine = (each for each in every if each.session == saying.session or each.status != "active")
-        readable = [each for each in mine if not each.problem]
-        return self.governor.decide(saying.message, saying.at, readable, current)
-
     def _draft(self, step: ChangeSet, saying: Saying, turn: Turn, advice: tuple[str, str] | None) -> Stored:
         every = self.held(Block)
         current = current_of(every, saying.session, saying.at)
-        method, label = "rules", saying.topic
         if saying.topic:
-            method, target = "agent", named(every, saying.topic)
-            reason = "the agent named the topic"
+            method, reason = "agent", "the agent named the topic"
+            target = named(every, saying.topic, saying.session)
         else:
             decision = self._decide(saying, every, current)
-            reason, chosen = decision.reason, decision.block
-            if advice is not None and decision.close is not None and decision.close < _CLOSE:
+            method, chosen, reason = "rules", decision.block, decision.reason
+            if advice is not None and decision.is_close:
                 method, chosen, reason = *advice, "a model was asked, as the numbers were close"
             target = next((each for each in every if each.id == chosen), None)
-        is_late = current is not None and saying.at < current.last
         scenario = scenario_of(every, current, target)
         meant, target = target, with_room(every, target)
-        label = meant.label if meant is not None else label or label_of(saying.message)
+        label = meant.label if meant is not None else saying.topic or label_of(saying.message)
+        is_late = current is not None and saying.at < current.last
         if target is not None:
-            if target.problem:
-                raise Unreadable(f"{label} cannot be written to: {target.problem}", hint="Mend it in an editor.")
-            step.text(target.path)  # Conflict when a person has just saved it
+            step.text(target.path)  # Conflict when a person has just saved it, Unreadable when it has to be mended
             path, id_, text = target.path, target.id, blocks.with_turn(target, turn)
             if not is_late:
-                text = blocks.with_status(text, "active")
-                is_same = saying.session == target.session
-                text = text if is_same else set_property(text, "session", saying.session or None)
+                text = blocks.with_session(blocks.with_status(text, "active"), saying.session)
         else:
             stem, ids = f"block_{turn.at:%Y%m%d_%H%M%S}", {each.id for each in every}
             id_ = next(each for each in _numbered(stem, "_") if each not in ids)
@@ -182,20 +172,21 @@ class Conversation:
             text = blocks.new_block(label, turn, keywords_of([saying.message]), saying.session, id_, continues)
             text = blocks.with_status(text, "paused") if is_late else text
         step.put(path, set_property(text, "private", True) if saying.has_secret else text)
-        link = self.link_to(path, turn)
-        for each in every if not is_late else ():
-            if each.status == "active" and each.session == saying.session and each.path != path and not each.problem:
+        for each in within(every, saying.session) if not is_late else ():
+            if each.status == "active" and each.path != path:
                 step.put(each.path, closed_off(step.text(each.path), each))
+        link = self.link_to(path, turn)
         facts = [self.keep(step, said, saying.at, link, id_) for said in saying.facts]
-        return Stored(id_, turn, scenario, label, reason, method, facts, self._know(step, saying, link))
+        warnings = self._know(step, saying, link)
+        return Stored(id_, turn.id, scenario, len(facts), label, reason, method, facts, warnings)
 
     def link_to(self, path: str, turn: Turn) -> str:
         """A link to a turn, by the note's bare name where that is unique."""
         name = base_name(path)
-        called = [each for each in self.bench.files_called(f"{name}.md") if each != path]
+        called = [each for each in self._namesakes(path) if each != path]
         return f"{path[:-3] if called else name}#^{turn.mark}"
 
-    def keep(self, step: ChangeSet, said: Statement, at: datetime, link: str, block: str) -> dict[str, Any]:
+    def keep(self, step: ChangeSet, said: Statement, at: datetime, link: str, block: str) -> FactOut:
         """Keep a fact in its note, and say what is kept. One that names a noun alone is the one fact of that noun."""
         told, every = Told(said.value, at, link), [each for each in self.held(Fact) if not each.problem]
         alike = [each for each in every if each.key == said.key]
@@ -209,7 +200,7 @@ class Conversation:
 
     def _know(self, step: ChangeSet, saying: Saying, link: str) -> list[str]:
         """Keep what a turn says of the person; what is to be said of that."""
-        known = next((each for each in self.held(Profile) if each.is_own), None)
+        known = next(iter(self.held(Profile)), None)
         if not saying.traits:
             return []
         if known is not None and known.problem:
@@ -221,7 +212,11 @@ class Conversation:
 
     def _free(self, name: str) -> str:
         """The path of a new note of this name, or with a number behind it."""
-        return next(p for each in _numbered(name, "-") if not self.bench.is_taken(p := path_of(each)))
+        paths = map(path_of, _numbered(name, "-"))
+        return next(path for path in paths if compare_key(path) not in map(compare_key, self._namesakes(path)))
+
+    def _namesakes(self, path: str) -> Sequence[str]:
+        return self.bench.files_called(f"{base_name(path)}.md")
 
 
 def conversation_of(store: EnhancedStore) -> Conversation:

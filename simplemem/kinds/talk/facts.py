@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 from simplemem.kinds.graph.page import spell, unspelled
 from simplemem.kinds.kind import Kind
@@ -26,6 +26,15 @@ FOLDER: Final = "facts"
 _QUOTE: Final = re.compile(r"^> ?(.*)$", re.MULTILINE)
 _TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
 _GENERIC: Final = words("generic")
+
+
+class FactOut(TypedDict):
+    """A fact as clients know it."""
+
+    key: str
+    value: str
+    block_id: str
+    confidence: float
 
 
 class Told(NamedTuple):
@@ -49,9 +58,9 @@ class Fact(Kept):
     sentence: str
     history: tuple[Told, ...]
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> FactOut:
         """With the fields that clients know."""
-        return {name: getattr(self, name) for name in ("key", "value", "block_id", "confidence")}
+        return {"key": self.key, "value": self.value, "block_id": self.block_id, "confidence": self.confidence}
 
 
 def fact_name(key: str) -> str:

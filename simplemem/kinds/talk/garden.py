@@ -14,6 +14,7 @@ from simplemem.kinds.talk.asking import chat_of, facts_in
 from simplemem.kinds.talk.block import Block, Turn
 from simplemem.kinds.talk.choosing import closed_off
 from simplemem.kinds.talk.conversation import Conversation
+from simplemem.kinds.talk.facts import FactOut
 from simplemem.kinds.talk.statements import Statement
 from simplemem.memory import By
 from simplemem.note.properties import set_property
@@ -27,7 +28,7 @@ class Gardened:
 
     closed: list[Block]
     method: str
-    facts: list[dict[str, Any]] = field(default_factory=list)
+    facts: list[FactOut] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:

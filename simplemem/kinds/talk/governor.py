@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _EXCHANGES: Final = 4  # of a block, the latest, that stand for it
 _NEAREST: Final = 12
+_CLOSE: Final = 0.1  # between the two best numbers: a model may be asked
 _LIVE: Final = 200  # blocks that are compared, those spoken of last; an older one is gone back to by name
 _FEW_WORDS: Final = 4  # content words; a message with fewer says nothing of what about
 _SAME_DAY: Final = 8 * 3600.0  # seconds of silence in which a vague message goes on
@@ -40,14 +41,18 @@ _UNKNOWN: Final = 0.5  # stands for what vectors say of the nearest blocks, wher
 
 
 class Decision(NamedTuple):
-    """The block, "" for a new one; the reason; whether a cue decided; how far apart the two best numbers were, where
-    numbers did; the live blocks, nearest first."""
+    """The block, "" for a new one; the reason; how far apart the two best numbers were, where numbers decided; the live
+    blocks, nearest first."""
 
     block: str
     reason: str
-    cue: bool = False
     close: float | None = None
     ranked: tuple[str, ...] = ()
+
+    @property
+    def is_close(self) -> bool:
+        """Whether a model may be asked."""
+        return self.close is not None and self.close < _CLOSE
 
 
 class _Recent(NamedTuple):
@@ -72,7 +77,7 @@ class Governor:
         head, here = message[:_MOST_TEXT], current.id if current else ""
         words, manner = cues.content_words(head), _manner(head)
         if (object_ := cues.back_to(head)) and (block := _named(object_, blocks)):
-            return Decision(block.id, f'goes back to "{" ".join(object_)}"', cue=True)
+            return Decision(block.id, f'goes back to "{" ".join(object_)}"')
         manner["day"] = current is not None and (at - current.last).total_seconds() >= _SAME_DAY
         is_hello = manner["greeting"] and manner["news"]
         is_vague = object_ == [] or (len(words) < _FEW_WORDS and not manner["shift"] and not is_hello)
@@ -91,9 +96,7 @@ class Governor:
         ranked = tuple(filter(None, (best, *rest)))[:_NEAREST]
         reason = "goes on with what was said last" if best == here else "nearest to what was said there last"
         close = scores[best] - scores[rest[0]] if rest else None
-        return Decision(
-            best, reason if best else "begins something new", manner["shift"] and best != here, close, ranked
-        )
+        return Decision(best, reason if best else "begins something new", close, ranked)
 
     def _nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
         """How near a message is to each block, however it is said."""

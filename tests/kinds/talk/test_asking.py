@@ -39,7 +39,7 @@ def close(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def decide(self: Governor, message: str, at: Any, blocks: Any, current: Any) -> Decision:
         ids = tuple(each.id for each in blocks)
-        return Decision(current.id if current else "", "by numbers", False, 0.01 if current else None, ids)
+        return Decision(current.id if current else "", "by numbers", 0.01 if current else None, ids)
 
     monkeypatch.setattr(Governor, "decide", decide)
 
@@ -54,9 +54,9 @@ def test_a_model_decides_where_the_numbers_are_close(tmp_path: Path) -> None:
         jam = tell(talk, "Plum jam?", topic="Jam")
         clock = tell(talk, "The dial is brass.", 1, topic="Clock")
         back = tell(talk, "And quince?", 2)
-        assert (back.block, back.method, back.scenario) == (jam.block, "llm:m", "topic_resumption")
-        assert tell(talk, "We bought a boat.", 3).scenario == "topic_shift"
-        assert clock.block != jam.block and len(service.asked) == 2
+        assert (back.block_id, back.method, back.routing_scenario) == (jam.block_id, "llm:m", "topic_resumption")
+        assert tell(talk, "We bought a boat.", 3).routing_scenario == "topic_shift"
+        assert clock.block_id != jam.block_id and len(service.asked) == 2
 
 
 @pytest.mark.usefixtures("close")
@@ -79,7 +79,7 @@ def test_whatever_a_model_gets_wrong_the_rules_answer_stands(tmp_path: Path, bad
         tell(talk, "Plum jam?", topic="Jam")
         clock = tell(talk, "The dial is brass.", 1, topic="Clock")
         stored = tell(talk, "And the hands?", 2)
-        assert (stored.block, stored.method) == (clock.block, "rules") and service.asked
+        assert (stored.block_id, stored.method) == (clock.block_id, "rules") and service.asked
 
 
 @pytest.mark.usefixtures("close")
@@ -117,7 +117,7 @@ def test_a_models_facts_quote_what_was_said(tmp_path: Path) -> None:
                           good | {"turn_id": "turn_1"}, good | {"key": "the"}]}  # fmt: skip
 
     with ChatService(model) as service, talking(tmp_path, service) as talk:
-        block = tell(talk, "The case is oak, I think.", topic="Clock").block
+        block = tell(talk, "The case is oak, I think.", topic="Clock").block_id
         tell(talk, SECRET, 1, topic="Tide clock")
         done = garden(talk, after_days=1)
         assert [(each["key"], each["value"], each["block_id"]) for each in done.facts] == [

@@ -54,28 +54,28 @@ def test_a_turn_is_one_step_that_one_undo_takes_back(talk: Conversation) -> None
     version = talk.store.history(limit=1)[0].version
     talk.store.undo(version)
     assert texts(talk) == before
-    assert [each.id for each in talk.topics()] != [stored.block] and talk.profile() is None
+    assert [each.id for each in talk.topics()] != [stored.block_id] and talk.profile() is None
 
 
 def test_what_is_told_late_takes_its_place_and_does_not_become_the_newest(talk: Conversation) -> None:
     tell(talk, "The dial is brass.", topic="Tide clock")
     now = tell(talk, "Our kitten needs a name.", "2026-11-21T09:00:00Z", topic="Kitten")
     late = tell(talk, "The case is oak.", "2026-11-19T09:00:00Z", topic="Tide clock")
-    assert [turn.message for turn in talk.find(late.block).turns] == ["The case is oak.", "The dial is brass."]
-    assert next((each.id, each.status) for each in talk.topics()) == (now.block, "active")
+    assert [turn.message for turn in talk.find(late.block_id).turns] == ["The case is oak.", "The dial is brass."]
+    assert next((each.id, each.status) for each in talk.topics()) == (now.block_id, "active")
     other = tell(talk, "An old idea.", "2026-11-01T09:00:00Z", topic="Sundial")
-    assert talk.find(other.block).status == "paused"
-    assert tell(talk, "Is it a tabby?", "2026-11-21T09:01:00Z").block == now.block
+    assert talk.find(other.block_id).status == "paused"
+    assert tell(talk, "Is it a tabby?", "2026-11-21T09:01:00Z").block_id == now.block_id
 
 
 def test_two_sessions_have_a_block_each(talk: Conversation) -> None:
     one = tell(talk, "I write a parser for dates.", session="one")
     two = tell(talk, "The logo should be green.", "2026-11-20T09:01:00Z", session="two")
-    assert {each.status for each in talk.topics()} == {"active"} and one.block != two.block
-    assert tell(talk, "Why?", "2026-11-20T09:02:00Z", session="one").block == one.block
-    assert tell(talk, "Why?", "2026-11-20T09:03:00Z", session="two").block == two.block
+    assert {each.status for each in talk.topics()} == {"active"} and one.block_id != two.block_id
+    assert tell(talk, "Why?", "2026-11-20T09:02:00Z", session="one").block_id == one.block_id
+    assert tell(talk, "Why?", "2026-11-20T09:03:00Z", session="two").block_id == two.block_id
     near = tell(talk, "The parser of dates reads what months and what days?", "2026-11-20T09:04:00Z", session="two")
-    assert near.block != one.block and talk.find(one.block).status == "active"
+    assert near.block_id != one.block_id and talk.find(one.block_id).status == "active"
 
 
 def test_a_full_block_goes_on_in_one_that_links_back(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,11 +83,11 @@ def test_a_full_block_goes_on_in_one_that_links_back(talk: Conversation, monkeyp
     first = tell(talk, "one", topic="Counting")
     tell(talk, "two", "2026-11-20T09:01:00Z")
     third = tell(talk, "three", "2026-11-20T09:02:00Z")
-    assert third.block != first.block and talk.find(first.block).status == "closed"
-    link = re.escape(f"[[{Path(talk.find(first.block).path).stem}]]")
+    assert third.block_id != first.block_id and talk.find(first.block_id).status == "closed"
+    link = re.escape(f"[[{Path(talk.find(first.block_id).path).stem}]]")
     assert any(re.search(f"\\ncontinues: .{link}.\\n", path.read_text()) for path in notes(talk, "topic"))
-    assert tell(talk, "four", "2026-11-20T09:03:00Z").block == third.block
-    assert tell(talk, "five", "2026-11-20T09:04:00Z", topic=first.block).topic == "Counting"
+    assert tell(talk, "four", "2026-11-20T09:03:00Z").block_id == third.block_id
+    assert tell(talk, "five", "2026-11-20T09:04:00Z", topic=first.block_id).topic == "Counting"
     assert sum(len(each.turns) for each in talk.items(Block)) == 5
 
 
@@ -97,13 +97,13 @@ def test_a_person_may_rename_retag_and_delete(talk: Conversation) -> None:
     note = note.rename(talk.store.root / "Mine.md")
     edit(talk, note, "title: Jam", "title: Preserves")
     edit(talk, note, "status/active", "status/closed")
-    assert talk.topics() == [] and talk.find("Preserves").id == stored.block
-    again = tell(talk, "Quince, then.", "2026-11-20T09:05:00Z", topic=stored.block)
-    assert again.scenario == "topic_resumption" and len(talk.find("Mine").turns) == 2
+    assert talk.topics() == [] and talk.find("Preserves").id == stored.block_id
+    again = tell(talk, "Quince, then.", "2026-11-20T09:05:00Z", topic=stored.block_id)
+    assert again.routing_scenario == "topic_resumption" and len(talk.find("Mine").turns) == 2
     note.unlink()
     talk.store.sync()
     with pytest.raises(NotFound, match="no topic"):
-        talk.find(stored.block)
+        talk.find(stored.block_id)
 
 
 def test_a_header_that_cannot_be_read_is_never_written(talk: Conversation) -> None:
@@ -111,12 +111,12 @@ def test_a_header_that_cannot_be_read_is_never_written(talk: Conversation) -> No
     for note in talk.store.root.rglob("*.md"):
         edit(talk, note, "type: ", "type: [unclosed\nkind: ")
     before = texts(talk)
-    with pytest.raises(Unreadable, match="cannot be written to"):
-        tell(talk, "Does it tick?", "2026-11-20T09:05:00Z", topic=stored.block)
+    with pytest.raises(Unreadable, match="cannot be changed"):
+        tell(talk, "Does it tick?", "2026-11-20T09:05:00Z", topic=stored.block_id)
     other = tell(
         talk, "I'm allergic to nuts. The API key for the tide table service is TT-9020-RB.", "2026-11-20T09:06:00Z"
     )
-    assert other.block != stored.block
+    assert other.block_id != stored.block_id
     assert all(path.read_bytes() == data for path, data in before.items())
 
 
@@ -126,18 +126,18 @@ def test_a_copied_block_is_ambiguous_and_a_wrong_id_names_near_ones(talk: Conver
     (talk.store.root / "topics" / "Other.md").write_text(note.read_text())
     talk.store.sync()
     with pytest.raises(Ambiguous) as many:
-        tell(talk, "Both.", "2026-11-20T09:05:00Z", topic=stored.block)
+        tell(talk, "Both.", "2026-11-20T09:05:00Z", topic=stored.block_id)
     assert len(many.value.details["candidates"]) == 2
     with pytest.raises(NotFound) as none:
-        talk.find(stored.block[:-1] + "x")
-    assert stored.block in none.value.details["candidates"]
+        talk.find(stored.block_id[:-1] + "x")
+    assert stored.block_id in none.value.details["candidates"]
 
 
 def test_a_credential_is_private_with_the_block_it_was_said_in(talk: Conversation) -> None:
     stored = tell(talk, KEY, topic="Tide clock")
-    assert talk.find(stored.block).private and [each.private for each in talk.items(Fact)] == [True]
+    assert talk.find(stored.block_id).private and [each.private for each in talk.items(Fact)] == [True]
     given = tell(talk, "Here it is.", "2026-11-20T09:01:00Z", topic="Wifi", facts=[("wifi password", "abc")])
-    assert talk.find(given.block).private
+    assert talk.find(given.block_id).private
 
 
 def test_a_vault_that_refuses_secrets_refuses_a_turn_with_one(tmp_path: Path) -> None:
@@ -225,3 +225,17 @@ def test_what_cannot_be_kept_is_refused_with_a_reason(wrong: dict[str, object]) 
     with pytest.raises(SimplememError) as refused:
         said_now(**wrong)  # type: ignore[arg-type]
     assert refused.value.code in ("invalid", "too_long") and len(refused.value.message) < 300
+
+
+def test_a_session_keeps_its_block_when_another_names_the_same_topic(talk: Conversation) -> None:
+    one = tell(talk, "The parser reads dates.", session="one", topic="Parser")
+    two = tell(talk, "A parser for logs.", "2026-11-20T09:01:00Z", session="two", topic="parser")
+    assert (
+        two.block_id != one.block_id
+        and tell(talk, "Why?", "2026-11-20T09:02:00Z", session="one").block_id == one.block_id
+    )
+    tell(talk, "Mine now.", "2026-11-20T09:03:00Z", topic=one.block_id)
+    assert (
+        talk.find(one.block_id).session == ""
+        and "session:" not in (talk.store.root / talk.find(one.block_id).path).read_text()
+    )

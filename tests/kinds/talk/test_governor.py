@@ -69,7 +69,7 @@ def test_a_cue_begins_and_a_name_brings_back_weeks_later(talk: Talk) -> None:
     assert talk.say("Anyway, help me plan the food for my father's seventieth birthday.") == "block_1"
     assert talk.say("He likes trout, but my aunt eats no fish.") == "block_1"
     decided = talk.decide("Back to the rain gauge: which bearing would rust least?")
-    assert (decided.block, decided.cue, decided.close) == ("block_0", True, None)
+    assert (decided.block, decided.close) == ("block_0", None)
     assert talk.say("Back to the rain gauge: which bearing would rust least?", minutes=30_000) == "block_0"
     assert talk.say("Back to that thing.") == "block_0"
 
