@@ -16,6 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -136,6 +137,9 @@ def streams_of(given: argparse.Namespace) -> dict[str, list[list[Said]]]:
     """What is played, by its name in the table."""
     sys.path.insert(0, str(given.scripts))
     quality, script = (importlib.import_module(name) for name in ("talk_quality", "talk_acceptance"))
+    if given.chats:
+        told = tomllib.loads(given.chats.read_text(encoding="utf-8"))
+        script.CHATS, script.SHIFT, script.BACK = told["chats"], told["shift"], told["back"]
     talk, names = quality.sessions(given.data), given.conversations.split(",")
     found = {}
     for title, several in (("several pairs", True), ("one pair", False)):
@@ -236,6 +240,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--scripts", type=Path)
+    parser.add_argument("--chats", type=Path, help="play these chats instead of the acceptance script's")
     parser.add_argument("--conversations", default="c03,c04", help="tune on c00,c01,c02; report these")
     parser.add_argument("--streams", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)

@@ -3,7 +3,7 @@
     python docs/generate.py            write the pages
     python docs/generate.py --check    end with 1 when a page is not what would be written
 
-In docs/command-line.md and docs/configuration.md every `console` block is a session: the commands after `$` are run in a
+In the pages below every `console` block is a session: the commands after `$` are run in a
 copy of `vault-example/`, and what they print stands below them. The table of settings is made of their fields.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args, get_origin
 
 DOCS = Path(__file__).resolve().parent
 EXAMPLE = DOCS.parent / "vault-example"
-PAGES = ("command-line.md", "configuration.md")
+PAGES = ("command-line.md", "configuration.md", "conversations.md")
 WIDTH = 100
 # When the notes of the example were last touched: a checkout gives every file the date of today.
 _TOUCHED = 1_772_366_400  # 2026-03-01T12:00:00Z

@@ -67,6 +67,12 @@ def test_the_page_of_the_python_api_names_every_method_and_whatever_the_package_
     assert [name for name in (*methods, *offered) if not re.search(rf"\b{name}\b", text)] == []
 
 
+def test_the_notes_that_the_page_of_conversations_shows_lie_in_the_example() -> None:
+    shown = ["\n".join(fence.lines) for fence in fences_in(DOCS / "conversations.md") if fence.kind == "markdown"]
+    kept = [note.read_text(encoding="utf-8").rstrip("\n") for note in (REPOSITORY / "vault-example").rglob("*.md")]
+    assert len(shown) == 2 and [text for text in shown if text not in kept] == []
+
+
 # ------------------------------------------------------------------ links
 
 

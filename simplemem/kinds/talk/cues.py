@@ -66,11 +66,16 @@ def back_to(message: str) -> list[str] | None:
     return content_words(found[1]) if found else None
 
 
+def _without_cues(message: str) -> str:
+    """A message behind what only leads to it: a change of subject, a greeting, the person's own name."""
+    while cue := next(filter(None, (PATTERNS[kind].match(message) for kind in ("shift", "greeting", "named"))), None):
+        message = message[cue.end() :]
+    return message
+
+
 def label_of(message: str) -> str:
     """A label of words that were used: the first clause that says something, from its first such word on."""
-    said = message[:1000]
-    while cue := PATTERNS["shift"].match(said) or PATTERNS["greeting"].match(said):
-        said = said[cue.end() :]
+    said = _without_cues(message[:1000])
     for clause in (*re.split(r"[.!?:;\n]|, ", said), said):
         found = list(_WORD.finditer(clause))
         telling = [word for word in found if _content(word[0]) and word[0].lower() not in _TASKS]
@@ -84,5 +89,6 @@ def label_of(message: str) -> str:
 
 def keywords_of(messages: Sequence[str]) -> list[str]:
     """At most five words: those of most messages, the earliest first."""
-    counts = Counter(word for message in messages for word in dict.fromkeys(content_words(message)))
+    said = [_without_cues(message) or message for message in messages]
+    counts = Counter(word for message in said for word in dict.fromkeys(content_words(message)))
     return [word for word, _ in counts.most_common(5)]

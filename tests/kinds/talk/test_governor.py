@@ -139,6 +139,7 @@ def test_any_text_is_routed(messages: list[str]) -> None:
         ),
         ("Different topic: how do I wash a down jacket?", "Wash a down jacket"),
         ("My sourdough starter has a grey liquid on top, is it spoiled?", "Sourdough starter has a grey liquid on top"),
+        ("Hi, my name is Ruth. We keep bees behind our allotment.", "Bees behind our allotment"),
         ("日本語の話", "日本語の話"),
     ],
 )
