@@ -63,17 +63,15 @@ _WORDS = {
 }  # fmt: skip
 _TEXT = r"[ \t]{0,8}[\"'`*_]{0,3}([^\s\"'`|,;，。]{8,256}+)"
 _VALUE = re.compile(
-    r"(?:[_-]?(?:key|token|prod|dev|live|test|value)){0,2}"
-    rf"[\"'`*_]{{0,3}}[ \t]{{0,8}}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{{0,8}}[\"'`*_|]{{0,3}}{_TEXT}",
-    re.IGNORECASE,
+    r"(?i)(?:[_-]?(?:key|token|prod|dev|live|test|value)){0,2}"
+    rf"[\"'`*_]{{0,3}}[ \t]{{0,8}}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{{0,8}}[\"'`*_|]{{0,3}}{_TEXT}"
 )
 _IN_PROSE = re.compile(
     rf"[*_]{{0,3}}[ \t]{{1,3}}(?:is|was|ist|war|lautet|est|es)[ \t]{{0,3}}[:：]?[*_]{{0,3}}{_TEXT}", re.IGNORECASE
 )
 _MADE_UP = re.compile(
-    r"x{4}|\*{3}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]|redacted|dummy|sample|insert"
-    r"|01234567|12345678|abcdefg",
-    re.IGNORECASE,
+    r"(?i)x{4}|\*{3}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]|redacted|dummy|sample"
+    r"|insert|01234567|12345678|abcdefg"
 )
 # A word about a value; where the value is kept; a UUID, a date, a call.
 _NO_VALUE = re.compile(

@@ -132,13 +132,11 @@ def lead_links(note: Note, source: str, aims: Mapping[str, Aim], named: Named, l
     return _rewritten(note, source, aim_of, named, link_format)
 
 
-def _rewritten(
-    note: Note, source: str, aim_of: Callable[[Link], Aim | None], named: Named, link_format: LinkFormat
-) -> str:
+def _rewritten(note: Note, source: str, aim_of: Callable[[Link], Aim | None], named: Named, form: LinkFormat) -> str:
     edits, values = list[Edit](), list[tuple[Scalar, str]]()
     for link in note.links:
         aim = aim_of(link)
-        written = _target_for(link, aim.path, source, named, link_format) if aim is not None else None
+        written = _target_for(link, aim.path, source, named, form) if aim is not None else None
         if aim is None or written is None:
             continue
         if link.scalar is not None:
