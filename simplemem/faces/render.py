@@ -22,6 +22,9 @@ _MANY = 12
 _MOST_CANDIDATES = 50
 _DIFF_TOKENS = 1500
 _DIFF_LINE = 300
+_PAGE = 20_000  # characters: about five thousand tokens of a script with spaces
+_NUMBER = re.compile(r"\A(.{0,1000}?)\s*\[(\d{1,6})\]\s*\Z", re.DOTALL)
+_SECTION = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
 
 
 def line(value: object, most: int = 200) -> str:
@@ -153,11 +156,6 @@ def pretty(value: Any) -> str:
         return to_json(value, indent=2).decode()
     except ValueError:  # half a surrogate pair, which UTF-8 cannot say
         return json.dumps(value, indent=2)
-
-
-_PAGE = 20_000  # characters: about five thousand tokens of a script with spaces
-_NUMBER = re.compile(r"\A(.{0,1000}?)\s*\[(\d{1,6})\]\s*\Z", re.DOTALL)
-_SECTION = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
 
 
 class LongPage(NamedTuple):

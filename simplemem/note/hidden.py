@@ -51,14 +51,10 @@ _IN_ADDRESS = re.compile(r"://([^\s/:@\"'<>`]{0,100}+):([^\s/@\"'<>`]{3,200}+)@(
 
 # Words that a password or key stands after. `token` is weaker: it stands in much prose and code.
 _WORDS = {
-    "password": (
-        "password", "passwd", "passphrase", "pwd", "passwort", "kennwort", "mot de passe", "contraseña", "senha",
-        "wachtwoord", "hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호",
-    ),
-    "key": (
-        "apikey", "api_key", "api-key", "api key", "access_key", "secret_key", "access_token", "auth_token",
-        "client_secret", "secret",
-    ),
+    "password": ("password", "passwd", "passphrase", "pwd", "passwort", "kennwort", "mot de passe", "contraseña",
+                 "senha", "wachtwoord", "hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호"),
+    "key": ("apikey", "api_key", "api-key", "api key", "access_key", "secret_key", "access_token", "auth_token",
+            "client_secret", "secret"),
     "token": ("token",),
 }  # fmt: skip
 _TEXT = r"[ \t]{0,8}[\"'`*_]{0,3}([^\s\"'`|,;，。]{8,256}+)"
