@@ -24,6 +24,7 @@ _PAGE = 500  # notes of a list that are asked for at once
 Mode = StrEnum("Mode", "hybrid text semantic")
 Sort = StrEnum("Sort", "modified created name title")
 LinkKind = StrEnum("LinkKind", "link semantic")
+At = Annotated[str | None, option("--at", "WHEN", "As it was: `2026-01-24`, `v12`, `before v12`. A day is its end.")]
 
 
 @command(commands, _PANEL, filters=(*NOTES, *LINKS, "author"), dashed_words=True)
@@ -175,9 +176,7 @@ def show(
     name: Name,
     section: Annotated[str | None, option("--section", "HEADING", "Only this section, or block as `^id`.")] = None,
     version: Annotated[str | None, option("--version", "VERSION", "As of this version of `simplemem history`.")] = None,
-    at: Annotated[
-        str | None, option("--at", "WHEN", "As it was: `2026-01-24`, `v12`, `before v12`. A day is its end.")
-    ] = None,
+    at: At = None,
     links: Annotated[bool, flag("--links", "Only what it links to, and what links to it.")] = False,
     raw: Annotated[bool, flag("--raw", "As it is written, in a terminal too.")] = False,
     vault: VaultOption = None,
@@ -235,10 +234,9 @@ def backlinks(
         place = place if item.kind == "link" else f"alike {item.score:.2f}"
         lines.append([(item.name, "bold cyan"), (f"  {place}", "dim")])
         lines += [["    ", one_line(item.snippet)]] if item.snippet else []
+    lines = lines or [["Nothing links here, and nothing is like it."]]
     facts = {"name": resolved, "items": [item.as_dict() for item in items]}
-    return Answer(
-        facts, lines or [["Nothing links here, and nothing is like it."]], warnings=[trouble] if trouble else []
-    )
+    return Answer(facts, lines, warnings=[trouble] if trouble else [])
 
 
 @command(commands, _PANEL, filters=(*NOTES, *LINKS), dashed_words=True)

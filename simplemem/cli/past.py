@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _PANEL = "Go back"
+What = Annotated[str | None, argument("NAME|VERSION", "One note, or one step. Without it: all.", complete_name)]
 
 
 @command(commands, _PANEL)
 def history(
-    name: Annotated[
-        str | None, argument("NAME|VERSION", "One note, or one step. Without it: all.", complete_name)
-    ] = None,
+    name: What = None,
     diff: Annotated[bool, flag("--diff", "Show what each change did.")] = False,
     blame: Annotated[bool, flag("--blame", "Show who last changed each line of the note instead.")] = False,
     by: Annotated[str, option("--by", "WHO", "Only changes of this client, with or without its version.")] = "",

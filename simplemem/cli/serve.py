@@ -131,9 +131,8 @@ def _print_config(asked: argparse.Namespace) -> int:
     if asked.config:
         _own_settings(asked, profile)
     vault = _vault(asked, profile)
-    files = {
-        key: os.path.abspath(os.path.expanduser(file)) for key in ("config", "db") if (file := getattr(asked, key))
-    }
+    given = {key: file for key, file in vars(asked).items() if key in ("config", "db") and file}
+    files = {key: os.path.abspath(os.path.expanduser(file)) for key, file in given.items()}
     chosen = {**vars(asked), **files, "tools": toolsets}
     more: list[str] = []
     for key in ("profile", "tools", "read_only", "no_delete", "config", "db", "log_level"):

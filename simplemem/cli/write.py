@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _PANEL = "Write"
+Changes = Annotated[list[str] | None, argument("CHANGE", "`todo`, `status=done`; `-todo` removes.", complete_tag)]
 
 
 @command(commands, _PANEL)
@@ -126,13 +127,7 @@ def _saved(saved: Saved) -> Answer:
 
 
 @command(commands, _PANEL, dashed_words=True)
-def tag(
-    name: Name,
-    changes: Annotated[
-        list[str] | None, argument("CHANGE", "`todo`, `status=done`; `-todo` removes.", complete_tag)
-    ] = None,
-    vault: VaultOption = None,
-) -> Answer:
+def tag(name: Name, changes: Changes = None, vault: VaultOption = None) -> Answer:
     """Set and remove tags, in the notation the note has; without a change, show them.
 
     $ simplemem tag Dipper

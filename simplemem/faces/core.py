@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MOST = 50  # names in an answer
 _MOST_WARNINGS = 20
 _AGAIN = "undo_change(version) does it again."
+Meta = Annotated[Object | None, about("title, description, type, tags {key: value or true}, anything else")]
 IfSha = Annotated[Sha, about("sha256 you read: refused if it has changed since")]
 Texts = Sequence[str]
 
@@ -74,9 +75,8 @@ Versions = TypedDict(
 
 def _reply(kind: Any, value: Value, first: str, *more: str, hint: str = "", **other: Any) -> Reply[Any]:
     """What was done, in words and as the fields of `value`. In the text a `hint` names the version it speaks of."""
-    fields: Data = {
-        name: other[name] if name in other else getattr(value, name) for name in kind.__annotations__ if name != "hint"
-    }
+    names = [name for name in kind.__annotations__ if name != "hint"]
+    fields: Data = {name: other[name] if name in other else getattr(value, name) for name in names}
     if warnings := fields.get("warnings"):
         beyond = [f"(and {len(warnings) - _MOST_WARNINGS} more)"] if len(warnings) > _MOST_WARNINGS else []
         fields["warnings"] = [render.line(each, 600) for each in warnings[:_MOST_WARNINGS]] + beyond
@@ -102,9 +102,7 @@ def create_memory(
     caller: Caller,
     name: Annotated[Name, about('the path, e.g. "projects/apollo"; "daily" is the note of today')],
     content: Annotated[str, about("Markdown, without frontmatter")],
-    metadata: Annotated[
-        Object | None, about("title, description, type, tags {key: value or true}, anything else")
-    ] = None,
+    metadata: Meta = None,
     overwrite: bool = False,
     reason: str = "",
 ) -> Reply[Created]:
@@ -157,9 +155,8 @@ def change_tag(
 ) -> Reply[Tagged]:
     """Set or remove tags of a memory and leave all else as it is, e.g. to tick off a todo."""
     found = arguments.to_change(store, name)
-    saved = store.change_tags(
-        found, tags, if_sha256=arguments.whole_hash(store, found, if_sha256), reason=reason, **caller
-    )
+    sha256 = arguments.whole_hash(store, found, if_sha256)
+    saved = store.change_tags(found, tags, if_sha256=sha256, reason=reason, **caller)
     shown, as_map = render.name_of(saved.name), f"as a map {json.dumps(saved.tag_map, ensure_ascii=False, default=str)}"
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
     now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"

@@ -307,11 +307,7 @@ def get_backlinks(
     kinds: Annotated[Words, about('"link": it links here; "semantic": it is about the same')] = _KINDS,
 ) -> Reply[BacklinkList]:
     """What leads to a memory: memories that link to it, and memories about the same thing."""
-    kinds = [kind.lower() for kind in kinds]
-    if strange := [kind for kind in kinds if kind not in _KINDS]:
-        hint = 'There are "link" and "semantic".'
-        raise Invalid(f"There is no kind of backlink called {strange[0][:40]!r}.", hint=hint)
-    found = store.backlinks(name, query=query, limit=limit, kinds=kinds)
+    found = store.backlinks(name, query=query, limit=limit, kinds=[kind.lower() for kind in kinds])
     items, lines = [_short(ShortBacklink, item, title=_TITLE, snippet=75) for item in found], []
     for item in items:
         kind = "links here" if item.kind == "link" else "about the same"

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, get_ar
 
 from pydantic import BaseModel, ValidationError, create_model
 
-from simplemem.errors import Invalid
+from simplemem.errors import Invalid, SimplememError
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Narrowing, Schema, meant, record, record_of, wrong
 from simplemem.memory import Value
 
 if TYPE_CHECKING:
-    from simplemem.errors import SimplememError
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from simplemem.errors import Invalid, NotFound
+from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.faces import render
 from simplemem.faces.arguments import EXACT, Arguments, Several, about, also, at_most, closed, one_of, wrong
 from simplemem.faces.face import OURS, Caller, Data, Manner, Reply, Tool, tool
@@ -20,7 +20,6 @@ from simplemem.kinds.graph.values import Direction, Entity, NoSuchEntity, Observ
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
-    from simplemem.errors import SimplememError
     from simplemem.kinds.graph.graph import KnowledgeGraph
 
 _LINE = 4096

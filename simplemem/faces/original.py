@@ -27,9 +27,7 @@ _HITS = 5
 _SET_BY_US = {"created", "modified"}
 _DEMANDED: dict[str, Any] = {"title": str, "description": str, "tags": (dict, list, str)}
 _SHOWN = _SET_BY_US | _DEMANDED.keys() | {"links"}
-_UNREAD = re.compile(
-    r"^```.*?(?:^```|\Z)|<[^<>\n]*+>|\]\([^()\n]*+\)|^[#>*+ -]++|[*_`\[\]]++", re.DOTALL | re.MULTILINE
-)
+_UNREAD = re.compile(r"(?ms)^```.*?(?:^```|\Z)|<[^<>\n]*+>|\]\([^()\n]*+\)|^[#>*+ -]++|[*_`\[\]]++")
 
 NewName = Annotated[Name, about("unique, e.g. meeting-notes")]
 Meta = Annotated[Object, about("title, description, tags {key: value or true}; any further keys")]

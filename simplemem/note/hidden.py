@@ -24,7 +24,7 @@ class Secret(NamedTuple):
 
 # Tokens that say by their first letters whose they are: the kind, those letters, what follows them.
 _ISSUED = tuple(
-    (kind, several.split(), re.compile(rf"({rest})(?![A-Za-z0-9])", re.ASCII))
+    (kind, letters, re.compile(rf"({rest})(?![A-Za-z0-9])", re.ASCII))
     for kind, several, rest in (
         ("AWS access key", "AKIA ASIA", r"[A-Z2-7]{16}+"),
         ("Google key", "AIza GOCSPX- ya29.", r"[0-9A-Za-z_.-]{20,2000}+"),
@@ -43,6 +43,7 @@ _ISSUED = tuple(
         ("age secret key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{50,70}+"),
         ("JSON web token", "eyJ", r"[\w-]{10,4000}+\.eyJ[\w-]{10,8000}+\.[\w-]{16,2000}+"),
     )
+    for letters in several.split()
 )
 _PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_LINE = re.compile(r"-----|[0-9A-Za-z+/]{40}")
@@ -51,29 +52,23 @@ _IN_ADDRESS = re.compile(r"://([^\s/:@\"'<>`]{0,100}+):([^\s/@\"'<>`]{3,200}+)@(
 
 # Words that a password or key stands after. `token` is weaker: it stands in much prose and code.
 _WORDS = {
-    "password": (
-        "password", "passwd", "passphrase", "pwd", "passwort", "kennwort", "mot de passe", "contraseña", "senha",
-        "wachtwoord", "hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호",
-    ),
-    "key": (
-        "apikey", "api_key", "api-key", "api key", "access_key", "secret_key", "access_token", "auth_token",
-        "client_secret", "secret",
-    ),
+    "password": ("password", "passwd", "passphrase", "pwd", "passwort", "kennwort", "mot de passe", "contraseña",
+                 "senha", "wachtwoord", "hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호"),
+    "key": ("apikey", "api_key", "api-key", "api key", "access_key", "secret_key", "access_token", "auth_token",
+            "client_secret", "secret"),
     "token": ("token",),
 }  # fmt: skip
 _TEXT = r"[ \t]{0,8}[\"'`*_]{0,3}([^\s\"'`|,;，。]{8,256}+)"
 _VALUE = re.compile(
-    r"(?:[_-]?(?:key|token|prod|dev|live|test|value)){0,2}"
-    rf"[\"'`*_]{{0,3}}[ \t]{{0,8}}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{{0,8}}[\"'`*_|]{{0,3}}{_TEXT}",
-    re.IGNORECASE,
+    r"(?i)(?:[_-]?(?:key|token|prod|dev|live|test|value)){0,2}"
+    rf"[\"'`*_]{{0,3}}[ \t]{{0,8}}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{{0,8}}[\"'`*_|]{{0,3}}{_TEXT}"
 )
 _IN_PROSE = re.compile(
     rf"[*_]{{0,3}}[ \t]{{1,3}}(?:is|was|ist|war|lautet|est|es)[ \t]{{0,3}}[:：]?[*_]{{0,3}}{_TEXT}", re.IGNORECASE
 )
 _MADE_UP = re.compile(
-    r"x{4}|\*{3}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]|redacted|dummy|sample|insert"
-    r"|01234567|12345678|abcdefg",
-    re.IGNORECASE,
+    r"(?i)x{4}|\*{3}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]|redacted|dummy|sample"
+    r"|insert|01234567|12345678|abcdefg"
 )
 # A word about a value; where the value is kept; a UUID, a date, a call.
 _NO_VALUE = re.compile(
@@ -121,7 +116,7 @@ def _issued(text: str) -> _Found:
             end = text.find("-----", line.end(), line.end() + 20_000)
             yield begin.start(), end if end >= 0 else line.end(), "private key", 4
     for kind, letters, pattern in _ISSUED:
-        for at, after in _places(text, letters):
+        for at, after in _places(text, letters) if letters in text else ():
             is_begun = at and (text[at - 1].isalnum() or text[at - 1] in "_-")
             if not is_begun and (match := pattern.match(text, after)) and _is_drawn(match[1], 3.0):
                 yield at, match.end(), kind, after - at
@@ -134,8 +129,8 @@ def _issued(text: str) -> _Found:
 def _after_words(text: str) -> _Found:
     """What stands after `password:` or `api_key =`, where it is a value and not a word about it."""
     lowered = text.replace("İ", "i").lower()  # the one letter whose small form is longer
-    for kind, words in _WORDS.items():
-        for _, after in _places(lowered, words):
+    for kind, word in ((kind, word) for kind, words in _WORDS.items() for word in words if word in lowered):
+        for _, after in _places(lowered, word):
             match = _VALUE.match(text, after)
             in_prose = None if match or kind != "password" else _IN_PROSE.match(text, after)
             if found := match or in_prose:
@@ -164,13 +159,12 @@ def _is_drawn(value: str, bits: float) -> bool:
     return -sum(n / len(value) * math.log2(n / len(value)) for n in Counter(value).values()) >= bits
 
 
-def _places(text: str, several: tuple[str, ...] | list[str]) -> Iterator[tuple[int, int]]:
-    """Where any of these begins and ends in a text."""
-    for letters in several:
-        at = text.find(letters)
-        while at >= 0:
-            yield at, at + len(letters)
-            at = text.find(letters, at + len(letters))
+def _places(text: str, letters: str) -> Iterator[tuple[int, int]]:
+    """Where these begin and end in a text."""
+    at = text.find(letters)
+    while at >= 0:
+        yield at, at + len(letters)
+        at = text.find(letters, at + len(letters))
 
 
 # A person reads a note as it is drawn, a model as it is spelled, and what only one of them sees may be meant to mislead

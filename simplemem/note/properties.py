@@ -261,9 +261,7 @@ _ISO_DATE: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
 # What YAML 1.1 takes for something else than text, beside what PyYAML knows of: words in any case, short dates (Ruby).
-_OLD: Final = re.compile(
-    r"(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", re.DOTALL
-)
+_OLD: Final = re.compile(r"(?s)(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?")
 
 
 def is_plain_safe(value: str, *, flow: bool = False) -> bool:

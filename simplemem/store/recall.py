@@ -298,7 +298,8 @@ def backlinks(
     """Memories that lead to this one, by links or by meaning, each once; in the order of a query when one is given."""
     path, limit = core.path_meant(name), within(limit, 1, MAX_LIMIT, "limit")
     if unknown := [kind for kind in kinds if kind not in ("link", "semantic")]:
-        raise Invalid(f"unknown kind of backlink: {unknown[0]!r}", hint="Kinds are: link, semantic.")
+        hint = 'There are "link" and "semantic".'
+        raise Invalid(f"There is no kind of backlink called {unknown[0][:40]!r}.", hint=hint)
 
     def once() -> tuple[Mapping[str, Sequence[StoredLink]], Sequence[tuple[Shown, float]]]:
         linking = {source: list(links) for source, links in groupby(core.index.links(path), lambda link: link.source)}

@@ -29,6 +29,17 @@ LinkFormat = Literal["shortest", "relative", "absolute"]
 Named = Callable[[str], Sequence[str]]
 """From the compare key of a file name ("note.md") to the vault paths of all files so called."""
 
+CONVENTION_FILES = (".obsidian/app.json", ".obsidian/templates.json", ".obsidian/daily-notes.json")
+_MAX_SETTINGS_BYTES = 1_000_000
+_MAX_FILTERS = 200
+_MAX_PATTERN = 500  # characters; a filter is a line somebody typed
+_MAX_REPEATS = 10_000  # all `{m,n}` of a pattern together: as the engine writes them out, more would fill the memory
+_MATCH_SECONDS = 0.1  # a path takes a pattern some microseconds
+_COUNT = re.compile(r"(\d{1,9}),?\}")  # of `{n}`, `{m,n}` and `{m,}`
+_REFUSED: dict[str, str] = {}  # `/regex/` filters that are not applied, and why
+# obsidian.md §5: what other tools put beside notes. Lower case exactly: a person's folder is rather `Build`.
+_MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
+
 
 class Resolution(NamedTuple):
     """What a link leads to: a vault path or nothing, and the files it might as well have meant."""
@@ -132,13 +143,11 @@ def lead_links(note: Note, source: str, aims: Mapping[str, Aim], named: Named, l
     return _rewritten(note, source, aim_of, named, link_format)
 
 
-def _rewritten(
-    note: Note, source: str, aim_of: Callable[[Link], Aim | None], named: Named, link_format: LinkFormat
-) -> str:
+def _rewritten(note: Note, source: str, aim_of: Callable[[Link], Aim | None], named: Named, form: LinkFormat) -> str:
     edits, values = list[Edit](), list[tuple[Scalar, str]]()
     for link in note.links:
         aim = aim_of(link)
-        written = _target_for(link, aim.path, source, named, link_format) if aim is not None else None
+        written = _target_for(link, aim.path, source, named, form) if aim is not None else None
         if aim is None or written is None:
             continue
         if link.scalar is not None:
@@ -205,19 +214,6 @@ def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -
 def _heading_shown(link: Link) -> str:
     """`[[Note#Heading]]` is shown as "Note > Heading" by Obsidian; a path put before it must not change that."""
     return "".join(f" > {part}" for part in link.subpath.split("#") if part and not part.startswith("^"))
-
-
-CONVENTION_FILES = (".obsidian/app.json", ".obsidian/templates.json", ".obsidian/daily-notes.json")
-_MAX_SETTINGS_BYTES = 1_000_000
-_MAX_FILTERS = 200
-_MAX_PATTERN = 500  # characters; a filter is a line somebody typed
-_MAX_REPEATS = 10_000  # all `{m,n}` of a pattern together: as the engine writes them out, more would fill the memory
-_MATCH_SECONDS = 0.1  # a path takes a pattern some microseconds
-_COUNT = re.compile(r"(\d{1,9}),?\}")  # of `{n}`, `{m,n}` and `{m,}`
-_REFUSED: dict[str, str] = {}  # `/regex/` filters that are not applied, and why
-
-# obsidian.md §5: what other tools put beside notes. Lower case exactly: a person's folder is rather `Build`.
-_MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
 
 
 @dataclass(frozen=True, slots=True)

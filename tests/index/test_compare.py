@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 
 from simplemem.index.audit import Difference, differences
@@ -35,6 +36,27 @@ def grown(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
     write("b.md", "# Other\n\npear plum\n")
     plain_store.sync()
     return plain_store
+
+
+@pytest.mark.parametrize(("grows", "counted"), [(False, 0), (True, 4)])
+def test_words_are_counted_only_where_the_tables_of_words_differ(
+    plain_store: EnhancedStore, write: Write, grows: bool, counted: int
+) -> None:
+    for name in "abc":
+        write(f"{name}.md", f"# Note {name}\n\nplum pear\n")
+    plain_store.sync()
+    if grows:
+        write("a.md", "# Note a\n\nplum quokka\n")
+        plain_store.sync()
+    step, asked = plain_store._core, list[str]()
+    rebuilt = step.index.build_beside()
+    step.sync_of(rebuilt).scan()
+    with step.index.database.reading() as ours, rebuilt.reading() as theirs:
+        for db in (ours, theirs):
+            db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: asked.append(event["sql"]))
+        assert list(differences(ours, theirs, vectors=False)) == []
+    rebuilt.close()
+    assert sum("GROUP BY term" in sql for sql in asked) == counted
 
 
 def test_an_index_that_grew_equals_one_made_at_once(grown: EnhancedStore) -> None:
