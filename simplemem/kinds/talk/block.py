@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from simplemem.kinds.kind import Kind
-from simplemem.note.body import read_body
+from simplemem.note.body import newline_of, read_body
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.note import Note, private_reason, read_note, read_tags
@@ -191,7 +191,7 @@ def day_of(at: datetime) -> str:
 
 def with_turn(block: Block, turn: Turn) -> str:
     """The note with a turn more, where it belongs in time. Every byte that stands there stays."""
-    text, newline = block.text, "\r\n" if "\r\n" in block.text else "\n"
+    text, newline = block.text, newline_of(block.text)
     before = [each for each in block.turns if each.at <= turn.at]
     after = block.turns[len(before)] if len(before) < len(block.turns) else None
     is_new_day = not before or day_of(before[-1].at) != day_of(turn.at)
@@ -205,7 +205,7 @@ def with_turn(block: Block, turn: Turn) -> str:
             at = min(heading.start if heading else after.start, after.start)
     said = (f"{day_of(turn.at)}\n" if is_new_day else "") + render_turn(turn)
     head, tail = text[:at], text[at:]
-    gap = "" if not head or head.endswith(newline * 2) else newline if head.endswith("\n") else newline * 2
+    gap = newline * (2 - head.endswith(newline) - head.endswith(newline * 2)) if head else ""
     below = newline if tail and not tail.startswith(("\n", "\r")) else ""
     return head + gap + said.replace("\n", newline) + below + tail
 

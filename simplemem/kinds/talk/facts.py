@@ -14,7 +14,7 @@ from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import Kept, kept, moment_of, stamp
 from simplemem.kinds.talk.cues import SYNONYMS, words
 from simplemem.kinds.talk.statements import Statement, key_of
-from simplemem.note.body import read_body
+from simplemem.note.body import newline_of, read_body
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.passages import find_section
@@ -90,12 +90,15 @@ def read_fact(read: Read) -> Fact:
 FACT: Final[Kind[Fact]] = Kind(FOLDER, "fact", read=read_fact, place=lambda fact: fact.path)
 
 
+def span_of(text: str, section: str) -> tuple[int, int] | None:
+    """Where a section of a note begins and ends."""
+    return find_section(text, read_body(text, read_header(text).body_start), section)
+
+
 def _history(text: str) -> list[tuple[int, Told]]:
     """The lines of a history with where they begin."""
-    section = find_section(text, read_body(text, read_header(text).body_start), "History")
-    if section is None:
-        return []
-    found = ((line, moment_of(line[2])) for line in _TELLING.finditer(text, *section))
+    lines = _TELLING.finditer(text, *(span_of(text, "History") or (0, 0)))
+    found = ((line, moment_of(line[2])) for line in lines)
     return [(line.start(), Told(unspelled(line[1]), at, line[3])) for line, at in found if at is not None]
 
 
@@ -105,40 +108,37 @@ def _line(told: Told) -> str:
 
 def new_fact(said: Statement, told: Told, block_id: str, now: str) -> str:
     """The text of a new fact's note."""
-    properties = {"title": said.key.replace("_", " "), **_facts(said, told, block_id)}
-    if said.secret:
-        properties["private"] = True
+    properties = {
+        "title": said.key.replace("_", " "),
+        **_properties(said, told, block_id),
+        "private": said.secret or None,
+    }
     return FACT.render(properties, f"> {_one_line(said.sentence)}\n\n## History\n\n{_line(told)}\n", now)
 
 
 def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str) -> str:
     """The note with one telling more, where it belongs in time; what was said last is the value."""
-    is_newest = (told.at, told.value) >= (fact.valid_from, fact.value)
     if any((each.value, each.at) == (told.value, told.at) for each in fact.history):
         return text
     lines = _history(text)
     behind = (text.find("\n", at) + 1 or None for at, _ in reversed(lines))
     later = (at for at, each in lines if (each.at, each.value) > (told.at, told.value))
     text = with_line(text, "History", _line(told), next(later, next(behind, None)))
-    if said.secret:
-        text = set_property(text, "private", True)
-    if is_newest:
+    properties: dict[str, object] = {"private": True} if said.secret else {}
+    if (told.at, told.value) >= (fact.valid_from, fact.value):
         old = f"\n> {fact.sentence}"
         at = text.find(old, read_header(text).body_start - 1)
         text = text if at < 0 else f"{text[:at]}\n> {_one_line(said.sentence)}{text[at + len(old) :]}"
-        for key, value in _facts(said, told, block_id).items():
-            text = set_property(text, key, value)
+        properties |= _properties(said, told, block_id)
+    for key, value in properties.items():
+        text = set_property(text, key, value)
     return text
 
 
-def _facts(said: Statement, told: Told, block_id: str) -> dict[str, object]:
-    facts: dict[str, object] = {"key": said.key, "value": spell(said.value), "category": said.category}
-    return facts | {
-        "confidence": said.confidence,
-        "valid_from": stamp(told.at),
-        "block_id": block_id,
-        "decided_by": said.decided_by,
-    }
+def _properties(said: Statement, told: Told, block_id: str) -> dict[str, object]:
+    names = ("key", "value", "category", "confidence", "valid_from", "block_id", "decided_by")
+    values = (said.key, spell(said.value), said.category, said.confidence, stamp(told.at), block_id, said.decided_by)
+    return dict(zip(names, values, strict=True))
 
 
 def _one_line(text: str) -> str:
@@ -148,10 +148,9 @@ def _one_line(text: str) -> str:
 
 def with_line(text: str, section: str, line: str, at: int | None = None) -> str:
     """The note with a bullet at the end of a section, which is made when it is not there, or at a place in it."""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    place = find_section(text, read_body(text, read_header(text).body_start), section)
+    newline, place = newline_of(text), span_of(text, section)
     if place is None:
-        gap = "" if text.endswith(newline * 2) else newline if text.endswith("\n") else newline * 2
+        gap = newline * (2 - text.endswith(newline) - text.endswith(newline * 2))
         return f"{text}{gap}## {section}{newline}{newline}{line}{newline}"
     if at is None:
         at = place[0] + len(text[slice(*place)].rstrip())
@@ -162,24 +161,22 @@ def with_line(text: str, section: str, line: str, at: int | None = None) -> str:
 
 def facts_for(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:
     """The facts that a question asks for, best first; what was never said is not answered."""
-    asked = _parts(question) - _parts(" ".join(words("asking")))
-    own = asked - _GENERIC
-    found = []
+    asked = _parts(question) - _ASKING
+    own, found = asked - _GENERIC, []
     for fact in facts:
         key = _parts(fact.key.replace("_", " "))
-        special = key - _GENERIC
         about = key | _parts(fact.sentence) | _parts(labels.get(fact.block_id, ""))
-        if not asked & key or not special <= asked or len(own & about) * 2 < len(own) or (special and not own):
-            continue
-        if not special and own - about:
-            continue
-        found.append((len(asked & key) / len(asked | key), fact.valid_from, fact.path, fact))
+        special, foreign = key - _GENERIC, own - about
+        is_meant = bool(own) and len(foreign) * 2 <= len(own) if special else not foreign
+        if asked & key and special <= asked and is_meant:
+            found.append((len(asked & key) / len(asked | key), fact.valid_from, fact.path, fact))
     return [each[-1] for each in sorted(found, key=lambda each: each[:3], reverse=True)]
 
 
 def _parts(text: str) -> set[str]:
-    return {_part(word) for word in re.findall(r"[\w-]+", text.lower()) if word not in STOP_WORDS}
+    return {
+        stem(SYNONYMS.get(word, word), "") for word in re.findall(r"[\w-]+", text.lower()) if word not in STOP_WORDS
+    }
 
 
-def _part(word: str) -> str:
-    return stem(SYNONYMS.get(word, word), "")
+_ASKING: Final = _parts(" ".join(words("asking")))

@@ -12,11 +12,9 @@ from typing import Final, NamedTuple
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import Kept, kept, moment_of
 from simplemem.kinds.talk.cues import PATTERNS, rules, words
-from simplemem.kinds.talk.facts import with_line
+from simplemem.kinds.talk.facts import span_of, with_line
 from simplemem.kinds.talk.statements import stated
-from simplemem.note.body import read_body
-from simplemem.note.passages import find_section
-from simplemem.note.properties import set_property
+from simplemem.note.properties import set_property, spliced
 from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read
 
@@ -25,7 +23,6 @@ SECTIONS: Final = ("Constraints", "Preferences", "Identity")
 _RULES: Final = rules("traits")
 _NO_NAMES: Final = words("no_name")
 _IN_EVERY_TRAIT: Final = STOP_WORDS | words("trait")
-_STRICT: Final = PATTERNS["strict"]
 _BULLET: Final = re.compile(
     r"^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$", re.MULTILINE
 )
@@ -36,10 +33,6 @@ class Trait(NamedTuple):
 
     section: str  # one of the sections, "name", or "gone" for what is taken back
     text: str
-
-    @property
-    def strict(self) -> bool:
-        return _STRICT.search(self.text) is not None
 
 
 class Constraint(NamedTuple):
@@ -73,20 +66,24 @@ def traits(message: str) -> list[Trait]:
     return list(found)
 
 
+def severity_of(constraint: str) -> str:
+    """How strict a constraint is by its own words."""
+    return "strict" if PATTERNS["strict"].search(constraint) else "firm"
+
+
 def read_profile(read: Read) -> Profile:
     """The profile that a note is; bullets a person wrote count like ours."""
     note, where = kept(read, PROFILE)
-    bullets = {section: _bullets(read.text, section) for section in SECTIONS}
-    constraints = []
-    for bullet in bullets["Constraints"]:
-        marks = dict(re.findall(r"\b(\w{1,20})=(\S+)", bullet["marks"] or ""))
-        severity = "strict" if _STRICT.search(bullet["text"]) else "firm"
-        constraints.append(Constraint(bullet["text"], marks.get("severity", severity), marks.get("since", "")))
+    constraints, preferences, identity = (_bullets(read.text, section) for section in SECTIONS)
+    marks = [dict(re.findall(r"\b(\w{1,20})=(\S+)", bullet["marks"] or "")) for bullet in constraints]
     return Profile(
         name=note.string("name") or "",
-        constraints=tuple(constraints),
-        preferences={noun_of(bullet["text"]): bullet["text"] for bullet in bullets["Preferences"]},
-        identity=tuple(bullet["text"] for bullet in bullets["Identity"]),
+        constraints=tuple(
+            Constraint(bullet["text"], each.get("severity", severity_of(bullet["text"])), each.get("since", ""))
+            for bullet, each in zip(constraints, marks, strict=True)
+        ),
+        preferences={noun_of(bullet["text"]): bullet["text"] for bullet in preferences},
+        identity=tuple(bullet["text"] for bullet in identity),
         modified=moment_of(note.string("modified") or "") or datetime(1970, 1, 1, tzinfo=UTC),
         **where,
     )
@@ -96,8 +93,7 @@ PROFILE: Final[Kind[Profile]] = Kind(FOLDER, "profile", read=read_profile, place
 
 
 def _bullets(text: str, section: str) -> list[re.Match[str]]:
-    place = find_section(text, read_body(text, 0), section)
-    return list(_BULLET.finditer(text, *place)) if place else []
+    return list(_BULLET.finditer(text, *(span_of(text, section) or (0, 0))))
 
 
 def noun_of(statement: str) -> str:
@@ -109,25 +105,19 @@ def noun_of(statement: str) -> str:
 def with_traits(text: str | None, found: Sequence[Trait], at: datetime, link: str, now: str) -> str:
     """The profile's note with what was said now; a new one without a text. Every other byte stays."""
     text = PROFILE.render({"title": "Profile"}, "", now) if text is None else text
-    for trait in found:
-        section, said = trait
-        core, noun = _core(said), noun_of(said)
+    for section, said in found:
+        core, gone = _core(said), list[re.Match[str]]()
         if section == "name":
             text = set_property(text, "name", said)
         elif section == "gone":
-            every = [bullet for each in SECTIONS for bullet in _bullets(text, each) if core <= _core(bullet["text"])]
-            text = _without(text, every)
+            every = (bullet for each in SECTIONS for bullet in _bullets(text, each))
+            gone = [bullet for bullet in every if core and core <= _core(bullet["text"])]
         elif all(_core(bullet["text"]) != core for bullet in _bullets(text, section)):
-            if section == "Preferences":
-                text = _without(text, [each for each in _bullets(text, section) if noun_of(each["text"]) == noun])
-            marks = f"severity={'strict' if trait.strict else 'firm'} " if section == "Constraints" else ""
+            marks = f"severity={severity_of(said)} " if section == "Constraints" else ""
             text = with_line(text, section, f"- {said} %%{marks}since={at.astimezone():%Y-%m-%d}%% [[{link}]]")
-    return text
-
-
-def _without(text: str, bullets: Sequence[re.Match[str]]) -> str:
-    for bullet in sorted(bullets, key=lambda each: -each.start()):
-        text = text[: bullet.start()] + text[bullet.end() + 1 :]
+            if section == "Preferences":  # one of a kind: the line before it goes
+                gone = [each for each in _bullets(text, section)[:-1] if noun_of(each["text"]) == noun_of(said)]
+        text = spliced(text, [(each.start(), each.end() + 1, "") for each in gone])
     return text
 
 

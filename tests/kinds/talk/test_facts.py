@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.kinds.talk.facts import Fact, Told, facts_for, new_fact, read_fact, with_told
-from simplemem.kinds.talk.profile import Profile, read_profile, traits, with_traits
+from simplemem.kinds.talk.profile import Profile, read_profile, severity_of, traits, with_traits
 from simplemem.kinds.talk.statements import Statement, key_of, statements
 from simplemem.note.note import read_note
 from simplemem.store import Read
@@ -27,7 +27,11 @@ def said(message: str) -> dict[str, str]:
 
 
 def known(message: str) -> list[tuple[str, str, bool]]:
-    return [(each.section, each.text, each.strict) for each in traits(message) if each.section != "gone"]
+    return [
+        (each.section, each.text, severity_of(each.text) == "strict")
+        for each in traits(message)
+        if each.section != "gone"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -213,6 +217,7 @@ def test_a_profile_grows_and_forgets_and_keeps_what_a_person_wrote() -> None:
         ("strictly teetotal", "strict", "2026-11-20")
     ]
     assert learned(text, "I am strictly teetotal.", 21) == text
+    assert learned(text, "I'm no longer there.", 21) == text
     mine = text.replace("Ruth Brandt", "Ruth B") + "\n## Garden\n\nMy own line.\n- I prefer roses\n"
     after = learned(mine, "I'm no longer teetotal. I prefer imperial units. I'm allergic to nuts.")
     found = profile(after)
