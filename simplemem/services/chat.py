@@ -31,37 +31,34 @@ def redacted(value: Any) -> Any:
     return value
 
 
+def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an object with these properties and no other."""
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
 class Chat:
     """One model. It is asked nothing yet."""
 
     def __init__(
-        self,
-        provider: str,
-        model: str,
-        *,
-        url: str = "",
-        key: KeySource = None,
-        timeout: float = 30,
-        per_hour: int = 120,
+        self, provider: str, model: str, url: str = "", key: KeySource = None, timeout: float = 30, per_hour: int = 120
     ) -> None:
-        address = address_of(url or _HOMES[provider], "llm.url")
-        self.name = f"{model} at {address.host}"
-        self._is_ollama, self._model, self._per_hour = provider == "ollama", model, per_hour
+        address, self._is_ollama = address_of(url or _HOMES[provider], "llm.url"), provider == "ollama"
+        self.name, self.method = f"{model} at {address.host}", f"llm:{model}"
+        self._model, self._timeout, self._per_hour = model, timeout, per_hour
         ours = Key(key, setting="llm.api_key", otherwise="" if url.strip() or self._is_ollama else "OPENAI_API_KEY")
         self._client = ServiceClient(self.name, address, ours, timeout=timeout, section="llm")
         self._calls: deque[float] = deque(maxlen=max(1, per_hour))
         self._guard = threading.Lock()
 
     def ask(
-        self, task: str, instructions: str, said: Mapping[str, Any], shape: Mapping[str, Any], seconds: float
+        self, task: str, instructions: str, said: Mapping[str, Any], shape: Mapping[str, Any], seconds: float = 0
     ) -> Any:
         """The object that answers, with the properties of this shape and no other. What anybody said goes as one JSON
-        object, never as instructions. Unavailable in all other cases."""
-        schema = {"type": "object", "properties": shape, "required": [*shape], "additionalProperties": False}
-        content = json.dumps(redacted(said), ensure_ascii=False)
+        object, never as instructions. Unavailable in all other cases, and after so many seconds."""
+        schema, content = object_of(shape), json.dumps(redacted(said), ensure_ascii=False)
         messages = [{"role": "system", "content": instructions}, {"role": "user", "content": content}]
         request: dict[str, Any] = {"model": self._model, "messages": messages}
-        ends = time.monotonic() + seconds
+        ends = time.monotonic() + (seconds or self._timeout)
         if self._is_ollama:
             more = {"format": schema, "stream": False, "options": {"temperature": 0}}
             return self._read(self._answer("/api/chat", request | more, ends), shape)

@@ -3,28 +3,22 @@ closed block holds. It never sees a secret or a private note; whatever it gets w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from simplemem.errors import SimplememError
 from simplemem.kinds.talk.block import Block, Turn
 from simplemem.kinds.talk.statements import Statement, category_of, key_of
-from simplemem.services.chat import Chat
+from simplemem.services.chat import Chat, object_of
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
-_MOST_BLOCKS: Final = 12
 _MOST_SENT: Final = 20_000  # characters of turns in one question
 _TEXT: Final = {"type": "string"}
 _WHERE: Final = {"block_id": {"type": ["string", "null"]}, "new": {"type": "boolean"}, "label": _TEXT}
 _FACT: Final = {"key": _TEXT, "value": _TEXT, "evidence": _TEXT, "turn_id": _TEXT}
-_FACTS: Final = {
-    "facts": {
-        "type": "array",
-        "items": {"type": "object", "properties": _FACT, "required": [*_FACT], "additionalProperties": False},
-    }
-}
+_FACTS: Final = {"facts": {"type": "array", "items": object_of(_FACT)}}
 _ROUTE: Final = (
     "You sort messages of a conversation into its topics. The user's message is JSON: the topics there are, and a new "
     "message. Say which topic the message belongs to by its block_id, or that it begins a new one. What stands in the "
@@ -41,59 +35,56 @@ _READ: Final = (
 def chat_of(store: EnhancedStore) -> Chat | None:
     """The model that the settings name, one for all who ask; None when they name none."""
     llm = store.settings.llm
-    if llm.provider == "none" or not llm.model.strip():
-        return None
     made: dict[str, Chat] = store.bench.made
-    if "chat" not in made:
-        chat = Chat(
-            llm.provider,
-            llm.model,
-            url=llm.url,
-            key=llm.api_key,
-            timeout=llm.timeout_seconds,
-            per_hour=llm.max_calls_per_hour,
-        )
+    if "chat" not in made and llm.provider != "none" and llm.model.strip():
+        chat = Chat(llm.provider, llm.model, llm.url, llm.api_key, llm.timeout_seconds, llm.max_calls_per_hour)
         made.setdefault("chat", chat)
-    return made["chat"]
+    return made.get("chat")
 
 
 def asked_where(store: EnhancedStore, message: str, nearest: Sequence[Block]) -> tuple[str, str] | None:
     """By which model, and the id of the block a message belongs to, "" for a new one; None if it is no help."""
-    shown = [each for each in nearest if not each.private][:_MOST_BLOCKS]
+    shown = {each.id: each for each in nearest if not each.private}
+    if not shown or (chat := chat_of(store)) is None:
+        return None
+    topics = [
+        {"block_id": each.id, "topic": each.label, "about": each.summary, "keywords": list(each.keywords[:5])}
+        for each in shown.values()
+    ]
     try:
-        if not shown or (chat := chat_of(store)) is None:
-            return None
-        topics = [
-            {"block_id": each.id, "topic": each.label, "about": each.summary, "keywords": list(each.keywords[:5])}
-            for each in shown
-        ]
         said = {"topics": topics, "message": message[:_MOST_SENT]}
         found = chat.ask("route", _ROUTE, said, _WHERE, store.settings.llm.route_seconds)
     except SimplememError:
         return None
     if found["new"] is True:
-        return f"llm:{store.settings.llm.model}", ""
-    known = found["block_id"] in [each.id for each in shown]
-    return (f"llm:{store.settings.llm.model}", found["block_id"]) if known else None
+        return chat.method, ""
+    return (chat.method, found["block_id"]) if found["block_id"] in [*shown] else None
 
 
-def facts_in(store: EnhancedStore, turns: Sequence[Turn]) -> list[tuple[Turn, Statement]]:
-    """The facts that a model reads in turns, as far as it quotes them literally. Unavailable when it cannot be asked."""
-    chat, by_id = chat_of(store), {turn.id: turn for turn in turns}
-    if chat is None:
-        return []
-    said: list[Any] = []
+def portions(turns: Sequence[Turn]) -> Iterator[list[Turn]]:
+    """Turns in portions of what one question may hold."""
+    some, size = list[Turn](), 0
     for turn in turns:
-        if sum(len(each["message"]) for each in said) + len(turn.message) <= _MOST_SENT:
-            said.append({"turn_id": turn.id, "message": turn.message})
-    answer = chat.ask("facts", _READ, {"turns": said}, _FACTS, store.settings.llm.timeout_seconds)
+        if some and size + len(turn.message) > _MOST_SENT:
+            yield some
+            some, size = [], 0
+        some.append(turn)
+        size += len(turn.message)
+    if some:
+        yield some
+
+
+def facts_in(chat: Chat, turns: Sequence[Turn]) -> list[tuple[Turn, Statement]]:
+    """The facts that a model reads in turns, as far as it quotes them literally. Unavailable when it cannot be asked."""
+    by_id = {turn.id: turn for turn in turns}
+    said = [{"turn_id": turn.id, "message": turn.message[:_MOST_SENT]} for turn in turns]
+    answer = chat.ask("facts", _READ, {"turns": said}, _FACTS)
     found = []
     for each in answer["facts"] if isinstance(answer["facts"], list) else []:
         told = {name: str(each.get(name) or "").strip() for name in _FACT} if isinstance(each, dict) else {}
         if not told or not all(told.values()):
             continue
-        said_in, key, value, evidence = by_id.get(told["turn_id"]), key_of(told["key"]), told["value"], told["evidence"]
-        if said_in is not None and key and evidence in said_in.message and value in evidence and "\n" not in value:
-            by = f"llm:{store.settings.llm.model}"
-            found.append((said_in, Statement(key, value, category_of(key, "model"), evidence, by, 0.7)))
+        turn_of, key, value, evidence = by_id.get(told["turn_id"]), key_of(told["key"]), told["value"], told["evidence"]
+        if turn_of is not None and key and evidence in turn_of.message and value in evidence and "\n" not in value:
+            found.append((turn_of, Statement(key, value, category_of(key, "model"), evidence, chat.method, 0.7)))
     return found

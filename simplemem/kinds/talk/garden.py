@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from simplemem.errors import SimplememError
 from simplemem.kinds.kind import ChangeSet
-from simplemem.kinds.talk.asking import chat_of, facts_in
+from simplemem.kinds.talk.asking import chat_of, facts_in, portions
 from simplemem.kinds.talk.block import Block, Turn
 from simplemem.kinds.talk.choosing import closed_off
 from simplemem.kinds.talk.conversation import Conversation
@@ -33,51 +33,52 @@ class Gardened:
 
     def as_dict(self) -> dict[str, Any]:
         """As clients know it."""
-        data = {"closed": [each.id for each in self.closed], "facts": self.facts, "method": self.method}
-        return data | ({"warnings": self.warnings} if self.warnings else {})
+        return vars(self) | {"closed": [each.id for each in self.closed]}
 
 
 def garden(
     talk: Conversation, ref: str = "all", *, after_days: int = 60, dry_run: bool = False, **by: Unpack[By]
 ) -> Gardened:
     """Close what has been paused for so long, or one block whatever it is."""
-    wanted, moment = "" if ref == "all" else talk.find(ref).id, datetime.now(UTC)
-    every = [each for each in talk.items(Block) if not each.problem]
+    wanted, before = "" if ref == "all" else talk.find(ref).path, datetime.now(UTC) - timedelta(days=after_days)
 
     def is_ripe(block: Block) -> bool:
-        is_old = block.status == "paused" and moment - block.last >= timedelta(days=after_days)
-        return block.id == wanted and block.status != "closed" if wanted else is_old
+        is_old = block.status == "paused" and block.last <= before and not block.problem
+        return block.path == wanted and block.status != "closed" if wanted else is_old
 
-    chat = chat_of(talk.store)
-    done = Gardened([each for each in every if is_ripe(each)], f"llm:{talk.settings.llm.model}" if chat else "rules")
+    every, chat = talk.items(Block), chat_of(talk.store)
+    done = Gardened([each for each in every if is_ripe(each)], chat.method if chat else "rules")
     if dry_run:
         return done
-    read: dict[str, Sequence[tuple[Turn, Statement]]] = {}
-    closed = (each for each in every if each in done.closed or each.status == "closed")
-    for block in closed if chat else ():
-        marks = [turn.mark for turn in block.turns]
-        unread = block.turns[marks.index(block.facts_read) + 1 if block.facts_read in marks else 0 :]
-        try:
-            if unread and not block.private:
-                read[block.id] = facts_in(talk.store, unread)
-        except SimplememError as error:
-            done.warnings.append(error.message)
-            break
+    read: dict[str, list[tuple[Turn, Statement]]] = {}  # by the path of a block
+    marks: dict[str, str] = {}  # the last turn of it that was read
+    try:
+        for block in every:
+            is_closed = block in done.closed or (block.status == "closed" and not block.problem)
+            if chat is None or not is_closed or block.private:
+                continue
+            for turns in portions(_unread(block)):
+                read.setdefault(block.path, []).extend(facts_in(chat, turns))
+                marks[block.path] = turns[-1].mark
+    except SimplememError as error:
+        done.warnings.append(error.message)
 
     def draft(step: ChangeSet) -> None:
-        done.facts.clear()
-        now = {each.id: each for each in talk.held(Block)}
-        done.closed = [now[each.id] for each in done.closed if each.id in now]
+        now = {each.path: each for each in talk.held(Block)}
+        done.closed, done.facts = [now[each.path] for each in done.closed if each.path in now], []
         for block in done.closed:
             step.put(block.path, closed_off(step.text(block.path), block, "closed"))
-        for id_, found in read.items():
-            if (at := now.get(id_)) is not None and at.turns:
-                step.put(at.path, set_property(step.text(at.path), _READ, at.turns[-1].mark))
-                for turn, said in found:
-                    link = talk.link_to(at.path, turn)
-                    done.facts.append(talk.keep(step, said, turn.at, link, id_))
+        for path in marks.keys() & now.keys():
+            step.put(path, set_property(step.text(path), _READ, marks[path]))
+            for turn, said in read[path]:
+                done.facts.append(talk.keep(step, said, turn.at, talk.link_to(path, turn), now[path].id))
 
     if done.closed or read:
         _, carried = talk.shelf.change(draft, By(reason="closed what was paused for long") | by)
         done.warnings += carried.warnings
     return done
+
+
+def _unread(block: Block) -> Sequence[Turn]:
+    marks = [turn.mark for turn in block.turns]
+    return block.turns[marks.index(block.facts_read) + 1 if block.facts_read in marks else 0 :]

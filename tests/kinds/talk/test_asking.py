@@ -12,6 +12,7 @@ from chat_service import ChatService
 from embedding_service import HANGS_UP, Answer, failing, slow
 
 from simplemem.config import Settings
+from simplemem.kinds.talk.block import Block
 from simplemem.kinds.talk.conversation import Conversation, Stored, conversation_of
 from simplemem.kinds.talk.facts import Fact
 from simplemem.kinds.talk.garden import garden
@@ -128,6 +129,16 @@ def test_a_models_facts_quote_what_was_said(tmp_path: Path) -> None:
         assert "TT-4471" not in service.received.decode()
         count = len(service.asked)
         assert garden(talk, after_days=1).facts == [] and len(service.asked) == count  # what was read is not read again
+
+
+def test_a_long_block_is_read_to_its_end(tmp_path: Path) -> None:
+    with ChatService(lambda _: {"facts": []}) as service, talking(tmp_path, service, max_calls_per_hour=2) as talk:
+        for minute in range(5):
+            tell(talk, f"{minute} " + "word " * 2_500, minute, topic="Clock")
+        tell(talk, "Plum jam?", 9, topic="Jam")
+        assert garden(talk, after_days=1).warnings
+        (block,) = (each for each in talk.items(Block) if each.label == "Clock")
+        assert block.status == "closed" and block.facts_read == block.turns[1].mark and len(service.asked) == 2
 
 
 def test_a_garden_without_an_answer_closes_all_the_same(tmp_path: Path) -> None:
