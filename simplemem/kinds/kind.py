@@ -5,6 +5,7 @@ changed, whoever changed it. What no note holds is in a `StateLog`."""
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,11 +13,12 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from simplemem.errors import Conflict, SimplememError, TooLong, Unavailable, Unreadable
+from simplemem.errors import Conflict, Invalid, SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.memory import By
 from simplemem.note.header import read_header
 from simplemem.note.names import conflict_name, name_of
 from simplemem.note.properties import render_header
+from simplemem.note.words import well_formed
 from simplemem.store import Bench, Carried, Draft, Mark, Read
 
 M = TypeVar("M")
@@ -254,3 +256,13 @@ class StateLog(Generic[M]):
 
 def _encoded(line: Line) -> bytes:
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+
+
+def clean_text(text: str, what: str, most: int, hint: str) -> str:
+    """A text that a client gave, with its lines ended in one way. Invalid and TooLong say what a note cannot carry."""
+    clean = re.sub(r"\r\n?", "\n", text)
+    if "\0" in clean or clean != well_formed(clean):
+        raise Invalid(f"the {what} holds a character that no note can carry", hint="Leave out NUL and half characters.")
+    if len(clean) > most:
+        raise TooLong(f"the {what} has {len(clean):,} characters; {most:,} are allowed", hint=hint)
+    return clean

@@ -3,7 +3,6 @@ entry was read, and when last, stands in `.simplemem/state/access.jsonl`, never 
 
 from __future__ import annotations
 
-import re
 import time
 import uuid
 import weakref
@@ -12,15 +11,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
-from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, TooLong
-from simplemem.kinds.kind import ChangeSet, Kind, Shelf, StateLog
+from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound
+from simplemem.kinds.kind import ChangeSet, Kind, Shelf, StateLog, clean_text
 from simplemem.kinds.learned import entry as entries
 from simplemem.kinds.learned.entry import FOLDER, LEARNED, KnowledgeEntry
 from simplemem.memory import By, Filter, Hit
 from simplemem.note.names import path_of
 from simplemem.note.properties import set_property
 from simplemem.note.tags import tags_for_new_note
-from simplemem.note.words import well_formed
 from simplemem.store import now
 
 if TYPE_CHECKING:
@@ -251,14 +249,8 @@ def _pick(every: Sequence[KnowledgeEntry], ref: str) -> KnowledgeEntry:
 
 
 def _clean(text: str, what: str) -> str:
-    """A text as it is kept: without blanks around it, its lines ended in one way."""
-    clean = re.sub(r"\r\n?", "\n", text).strip()
-    if "\0" in clean or clean != well_formed(clean):
-        raise Invalid(f"the {what} holds a character that no note can carry", hint="Leave out NUL and half characters.")
-    if len(clean) > _MOST_CHARACTERS:
-        said = f"the {what} has {len(clean):,} characters; {_MOST_CHARACTERS:,} are allowed"
-        raise TooLong(said, hint="Nothing was saved or cut. Keep the point, or make several entries and link them.")
-    return clean
+    hint = "Nothing was saved or cut. Keep the point, or make several entries and link them."
+    return clean_text(text.strip(), what, _MOST_CHARACTERS, hint)
 
 
 def _count_line(counts: Reads, line: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from simplemem.note.body import newline_of, read_body
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.note import Note, private_reason, read_note, read_tags
-from simplemem.note.properties import remove_property, set_property
+from simplemem.note.tags import change_tags
 from simplemem.store import Read
 
 FOLDER: Final = "topics"
@@ -228,15 +228,4 @@ def place_of(label: str, at: datetime) -> str:
 
 def with_status(text: str, status: str) -> str:
     """The note with another status among its tags, in its place."""
-    tags = read_header(text).get("tags")
-    listed = [tags] if isinstance(tags, str) else tags if isinstance(tags, list) else []
-    kept, wanted = list[object](), f"status/{status}"
-    for tag in listed:
-        is_status = str(tag).lstrip("#").casefold() in {f"status/{each}" for each in STATUSES}
-        kept += [wanted] if is_status and wanted not in kept else [] if is_status else [tag]
-    return set_property(text, "tags", kept if wanted in kept else [*kept, wanted])
-
-
-def with_session(text: str, session: str) -> str:
-    """The note as one of this session; the main one has no name."""
-    return set_property(text, "session", session) if session else remove_property(text, "session")
+    return change_tags(text, {"status": status})

@@ -26,7 +26,7 @@ from simplemem.kinds.talk.statements import Statement
 from simplemem.memory import By, Value
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, compare_key, path_of
-from simplemem.note.properties import set_property
+from simplemem.note.properties import remove_property, set_property
 from simplemem.services.embed import embedder_named
 from simplemem.store import Read, now
 
@@ -163,7 +163,9 @@ class Conversation:
             step.text(target.path)  # Conflict when a person has just saved it, Unreadable when it has to be mended
             path, id_, text = target.path, target.id, blocks.with_turn(target, turn)
             if not is_late:
-                text = blocks.with_session(blocks.with_status(text, "active"), saying.session)
+                text = blocks.with_status(text, "active")
+                session = saying.session
+                text = set_property(text, "session", session) if session else remove_property(text, "session")
         else:
             stem, ids = f"block_{turn.at:%Y%m%d_%H%M%S}", {each.id for each in every}
             id_ = next(each for each in _numbered(stem, "_") if each not in ids)

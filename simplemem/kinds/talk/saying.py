@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid, TooLong
+from simplemem.kinds.kind import clean_text
 from simplemem.kinds.talk.block import moment_of, stamp
 from simplemem.kinds.talk.profile import Trait, traits
 from simplemem.kinds.talk.statements import Statement, category_of, key_of, statements
-from simplemem.note.words import well_formed
 
 _MOST_CHARACTERS: Final = 100_000  # of a message, a reply or a context
 _MOST_LABEL: Final = 120
@@ -20,8 +18,7 @@ _MOST_FACTS: Final = 50  # that an agent hands over with a turn
 _AHEAD: Final = timedelta(days=1)
 
 
-@dataclass(frozen=True)
-class Saying:
+class Saying(NamedTuple):
     """One exchange as it is told, checked."""
 
     message: str
@@ -50,45 +47,36 @@ def said_now(
 ) -> Saying:
     """An exchange, checked: Invalid or TooLong says what is wrong with it. `context` alone is the reply."""
     said = {"message": message, "context": context, "response": response or "", "topic": topic, "session_id": session}
-    clean = {name: _clean(text, name) for name, text in said.items()}
-    if not clean["message"].strip():
+    message, context, answer, *names = (_clean(text, name) for name, text in said.items())
+    label, session = (" ".join(name.split()) for name in names)
+    if not message.strip():
         raise Invalid("the message is empty")
+    if len(label) > _MOST_LABEL or len(session) > _MOST_LABEL:
+        raise TooLong(f"a topic or session_id may have {_MOST_LABEL} characters")
     if len(facts) > _MOST_FACTS:
         raise TooLong(f"{len(facts)} facts were handed over; {_MOST_FACTS} are allowed with a turn")
-    given = []
+    known = {each.key: each for each in statements(message)}
     for pair in facts:
         key, value = (" ".join(_clean(text, "fact").split()) for text in pair)
         if not (key := key_of(key)) or not value:
             hint = 'For example {"key": "harbour phone", "value": "0431 778"}.'
             raise Invalid("a fact needs a key and a value, both of words", hint=hint)
-        given.append(Statement(key, value, category_of(key, "agent"), clean["message"], "agent", 0.9))
-    label, name = (" ".join(clean[each].split()) for each in ("topic", "session_id"))
-    if len(label) > _MOST_LABEL or len(name) > _MOST_LABEL:
-        raise TooLong(f"a topic or session_id may have {_MOST_LABEL} characters")
-    answer, more = (clean["context"], "") if response is None else (clean["response"], clean["context"])
-    own = [each for each in statements(clean["message"]) if each.key not in {fact.key for fact in given}]
-    known = tuple(traits(clean["message"]))
-    return Saying(clean["message"], answer, more, label, name, _moment(timestamp), (*given, *own), known)
+        known[key] = Statement(key, value, category_of(key, "agent"), message, "agent", 0.9)
+    answer, context = (context, "") if response is None else (answer, context)
+    at, facts_told = _moment(timestamp), tuple(known.values())
+    return Saying(message, answer, context, label, session, at, facts_told, tuple(traits(message)))
 
 
 def _clean(text: str, what: str) -> str:
-    clean = re.sub(r"\r\n?", "\n", text)
-    if "\0" in clean or clean != well_formed(clean):
-        raise Invalid(f"the {what} holds a character that no note can carry", hint="Leave out NUL and half characters.")
-    if len(clean) > _MOST_CHARACTERS:
-        said = f"the {what} has {len(clean):,} characters; {_MOST_CHARACTERS:,} are allowed"
-        raise TooLong(said, hint="Nothing was stored or cut.")
-    return clean
+    return clean_text(text, what, _MOST_CHARACTERS, "Nothing was stored or cut.")
 
 
 def _moment(text: str) -> datetime:
     """When something was said, in UTC and whole seconds; a time without an offset is local."""
-    ahead = datetime.now(UTC) + _AHEAD
-    if not text.strip():
-        return datetime.now(UTC).replace(microsecond=0)
-    if (found := moment_of(text)) is None:
+    now = datetime.now(UTC)
+    found = moment_of(text) if text.strip() else now
+    if found is None:
         raise Invalid(f"{text[:40]!r} is no time", hint="For example 2026-11-20T14:05:10Z.")
-    found = found.replace(microsecond=0)
-    if found > ahead or found.year < 1970:
-        raise Invalid(f"{stamp(found)} is {'more than a day ahead' if found > ahead else 'before 1970'}")
-    return found
+    if found > now + _AHEAD or found.year < 1970:
+        raise Invalid(f"{stamp(found)} is {'more than a day ahead' if found > now else 'before 1970'}")
+    return found.replace(microsecond=0)
