@@ -82,7 +82,7 @@ class Block(Kept):
     session: str = ""
     facts_read: str = ""  # the last turn whose facts a model has read
 
-    @property
+    @cached_property
     def last(self) -> datetime:
         """When something was said last."""
         return self.turns[-1].at if self.turns else self.created

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from simplemem.kinds.talk.block import TOPIC, Block, Turn
@@ -61,17 +61,19 @@ def answering(block: Block, question: str) -> Sequence[Turn]:
     """The turns of a block that answer a question, each with the one after it, in their order."""
     if len(block.turns) <= _MOST_TURNS:
         return block.turns
-    stems = [_stems(f"{turn.message} {turn.answer}") for turn in block.turns]
-    common = Counter(each for some in stems for each in some)
     asked = _stems(question)
-    worth = [sum(1 / common[each] for each in asked & some) for some in stems]
+    heads = {each[:2] for each in asked}  # a stem begins as its word does
+    stems = [asked & _stems(f"{turn.message} {turn.answer}", heads) for turn in block.turns]
+    common = Counter(each for some in stems for each in some)
+    worth = [sum(1 / common[each] for each in some) for some in stems]
     best = sorted(range(len(worth)), key=lambda at: (worth[at], at), reverse=True)
     near = dict.fromkeys(each for at in best for each in (at, at + 1) if each < len(stems))
     return [block.turns[at] for at in sorted([*near][:_MOST_TURNS])]
 
 
-def _stems(text: str) -> set[str]:
-    return {stem(word, "") for word in words_of(text.lower()) if word not in STOP_WORDS}
+def _stems(text: str, heads: Collection[str] = ()) -> set[str]:
+    words = (word for word in words_of(text.lower()) if word not in STOP_WORDS and (not heads or word[:2] in heads))
+    return {stem(word, "") for word in words}
 
 
 def context_for(talk: Conversation, message: str, budget: int, session: str = "") -> Context:

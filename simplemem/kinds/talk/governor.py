@@ -4,11 +4,11 @@ but for the vectors it is given; never asks a model, never writes."""
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simplemem.kinds.talk import cues
@@ -84,7 +84,7 @@ class Governor:
         if current and is_vague and not manner["day"]:
             return Decision(here, "says too little to be about something else")
         live = [block for block in blocks if block.status != "closed" and block is not current]
-        live = [*heapq.nlargest(_LIVE, live, key=lambda block: block.last), *filter(None, [current])]
+        live = [*sorted(live, key=attrgetter("last"), reverse=True)[:_LIVE], *filter(None, [current])]
         if current and not manner["day"]:
             before = current.turns[-2].at if len(current.turns) > 1 else None
             others = [block.last for block in live if block.id != here and block.session == current.session]
@@ -106,7 +106,7 @@ class Governor:
         if said is not None and held and len(held) == len(live):
             import numpy as np
 
-            cosines = (np.concatenate(held) @ said.T).reshape(len(live), -1, 2)
+            cosines = np.einsum("bed,sd->bes", np.stack(held), said)  # so few rows would wait for threads of a product
             near = (NEAR["follows"] * cosines[:, 0, 0] + NEAR["about"] * cosines[:, 1:, 1].max(axis=1)).tolist()
         names, wanted = cues.names_in(head), set(map(_stem, words))
         names = {name for name in names if any(name in recent.words for recent in recents)}
