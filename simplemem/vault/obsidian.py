@@ -340,8 +340,7 @@ def _folder(value: object) -> str:
 
 
 def _is_found(entry: str, path: str) -> bool:
-    """Whether a `/regex/` filter is found anywhere in a path. It comes out of a file in the vault, so it may be hostile
-    or merely unlucky: one that takes too long on any path is switched off for as long as this process runs."""
+    """Whether a `/regex/` filter is found in a path. It may be hostile: one that takes too long is switched off."""
     import regex  # takes 20 ms, and few vaults have such filters
 
     pattern, where = (unicodedata.normalize("NFC", text) for text in (entry[1:-1], path))

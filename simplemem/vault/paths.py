@@ -32,8 +32,7 @@ OVERWRITE = os.O_RDWR | os.O_CREAT | _NOFOLLOW | getattr(os, "O_BINARY", 0)
 WRITE_NEW = OVERWRITE | os.O_EXCL
 _NOT_ON_WINDOWS = frozenset('<>:"|?*') | frozenset(map(chr, range(32)))
 _SHORT_NAME = re.compile(r"~\d")
-# Windows: access denied, a sharing or lock violation, a mapped file, ReplaceFileW that could not begin, while another
-# program has a new file open for a moment.
+# Windows, while another program has a file open: access denied, a sharing or lock violation, ReplaceFileW not begun.
 _PASSING = frozenset((5, 32, 33, 1224, 1175, 1176))
 
 
