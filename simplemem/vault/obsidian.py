@@ -9,7 +9,6 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
@@ -216,8 +215,7 @@ def _heading_shown(link: Link) -> str:
     return "".join(f" > {part}" for part in link.subpath.split("#") if part and not part.startswith("^"))
 
 
-@dataclass(frozen=True, slots=True)
-class Conventions:
+class Conventions(NamedTuple):
     """What `.obsidian/` says. Folders are vault paths without slashes at the ends; "" is the vault's root."""
 
     link_format: LinkFormat = "shortest"

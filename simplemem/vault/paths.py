@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import NamedTuple, Self, TypeVar
 
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLong, Unavailable, Unreadable
@@ -251,8 +250,7 @@ def _checked(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """Which paths are hidden, which are not to be changed, and whether a note may go."""
 
     hidden: tuple[str, ...] = ()
