@@ -195,8 +195,7 @@ def run(
 
 
 def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[Pair]:
-    """Copy the notes without what is held out of them. Returns what can be asked: about private notes, which no rule
-    would know under another name, nothing is."""
+    """Copy the notes without what is held out of them. Returns what can be asked: nothing about private notes."""
     paths = {name_of(path): path for path in store.bench.indexed()}
     private = {name_of(path) for path in store.bench.private(list(paths.values()))}
     asked, texts, untitled = list[Pair](), defaultdict[str, list[str]](list), set[str]()
@@ -212,7 +211,7 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[P
         name, text = name_of(read.path), read.text
         if name in texts:
             text = without(text, texts[name], title=name in untitled)
-        if name in untitled:  # no word, and nobody's name
+        if name in untitled:  # no word, and nobody's name; a rule would not know a private note by it
             renamed[name] = f"{name[: name.rfind('/') + 1]}q{len(renamed):05d}x"
         file = root / f"{renamed.get(name, name)}.md"
         file.parent.mkdir(parents=True, exist_ok=True)

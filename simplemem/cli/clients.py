@@ -10,9 +10,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import NamedTuple
 
 from simplemem.errors import Invalid
 
@@ -21,8 +21,7 @@ _NAME = "simplemem"
 Lines = Callable[[Sequence[str]], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(NamedTuple):
     """A client as people call it: its lines for a command, where they belong on macOS, Linux and Windows, what then."""
 
     name: str

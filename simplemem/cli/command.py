@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType, SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
@@ -66,8 +66,7 @@ def show(answer: Answer, *, compact: bool = False) -> None:
     return warn(*answer.warnings)
 
 
-@dataclass
-class _Run:
+class _Run(NamedTuple):
     as_json: bool
     until_said: ExitStack
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypedDict, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, ValidationError, create_model
 
@@ -221,8 +221,7 @@ def of_what_is_there(text: str, tools: Collection[Tool]) -> str:
     return re.sub(r";\Z", ".", "".join(kept))
 
 
-@dataclass(frozen=True, slots=True)
-class Face:
+class Face(NamedTuple):
     """One kind of server: which tools it shows, and what else a client knows it by."""
 
     name: str

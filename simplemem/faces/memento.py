@@ -1,4 +1,4 @@
-"""The face of Memento (memento.md §4): the nine tools that it shares with the reference, and eight of its own. Strength,
+"""The face of Memento (memento.md §4): the nine tools it shares with the reference, and eight of its own. Strength,
 confidence and metadata are kept behind the bullet they are about. Times are milliseconds since 1970."""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
@@ -151,8 +151,7 @@ def semantic_search(
     semantic_weight: Annotated[Share, about("What meaning counts beside words, 0.6 unless said")] = 0.6,
 ) -> Reply[None]:
     """Find entities by meaning, or by meaning and words together, best first with their scores"""
-    # A similarity is (1 + cosine) / 2, as there, so that a threshold means what it meant. An entity is found when its
-    # similarity or its score reaches it. Without vectors words are searched alone.
+    # A similarity is (1 + cosine) / 2, as there. An entity is found when that or its score reaches the threshold.
     began, types = datetime.now(UTC), {each.casefold() for each in entity_types or ()}
     wanted = {each.path: each for each in graph.read().entities if not types or each.type.casefold() in types}
     alike = store.bench.likeness(query, wanted.keys())

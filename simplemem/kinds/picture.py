@@ -1,4 +1,4 @@
-"""The graph to look at: entities, notes and links as one HTML page, for Graphviz, or as data. The page fetches nothing and
+"""The graph to look at: entities, notes and links as one HTML page, for Graphviz, or as data. The page fetches and
 runs nothing that a note says: what comes from notes stands in a block of data, in ASCII without `<`, and its policy lets
 nothing run but the page's own script, by its hash."""
 
@@ -26,8 +26,8 @@ MOST_BYTES: Final = 4_900_000  # of a picture, unless all texts were asked for
 _UNSAYABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 Drawing = dict[str, Any]
-"""What a picture shows, as D3 and NetworkX read it: `nodes` with an `id`, and `links` between those. A node is an entity,
-a note, or a name that nobody has written yet (`missing`)."""
+"""What a picture shows, as D3 and NetworkX read it: `nodes` with an `id`, and `links` between those. A node is an
+entity, a note, or a name that nobody has written yet (`missing`)."""
 
 
 def drawing_of(

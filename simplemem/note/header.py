@@ -1,6 +1,6 @@
 """The header of a note, between `---` on line 1 and the next (obsidian.md §3.1): its properties as YAML 1.2 core values,
 and where each stands in the text. Pure; it never raises and never stalls. libyaml parses it; size and depth are bounded,
-anchors and aliases refused (durability.md §0.4, F42, F43). Plain headers are read line by line, at a quarter of that."""
+anchors and aliases refused (durability.md §0.4, F42, F43). Plain headers are read by line, at a quarter of that."""
 
 from __future__ import annotations
 

@@ -167,8 +167,7 @@ def _places(text: str, letters: str) -> Iterator[tuple[int, int]]:
         at = text.find(letters, at + len(letters))
 
 
-# A person reads a note as it is drawn, a model as it is spelled, and what only one of them sees may be meant to mislead
-# the other. What writing needs is not counted.
+# A person reads a note as it is drawn, a model as it is spelled: what only one sees may be meant to mislead the other.
 _SUSPECT = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"

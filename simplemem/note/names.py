@@ -171,7 +171,7 @@ def _matches(path: str, rule: str) -> bool:
 # Some of these names nobody else gives; others ("Chapter 2") people give as well, and then the texts decide.
 
 COPY_REASON: Final = "a conflict copy made by "
-_AKIN: Final = 0.75
+_AKIN: Final = 0.75  # of what stands in either body
 
 
 class ConflictName(NamedTuple):
@@ -233,8 +233,8 @@ def conflict_name(path: str) -> ConflictName | None:
     return None
 
 
-def are_akin(one: str, other: str, share: float = _AKIN) -> bool:
+def are_akin(one: str, other: str) -> bool:
     """Whether two texts are versions of one: three quarters of their bodies are the same; headers come of templates."""
     ours, theirs = (Counter(map(str.strip, text[read_header(text).body_start :].split("\n"))) for text in (one, other))
     total, common = (sum(len(line) * count for line, count in some.items()) for some in (ours + theirs, ours & theirs))
-    return total > 0 and 2 * common >= share * total
+    return total > 0 and 2 * common >= _AKIN * total

@@ -287,8 +287,7 @@ def _is_value(word: str) -> bool:
 
 
 def disagree(one: Sentence, other: Sentence, about_one: str, about_other: str) -> bool:
-    """Whether two sentences of one frame differ in exactly one value, or in a negation. A value that the notes call
-    themselves by (`about`) tells two subjects apart and not two opinions."""
+    """Whether two sentences of one frame differ in a negation, or in one value that none of their notes is `about`."""
     if one.frame != other.frame or not one.says_enough():
         return False
     differ = [(a, b) for a, b in zip(one.values, other.values, strict=True) if a.replace(" ", "") != b.replace(" ", "")]

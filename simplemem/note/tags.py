@@ -61,8 +61,7 @@ def respelled(value: object, written: Mapping[str, Any]) -> list[str]:
 
 
 def without_header(content: str | None, metadata: Mapping[str, Any] | None) -> tuple[Any, dict[str, Any], list[str]]:
-    """Content and metadata, where a block of YAML at the start of the content is metadata too, and a word about it. What
-    the metadata says otherwise wins; tags of both count."""
+    """Content and metadata, where a block of YAML at the start of the content is metadata too, and a word about it."""
     header = read_header(text := (content or "").lstrip())
     if header.style == "broken" and re.match(r"---\s*[\w-]+:\s", text):
         why = header.problem.message if header.problem else ""

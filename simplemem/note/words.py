@@ -44,8 +44,7 @@ class _Letters(dict[int, str]):
 
 
 _OF_WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc", "Co"}
-# What people leave out where a keyboard lacks it, and no table of the tokenizer folds: strokes, ligatures, the Turkish
-# i without its dot, accents of Greek, the dots of a Russian ё, vowel signs of Hebrew and Arabic, soft hyphens.
+# What people leave out where a keyboard lacks it, and no table of the tokenizer folds.
 _AS_WRITTEN_PLAINLY = dict(
     pair.split(":")
     for pair in """ß:ss ẞ:SS œ:oe Œ:OE æ:ae Æ:AE ø:o Ø:O ł:l Ł:L đ:d Đ:D ð:d Ð:D þ:th Þ:Th ı:i İ:I ё:е Ё:Е آ:ا أ:ا إ:ا

@@ -165,7 +165,7 @@ def log_to_stderr(level: str) -> Callable[[], object]:
 
 
 def sweep(door: Door, root: Path) -> None:
-    """If a server died in a write, clear what it left before a client is greeted. It is looked for at the top of the vault
+    """If a server died in a write, clear what it left before a client is greeted. It is looked for at the vault's top
     alone, since that costs no start anything; the first scan finds the rest."""
 
     def recover() -> None:

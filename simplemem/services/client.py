@@ -1,4 +1,4 @@
-"""A JSON service over HTTP: its address, its key, its attempts, when it is left alone, and a sentence for each way it can
+"""A JSON service over HTTP: its address, its key, its attempts, when it is left alone, and a sentence for each way to
 fail. A key is read when it is used and shown nowhere; a sentence of a service that repeats what it was sent neither."""
 
 from __future__ import annotations

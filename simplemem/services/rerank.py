@@ -40,7 +40,7 @@ class Reranker:
         self.close = self._client.close
 
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
-        """A score for each text, on the provider's own scale; `Unavailable` after the deadline (a `time.monotonic()`)."""
+        """A score for each text, on the provider's scale; `Unavailable` after the deadline (a `time.monotonic()`)."""
         request: dict[str, Any] = {"query": query, "texts": list(texts), "truncate": True}
         if self._model:
             more: dict[str, Any] = {"truncation": True} if self._path else {"top_n": len(texts)}

@@ -40,7 +40,7 @@ _WORDS_CUT = 10_000  # whose tokens are remembered, in a twentieth of that
 
 
 class WordLlama:
-    """256 dimensions, no network, no GPU. No token reaches across a space, so the sum of a word's tokens is remembered."""
+    """256 dimensions, no network, no GPU. No token reaches across a space: the sum of a word's tokens is kept."""
 
     name = "wordllama-l2-supercat-256"
     remote = False

@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
@@ -37,8 +36,7 @@ State = Literal[
 _NOT_BEGUN = ("ahead", "foreign")
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One note's part of a change. `temp` is where its new text is staged: a file of ours, or one in the trash."""
 
     version: Version

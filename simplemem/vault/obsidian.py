@@ -9,7 +9,6 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
@@ -216,8 +215,7 @@ def _heading_shown(link: Link) -> str:
     return "".join(f" > {part}" for part in link.subpath.split("#") if part and not part.startswith("^"))
 
 
-@dataclass(frozen=True, slots=True)
-class Conventions:
+class Conventions(NamedTuple):
     """What `.obsidian/` says. Folders are vault paths without slashes at the ends; "" is the vault's root."""
 
     link_format: LinkFormat = "shortest"
@@ -340,8 +338,7 @@ def _folder(value: object) -> str:
 
 
 def _is_found(entry: str, path: str) -> bool:
-    """Whether a `/regex/` filter is found anywhere in a path. It comes out of a file in the vault, so it may be hostile
-    or merely unlucky: one that takes too long on any path is switched off for as long as this process runs."""
+    """Whether a `/regex/` filter is found in a path. It may be hostile: one that takes too long is switched off."""
     import regex  # takes 20 ms, and few vaults have such filters
 
     pattern, where = (unicodedata.normalize("NFC", text) for text in (entry[1:-1], path))

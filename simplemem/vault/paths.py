@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import NamedTuple, Self, TypeVar
 
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLong, Unavailable, Unreadable
@@ -32,8 +31,7 @@ OVERWRITE = os.O_RDWR | os.O_CREAT | _NOFOLLOW | getattr(os, "O_BINARY", 0)
 WRITE_NEW = OVERWRITE | os.O_EXCL
 _NOT_ON_WINDOWS = frozenset('<>:"|?*') | frozenset(map(chr, range(32)))
 _SHORT_NAME = re.compile(r"~\d")
-# Windows: access denied, a sharing or lock violation, a mapped file, ReplaceFileW that could not begin, while another
-# program has a new file open for a moment.
+# Windows, while another program has a file open: access denied, a sharing or lock violation, ReplaceFileW not begun.
 _PASSING = frozenset((5, 32, 33, 1224, 1175, 1176))
 
 
@@ -252,8 +250,7 @@ def _checked(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """Which paths are hidden, which are not to be changed, and whether a note may go."""
 
     hidden: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.errors import AlreadyExists, Conflict, NotFound, ReadOnly
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from simplemem.vault.vault import Vault
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """Who asks for a write, and why: kept in the history."""
 
     tool: str
@@ -32,8 +31,7 @@ class Change:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """What a write did to one note. `changed` is False when it had been done already."""
 
     path: str

@@ -193,7 +193,7 @@ class GraphEdit(ChangeSet):
         return path
 
     def _link_to(self, name: str, source: str) -> str:
-        """A link to the page of a name, or to a note that is called so; to what is not there yet a link, or a literal."""
+        """A link to the page or note of a name; to what is not there yet a link, or a literal."""
         page, new = self._graph.named(name), self._new.get(name)
         if (page is None or page.is_stub) and (new is None or new[3]):
             to = self.bench.meant([(name, source)])[0] if _carries(name) else ""

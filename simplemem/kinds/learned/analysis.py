@@ -1,5 +1,5 @@
 """What entries show when they are counted and compared: contradictions, themes, habits; and all of them, exported. Each
-finding names its entries and says no more than a count does. Compared are the vectors of the index; no model is asked."""
+finding names its entries and says no more than a count does. Compared are vectors of the index; no model is asked."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ _CLAIM: Final = re.compile(
 _REASON: Final = re.compile(r"[,;]?\s\b(?:because|since|so that|instead|rather)\b.*")
 # What is so in staging, on Safari or when it rains says nothing of elsewhere.
 _QUALIFIER: Final = re.compile(
-    r"[,;:(].*|\b(?:in|on|at|by|of|for|from|with|under|during|before|after|until|via|per|within|while|when|where|which|if"
-    r"|unless|and|or|but)\s.*"
+    r"[,;:(].*|\b(?:in|on|at|by|of|for|from|with|under|during|before|after|until|via|per|within|while|when|where|which"
+    r"|if|unless|and|or|but)\s.*"
 )
-# Numbers that name, as versions, steps, tickets and dates do, tell two facts apart. One that measures follows such a verb.
+# Numbers that name (versions, steps, tickets, dates) tell two facts apart. One that measures follows such a verb.
 _NAMES: Final = frozenset(
     """version release build step ticket issue pr bug task sprint phase stage week day quarter chapter section page part
     line row rule item room floor model revision commit id error code adr rfc migration episode level round run""".split()
 )
 _MEASURES: Final = re.compile(
-    r"\b(?:is|are|was|were|be|=|equals?|has|have|had|takes?|took|costs?|weighs?|weighed|lasts?|lasted|needs?|needed|holds?"
-    r"|listens|(?:set|limited|raised|lowered|defaults?) to)"
+    r"\b(?:is|are|was|were|be|=|equals?|has|have|had|takes?|took|costs?|weighs?|weighed|lasts?|lasted|needs?|needed"
+    r"|holds?|listens|(?:set|limited|raised|lowered|defaults?) to)"
     r"(?: (?:about|around|exactly|only|at|on|to|of|up|most|least|a|than|more|less))*\W*$"
 )
 _PLAIN_NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d\b)\d[\d ,_]*(?![\d.:/-]*\d)|\d+[.,]\d+(?=\s?[^\W\d])")
@@ -58,7 +58,7 @@ _HAS_ONE_VALUE: Final = re.compile(r"(?:default|maximum|minimum|preferred) ")
 
 
 class Contradiction(NamedTuple):
-    """Two entries that disagree, and who would win against whom and why. The rule is *slot*, one subject with two values,
+    """Two entries that disagree, who would win against whom, and why. The rule is *slot*, one subject with two values,
     *polarity*, the same words affirmed and denied, or *duplicate?*, alike but of different confidence."""
 
     data: Data
@@ -99,7 +99,7 @@ class Analysis:
     def contradictions(
         self, threshold: float = 0.85, least_delta: float = 0.1, *, same_type_only: bool = False
     ) -> list[Contradiction]:
-        """Every pair of entries that disagree, told once; two that are linked take no part, as somebody looked at them."""
+        """Every pair of entries that disagree, told once; not two that are linked, as somebody looked at them."""
         told = sorted(self._disagreeing(), key=lambda each: each[0] == "polarity")
         for ends in self.near(threshold):
             one, other = (self.standing[end] for end in ends)
@@ -280,7 +280,7 @@ class Analysis:
 
 
 def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
-    """The entries of a store, or ordinary notes: of a folder (`projects/`), of a type (`type:decision`), or all (`*`)."""
+    """The entries of a store, or notes: of a folder (`projects/`), of a type (`type:decision`), or all (`*`)."""
     if not (wanted := notes.strip()):
         return Analysis(store, knowledge_of(store).entries())
     kind = wanted[5:].strip() if wanted.casefold().startswith("type:") else ""
@@ -322,7 +322,7 @@ def _slot(sentence: Sentence) -> tuple[tuple[str, ...], frozenset[str], Sequence
 
 
 def _are_of_one(one: Sentence, other: Sentence) -> bool:
-    """Whether sentences of one frame are of one thing: no small word differs (on, off), and a number only if it measures."""
+    """Whether sentences of one frame are of one thing: no small word differs (on, off), a number only if it measures."""
     differ, values = {*one.words} ^ {*other.words}, " ".join((*one.values, *other.values)).split()
     return differ <= {*values, *_EMPHASIS} and (one.values == other.values or (_measures(one) and _measures(other)))
 

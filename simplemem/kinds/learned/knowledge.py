@@ -124,7 +124,7 @@ class Knowledge:
         tags: Sequence[str] = (),
         **by: Unpack[By],
     ) -> tuple[KnowledgeEntry, list[KnowledgeEntry], list[str]]:
-        """Keep something that was learned, as a note. Returns the entry, those that said the same before, and warnings."""
+        """Keep what was learned, as a note. Returns the entry, those that said the same before, and warnings."""
         said, where = _clean(content, "content"), _clean(context, "context")
         if not said:
             raise Invalid("the content is empty")
@@ -171,7 +171,7 @@ class Knowledge:
         return self.shelf.items[one.path], other, is_new
 
     def supersede(self, found: Iterable[Contradiction], **by: Unpack[By]) -> str:
-        """Lay the losers aside as one step, and return its version. Loser and winner name each other, and when and why."""
+        """Lay the losers aside as one step; its version. Loser and winner name each other, and when and why."""
         moment, decided = now(), [(*each.verdict, each.data["rule"]) for each in found if each.verdict]
 
         def draft(step: ChangeSet) -> str:
