@@ -110,9 +110,7 @@ class IndexSettings(_Section):
     """What is indexed, and how often the whole vault is looked through."""
 
     max_note_mb: float = _setting(5.0, "megabytes; a larger note is listed by `stats`, not searched", gt=0, le=64)
-    scan_minutes: float = _setting(
-        5.0, "minutes between two looks of a server at the whole vault", ge=0.05, le=1_000_000
-    )
+    scan_minutes: float = _setting(5.0, "minutes between two looks of a server at all notes", ge=0.05, le=1_000_000)
     watch: Literal["auto", "poll", "off"] = _setting("auto", "how a server hears of changes; network drives want poll")
 
 
@@ -144,9 +142,7 @@ class RerankSettings(_Section):
 class LlmSettings(_Section):
     """A language model, for what rules leave open in conversations: asked only where a person says so."""
 
-    provider: Literal["none", "openai", "ollama"] = _setting(
-        "none", "which protocol is spoken (docs/services.md)", ("none",)
-    )
+    provider: Literal["none", "openai", "ollama"] = _setting("none", "what it speaks (docs/services.md)", ("none",))
     url: str = _setting("", "where the service is, for example http://localhost:1234/v1", "no")
     model: str = _setting("", "the model, by the name the service has for it", "no")
     api_key: _ApiKey = _setting(None, "the key, or where it lies", "no", eg={"env": "OPENAI_API_KEY"})

@@ -68,30 +68,20 @@ def _plain(value: Any) -> Any:
 Caller = TypedDict("Caller", {"who": str, "tool": str})
 """Who makes a change (the client's name and version) with which tool, for the history."""
 
-_GIVEN = {
-    "store": "EnhancedStore",
-    "caller": "Caller",
-    "graph": "KnowledgeGraph",
-    "knowledge": "Knowledge",
-    "talk": "Conversation",
+_KEPT = {
+    "graph": ("KnowledgeGraph", "graph.graph", "graph_of"),
+    "knowledge": ("Knowledge", "learned.knowledge", "knowledge_of"),
+    "talk": ("Conversation", "talk.conversation", "conversation_of"),
 }
-"""Parameters that are no arguments, and their types, which are not imported to make a list of tools."""
+"""Parameters that are no arguments: their types, which are not imported to make a list of tools, and what makes them."""
+_GIVEN = {"store": "EnhancedStore", "caller": "Caller"} | {name: each[0] for name, each in _KEPT.items()}
 
 
 def _given(name: str, store: EnhancedStore, caller: Caller) -> Any:
     """What one of these parameters stands for in a call."""
-    if name == "graph":
-        from simplemem.kinds.graph.graph import graph_of
-
-        return graph_of(store)
-    if name == "knowledge":
-        from simplemem.kinds.learned.knowledge import knowledge_of
-
-        return knowledge_of(store)
-    if name == "talk":
-        from simplemem.kinds.talk.conversation import conversation_of
-
-        return conversation_of(store)
+    if name in _KEPT:
+        _, module, maker = _KEPT[name]
+        return getattr(importlib.import_module(f"simplemem.kinds.{module}"), maker)(store)
     return store if name == "store" else caller
 
 

@@ -17,6 +17,7 @@ from simplemem.kinds.talk.conversation import Conversation, Stored
 from simplemem.kinds.talk.facts import FactOut
 from simplemem.kinds.talk.finding import context_for, remembered
 from simplemem.kinds.talk.garden import garden
+from simplemem.kinds.talk.hydrate import Context
 from simplemem.kinds.talk.saying import said_now
 
 _INTERESTS: Final = 5
@@ -38,18 +39,15 @@ class FactIn(Arguments):
 
 
 TurnOut = TypedDict("TurnOut", {"turn_id": str, "timestamp": str, "user_message": str, "ai_response": str})
+Turns = list[TurnOut]
+Facts = list[FactOut]
 Topic = TypedDict("Topic", {"block_id": str, "topic_label": str, "status": str, "turn_count": int, "created_at": str})
 Topics = TypedDict("Topics", {"topics": list[Topic]})
 Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": list[TurnOut], "summary": str})
 Bound = TypedDict("Bound", {"text": str, "severity": str, "since": str})
 
-
-Memory = TypedDict(
-    "Memory", {"block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": list[TurnOut]}
-)
-Memories = TypedDict(
-    "Memories", {"memories": list[Memory], "facts": list[FactOut], "method": str, "degraded": NotRequired[str]}
-)
+Said = TypedDict("Said", {"block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": Turns})
+Found = TypedDict("Found", {"memories": list[Said], "facts": Facts, "method": str, "degraded": NotRequired[str]})
 
 
 class Person(TypedDict):
@@ -63,10 +61,7 @@ class Person(TypedDict):
 
 
 Known = TypedDict("Known", {"profile": Person})
-Context = TypedDict("Context", {"text": str, "tokens": int, "items": list[dict[str, Any]], "left_out": int})
-Gardened = TypedDict(
-    "Gardened", {"closed": list[str], "facts": list[FactOut], "method": str, "warnings": NotRequired[list[str]]}
-)
+Closed = TypedDict("Closed", {"closed": list[str], "facts": Facts, "method": str, "warnings": NotRequired[list[str]]})
 
 
 @tool("Store a turn of conversation", writes=True, idempotent=False)
@@ -94,7 +89,7 @@ def retrieve_memory(
     talk: Conversation,
     query: Annotated[str, about("a question, in plain words")],
     max_results: Annotated[int, AfterValidator(lambda most: min(max(most, 1), 50)), also("max_results", "limit")] = 5,
-) -> Reply[Memories]:
+) -> Reply[Found]:
     """Find what was said about something, by words and meaning: topics with the turns that answer, and facts."""
     found = remembered(talk, query, max_results)
     memories = [
@@ -119,9 +114,7 @@ def list_active_topics(talk: Conversation) -> Reply[Topics]:
 
 
 @tool("Read a topic")
-def get_topic_history(
-    talk: Conversation, block_id: Annotated[str, about("the id, or the label, of a topic")]
-) -> Reply[Story]:
+def get_topic_history(talk: Conversation, block_id: Annotated[str, about("its id or label")]) -> Reply[Story]:
     """Everything that was said about one topic, in order."""
     found = talk.find(block_id)
     story = {"block_id": found.id, "topic_label": found.label, "turns": [_turn(turn) for turn in found.turns]}
@@ -153,7 +146,7 @@ def talk_context(
 ) -> Reply[Context]:
     """What to know before you answer a message, within a budget: constraints first, then the user, facts, what was said
     about the subject and elsewhere. Changes nothing."""
-    return _as_json(context_for(talk, message, budget_tokens, session_id)._asdict())
+    return _as_json(context_for(talk, message, budget_tokens, session_id).as_dict())
 
 
 @tool("Close old topics", writes=True)
@@ -163,7 +156,7 @@ def garden_topics(
     block_id: Annotated[str, about('one topic, or "all" that have been paused for long')] = "all",
     after_days: Annotated[int, Field(ge=1)] = 60,
     dry_run: Annotated[bool, about("only say what would be closed")] = False,
-) -> Reply[Gardened]:
+) -> Reply[Closed]:
     """Close topics that have been paused for long, as one change. Nothing is deleted; closed ones are still found."""
     return _as_json(garden(talk, block_id, after_days=after_days, dry_run=dry_run, **caller).as_dict())
 

@@ -263,15 +263,8 @@ def holding_together(words: Iterable[str], languages: Collection[str]) -> frozen
 
 
 MARKS = {language: chr(0xE001 + place) for place, language in enumerate(LANGUAGES)}
-_STEMMERS = {
-    "": "English",
-    "de": "German",
-    "es": "Spanish",
-    "fr": "French",
-    "it": "Italian",
-    "nl": "Dutch",
-    "pt": "Portuguese",
-}
+_STEMMERS = {"": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian"}
+_STEMMERS |= {"nl": "Dutch", "pt": "Portuguese"}
 _ONE_AT_A_TIME = threading.Lock()  # a stemmer keeps the word it works on
 
 

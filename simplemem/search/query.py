@@ -178,11 +178,9 @@ def _in_languages(query: Query, languages: Collection[str]) -> Query:
     pairs = tuple(pair for pair in query.pairs if not small.issuperset(pair))
     stems = {word: _stems(word, languages) for word in words}
     forms = {word: tuple(Term((one,)) for one in stems[word]) for word in words}
-    stem_pairs = [pair for a, b in pairwise(words) for pair in zip(stems[a], stems[b], strict=False)]
+    beside = [pair for a, b in pairwise(words) for pair in zip(stems[a], stems[b], strict=False)]
     without = [each for word in query.without for each in _stems(word.lower(), languages)]
-    return replace(
-        query, words=words, pairs=pairs, forms=forms, stem_pairs=tuple(stem_pairs), without_forms=tuple(without)
-    )
+    return replace(query, words=words, pairs=pairs, forms=forms, stem_pairs=tuple(beside), without_forms=tuple(without))
 
 
 def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:

@@ -50,13 +50,11 @@ class Chat:
         self._calls: deque[float] = deque(maxlen=max(1, per_hour))
         self._guard = threading.Lock()
 
-    def ask(
-        self, task: str, instructions: str, said: Mapping[str, Any], shape: Mapping[str, Any], seconds: float = 0
-    ) -> Any:
+    def ask(self, task: str, system: str, said: Mapping[str, Any], shape: Mapping[str, Any], seconds: float = 0) -> Any:
         """The object that answers, with the properties of this shape and no other. What anybody said goes as one JSON
         object, never as instructions. Unavailable in all other cases, and after so many seconds."""
         schema, content = object_of(shape), json.dumps(redacted(said), ensure_ascii=False)
-        messages = [{"role": "system", "content": instructions}, {"role": "user", "content": content}]
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": content}]
         request: dict[str, Any] = {"model": self._model, "messages": messages}
         ends = time.monotonic() + (seconds or self._timeout)
         if self._is_ollama:

@@ -130,9 +130,7 @@ def conflict_merges(core: Core, name: str | None = None) -> tuple[ConflictMerge,
     copies = found = conflict_copies(core)
     if name is not None:
         wanted = clean_reference(name).removesuffix(".md")
-        found = tuple(
-            each for each in copies if wanted in (each.name, each.of, base_name(each.path), base_name(each.original))
-        )
+        found = tuple(e for e in copies if wanted in (e.name, e.of, base_name(e.path), base_name(e.original)))
         if not found:
             message = f"there is no conflict copy called {name!r}, and none of a note of that name"
             candidates = [copy.name for copy in copies][:10]

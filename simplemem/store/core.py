@@ -327,9 +327,7 @@ class Core:
             return found
         try:
             report = self.index.consistently(lambda: self.rows.look_at(changed))
-        except (
-            Unavailable
-        ) as error:  # a full disk, a busy index: what is known is answered, and they are looked at again
+        except Unavailable as error:  # a full disk, a busy index: what is known is answered, they are looked at again
             _LOG.warning("changed notes could not be indexed: %s", error)
             self._owed |= changed
             return found

@@ -59,9 +59,7 @@ def _read_now(core: Core, path: str, section: str | None) -> Memory:
     return _memory(core, path, text, facts, (start, len(text)), None)
 
 
-def memory_of(
-    core: Core, path: str, data: bytes, section: str | None, version: str | None, mtime_ns: int = 0
-) -> Memory:
+def memory_of(core: Core, path: str, data: bytes, section: str | None, version: str | None, mtime: int = 0) -> Memory:
     """A memory made of a text, which need not be what stands in the vault now."""
     note, named, links = read_note(data), core.index.files_named, []
     for link in note.links:
@@ -73,7 +71,7 @@ def memory_of(
         headings = [heading.text for heading in note.body.headings][:50]
         hint = "" if headings else "It has no headings. Read it without a section."
         raise NotFound(f"{name_of(path)} has no section {section!r}", hint=hint, candidates=headings)
-    head = head_of(path, note, mtime_ns)
+    head = head_of(path, note, mtime)
     facts = _Facts(head, note.sha256, note.header, note.tags, note.aliases, tuple(links), note.problem)
     return _memory(core, path, note.text, facts, span, version)
 

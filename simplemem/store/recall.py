@@ -126,9 +126,9 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
         shown = core.index.shown({row.id: 0 for row in rows}, question)
         newest = [Ranked(row.id, row.path, 1.0) for row in rows if row.id in shown]
         return Ranking(query, narrow, standing, "text", newest, shown, newest, (), question, "")
-    vector, degraded = (None, "") if mode == "text" else core.embedding.question(query.text, standing)
-    if vector is None and mode == "semantic" and not degraded:
-        degraded = "Searched by words only: there are no vectors (embed.provider)."
+    vector, less = (None, "") if mode == "text" else core.embedding.question(query.text, standing)
+    if vector is None and mode == "semantic" and not less:
+        less = "Searched by words only: there are no vectors (embed.provider)."
     mode = "text" if vector is None else mode
     question = Question(vector=vector, narrow=narrow, title=query.text.strip(_QUOTES))
     if mode != "semantic":
@@ -157,9 +157,7 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     if len(signals) > 3:
         every = rank.ordered(answer, signals)
         there = [found for found in every if found.note in shown]
-    return Ranking(
-        query, narrow, standing, mode, there[:limit], shown, every, signals, question, degraded, answer.titled
-    )
+    return Ranking(query, narrow, standing, mode, there[:limit], shown, every, signals, question, less, answer.titled)
 
 
 def _covering(core: Core, note: Shown) -> tuple[Hashable, Callable[[], list[str]]]:

@@ -34,17 +34,15 @@ def open_store(
     return EnhancedStore(root, settings or load_settings(vault=root), read_only=read_only, person=person)
 
 
-def _method(
-    verb: Callable[Concatenate[Core, P], T], *, asks: bool = False
-) -> Callable[Concatenate[EnhancedStore, P], T]:
+def _method(do: Callable[Concatenate[Core, P], T], *, asks: bool = False) -> Callable[Concatenate[EnhancedStore, P], T]:
     """A function of the core as a method; one that only `asks` is asked again when the index was damaged."""
 
-    @wraps(verb)
+    @wraps(do)
     def method(store: EnhancedStore, *args: P.args, **kwargs: P.kwargs) -> T:
         core = store._core  # noqa: SLF001
         if asks:
-            return core.index.consistently(lambda: verb(core, *args, **kwargs))
-        return verb(core, *args, **kwargs)
+            return core.index.consistently(lambda: do(core, *args, **kwargs))
+        return do(core, *args, **kwargs)
 
     return method  # type: ignore[return-value]  # it is called as a method
 

@@ -282,9 +282,7 @@ class Access(NamedTuple):
             raise ReadOnly(f"Nothing may be deleted here: {name_of(path)!r} was not changed.", hint=instead)
 
 
-_ELSEWHERE = (
-    "The settings say so ([access], or no_delete). Choose another place, or ask the person whose notes these are."
-)
+_ELSEWHERE = "The settings say so ([access], or no_delete). Choose another place, or ask whose notes these are."
 
 _FULL = (Unavailable, "the disk is full", "Free some space; nothing was changed.")
 _TOO_MANY = (Unavailable, "too many files are open", "Try again in a moment.")

@@ -214,9 +214,8 @@ def new_block(label: str, turn: Turn, keywords: list[str], session: str, id_: st
     """The text of a new block's note, with its first turn."""
     properties: dict[str, object] = {"title": label, "aliases": [id_], "tags": ["status/active"], "keywords": keywords}
     properties |= {"session": session or None, "continues": continues or None}
-    return TOPIC.render(
-        properties, f"{day_of(turn.at)}\n{render_turn(turn)}", turn.at.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
-    )
+    now = turn.at.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+    return TOPIC.render(properties, f"{day_of(turn.at)}\n{render_turn(turn)}", now)
 
 
 def place_of(label: str, at: datetime) -> str:

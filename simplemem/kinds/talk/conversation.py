@@ -18,14 +18,14 @@ from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import TOPIC, Block, Turn
 from simplemem.kinds.talk.choosing import closed_off, current_of, found, named, scenario_of, with_room, within
 from simplemem.kinds.talk.cues import keywords_of, label_of
-from simplemem.kinds.talk.facts import FACT, Fact, FactOut, Told, fact_name, new_fact, with_told
+from simplemem.kinds.talk.facts import FACT, Fact, FactOut, Told, new_fact, with_told
 from simplemem.kinds.talk.governor import Decision, Governor
 from simplemem.kinds.talk.profile import PROFILE, Profile, with_traits
 from simplemem.kinds.talk.saying import Saying
 from simplemem.kinds.talk.statements import Statement
 from simplemem.memory import By, Value
 from simplemem.note.header import read_header
-from simplemem.note.names import base_name, compare_key, path_of
+from simplemem.note.names import base_name, compare_key, legal_name, path_of
 from simplemem.note.properties import remove_property, set_property
 from simplemem.services.embed import embedder_named
 from simplemem.store import Read, now
@@ -197,7 +197,8 @@ class Conversation:
             (known,), said = alike, said._replace(key=alike[0].key)
             step.put(known.path, with_told(step.text(known.path), known, said, told, block))
         else:
-            step.put(self._free(fact_name(said.key)), new_fact(said, told, block, now()))
+            path = self._free(f"{FACT.folder}/{legal_name(said.key.replace('_', ' '))}")
+            step.put(path, new_fact(said, told, block, now()))
         return {"key": said.key, "value": said.value, "block_id": block, "confidence": said.confidence}
 
     def _know(self, step: ChangeSet, saying: Saying, link: str) -> list[str]:

@@ -44,14 +44,10 @@ _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}\b")
 
 
 @lru_cache(maxsize=256)
-def _content(text: str) -> tuple[str, ...]:
+def content_words(text: str) -> tuple[str, ...]:
+    """What a text is about: its words in order, without those that hold sentences and chats together."""
     said = (word.replace("’", "'") for word in _WORD.findall(text.lower()))
     return tuple(each for each in said if len(each) > 1 and each not in _EMPTY and each.split("'")[0] not in _EMPTY)
-
-
-def content_words(text: str) -> list[str]:
-    """What a text is about: its words in order, without those that hold sentences and chats together."""
-    return list(_content(text))
 
 
 def names_in(text: str) -> set[str]:
@@ -59,7 +55,7 @@ def names_in(text: str) -> set[str]:
     return set(_NAME.findall(text))
 
 
-def back_to(message: str) -> list[str] | None:
+def back_to(message: str) -> tuple[str, ...] | None:
     """What a message says it goes back to, in content words: none for "that thing". None if it says no such thing."""
     head = message[:_BACK_WITHIN]
     found = PATTERNS["back"].match(head) or PATTERNS["again"].match(head)
@@ -78,7 +74,7 @@ def label_of(message: str) -> str:
     said = _without_cues(message[:1000])
     for clause in (*re.split(r"[.!?:;\n]|, ", said), said):
         found = list(_WORD.finditer(clause))
-        telling = [word for word in found if _content(word[0]) and word[0].lower() not in _TASKS]
+        telling = [word for word in found if content_words(word[0]) and word[0].lower() not in _TASKS]
         if len(telling) > 1:
             start = telling[0].start()
             ends = [word.end() for word in telling if word.end() - start <= _MOST_LABEL]

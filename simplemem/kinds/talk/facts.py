@@ -16,7 +16,7 @@ from simplemem.kinds.talk.cues import SYNONYMS, words
 from simplemem.kinds.talk.statements import Statement, key_of
 from simplemem.note.body import newline_of, read_body
 from simplemem.note.header import read_header
-from simplemem.note.names import base_name, legal_name
+from simplemem.note.names import base_name
 from simplemem.note.passages import find_section
 from simplemem.note.properties import set_property
 from simplemem.note.words import STOP_WORDS, stem
@@ -63,11 +63,6 @@ class Fact(Kept):
         return {"key": self.key, "value": self.value, "block_id": self.block_id, "confidence": self.confidence}
 
 
-def fact_name(key: str) -> str:
-    """The name of a new fact's note."""
-    return f"{FOLDER}/{legal_name(key.replace('_', ' '))}"
-
-
 def read_fact(read: Read) -> Fact:
     """The fact that a note is; a person's own words in it count."""
     note, where = kept(read, FACT)
@@ -108,11 +103,8 @@ def _line(told: Told) -> str:
 
 def new_fact(said: Statement, told: Told, block_id: str, now: str) -> str:
     """The text of a new fact's note."""
-    properties = {
-        "title": said.key.replace("_", " "),
-        **_properties(said, told, block_id),
-        "private": said.secret or None,
-    }
+    title, private = said.key.replace("_", " "), said.secret or None
+    properties = {"title": title, **_properties(said, told, block_id), "private": private}
     return FACT.render(properties, f"> {_one_line(said.sentence)}\n\n## History\n\n{_line(told)}\n", now)
 
 
@@ -174,9 +166,8 @@ def facts_for(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -
 
 
 def _parts(text: str) -> set[str]:
-    return {
-        stem(SYNONYMS.get(word, word), "") for word in re.findall(r"[\w-]+", text.lower()) if word not in STOP_WORDS
-    }
+    said = (word for word in re.findall(r"[\w-]+", text.lower()) if word not in STOP_WORDS)
+    return {stem(SYNONYMS.get(word, word), "") for word in said}
 
 
 _ASKING: Final = _parts(" ".join(words("asking")))

@@ -13,7 +13,7 @@ from simplemem.kinds.talk.hydrate import Context, hydrate
 from simplemem.kinds.talk.saying import said_now
 from simplemem.memory import Filter
 from simplemem.note.names import path_of
-from simplemem.note.words import STOP_WORDS, count_tokens, stem, words_of
+from simplemem.note.words import STOP_WORDS, stem, words_of
 
 _MOST_TURNS: Final = 6  # of one block
 _MOST_QUESTION: Final = 2_000  # characters
@@ -82,4 +82,4 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     found = remembered(talk, message, _ELSEWHERE + 1)
     current = talk.spoken_of(saying)
     others = [(each.block, each.turns) for each in found.memories if current is None or each.block.id != current.id]
-    return hydrate(message, budget, talk.profile(), found.facts, current, others[:_ELSEWHERE], count_tokens)
+    return hydrate(message, budget, talk.profile(), found.facts, current, others[:_ELSEWHERE])

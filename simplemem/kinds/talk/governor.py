@@ -80,7 +80,7 @@ class Governor:
             return Decision(block.id, f'goes back to "{" ".join(object_)}"')
         manner["day"] = current is not None and (at - current.last).total_seconds() >= _SAME_DAY
         is_hello = manner["greeting"] and manner["news"]
-        is_vague = object_ == [] or (len(words) < _FEW_WORDS and not manner["shift"] and not is_hello)
+        is_vague = object_ == () or (len(words) < _FEW_WORDS and not manner["shift"] and not is_hello)
         if current and is_vague and not manner["day"]:
             return Decision(here, "says too little to be about something else")
         live = [block for block in blocks if block.status != "closed" and block is not current]

@@ -3,14 +3,15 @@ subject that is spoken of, what was said elsewhere, and the message last. Pure."
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from simplemem.errors import TooLong
 from simplemem.kinds.talk.block import Block, Turn
 from simplemem.kinds.talk.facts import Fact
 from simplemem.kinds.talk.profile import Profile
-from simplemem.note.words import counted
+from simplemem.memory import Value
+from simplemem.note.words import count_tokens, counted
 
 _PERSON: Final = 300  # tokens for what is known of the person beside constraints, at most
 _FACTS: Final = 5  # the part of what is left that facts may take
@@ -18,11 +19,10 @@ _NOW: Final = 2  # and the subject that is spoken of
 _OMITTED: Final = 10  # tokens for a line that says how many turns are left out
 _MOST_ANSWER: Final = 400  # characters of an answer
 
-Count = Callable[[str], int]
 Item = dict[str, Any]
 
 
-class Context(NamedTuple):
+class Context(Value):
     """The text for a model, what went into it, and how much found no room."""
 
     text: str
@@ -46,7 +46,6 @@ def hydrate(
     facts: Sequence[Fact],
     current: Block | None,
     elsewhere: Sequence[tuple[Block, Sequence[Turn]]],
-    count: Count,
 ) -> Context:
     """The context for a message. TooLong says how much room constraints and message need."""
     bounds = profile.constraints if profile else ()
@@ -55,14 +54,14 @@ def hydrate(
     last, left_out = f"# The message\n{message.strip()}", 0
 
     def needed(*more: str) -> int:
-        return count("\n\n".join([*sections, *more, last]))
+        return count_tokens("\n\n".join([*sections, *more, last]))
 
     def take(title: str, lines: Iterable[tuple[str, Item]], most: int) -> list[str]:
         """A section of those lines that fit into so many tokens, behind the others."""
         nonlocal left_out
         taken = [title]
         for line, item in lines:
-            if count("\n".join([*taken, line])) <= most and needed("\n".join([*taken, line])) <= budget:
+            if count_tokens("\n".join([*taken, line])) <= most and needed("\n".join([*taken, line])) <= budget:
                 taken.append(line)
                 items.append(item)
             else:
@@ -91,7 +90,7 @@ def hydrate(
         said = [(line_of(turn), _item(block, turn)) for turn in turns]
         take(f"# Said before, about {block.label}", said, budget)
     text = "\n\n".join([*sections, last])
-    return Context(text, count(text), items, left_out)
+    return Context(text, count_tokens(text), items, left_out)
 
 
 def _item(block: Block, turn: Turn) -> Item:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid, TooLong
@@ -16,6 +17,7 @@ _MOST_CHARACTERS: Final = 100_000  # of a message, a reply or a context
 _MOST_LABEL: Final = 120
 _MOST_FACTS: Final = 50  # that an agent hands over with a turn
 _AHEAD: Final = timedelta(days=1)
+_clean: Final = partial(clean_text, most=_MOST_CHARACTERS, hint="Nothing was stored or cut.")
 
 
 class Saying(NamedTuple):
@@ -65,10 +67,6 @@ def said_now(
     answer, context = (context, "") if response is None else (answer, context)
     at, facts_told = _moment(timestamp), tuple(known.values())
     return Saying(message, answer, context, label, session, at, facts_told, tuple(traits(message)))
-
-
-def _clean(text: str, what: str) -> str:
-    return clean_text(text, what, _MOST_CHARACTERS, "Nothing was stored or cut.")
 
 
 def _moment(text: str) -> datetime:
