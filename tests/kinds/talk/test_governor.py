@@ -162,9 +162,9 @@ def test_a_label_is_in_words_that_were_used(message: str, label: str) -> None:
     ],
 )
 def test_what_is_gone_back_to(said: str) -> None:
-    assert back_to(said.format("rain gauge") + "is it dry?") == ["rain", "gauge"]
+    assert back_to(said.format("rain gauge") + "is it dry?") == ("rain", "gauge")
     assert back_to("I cannot wait to be back to dancing.") is back_to("About twelve people will come.") is None
-    assert back_to("Back to that: why?") == []
+    assert back_to("Back to that: why?") == ()
 
 
 def test_keywords_are_the_words_of_most_messages() -> None:
