@@ -18,6 +18,7 @@ from simplemem.kinds.talk.facts import FactOut
 from simplemem.kinds.talk.finding import context_for, remembered
 from simplemem.kinds.talk.garden import garden
 from simplemem.kinds.talk.hydrate import Context
+from simplemem.kinds.talk.profile import Constraint
 from simplemem.kinds.talk.saying import said_now
 
 _INTERESTS: Final = 5
@@ -44,8 +45,6 @@ Facts = list[FactOut]
 Topic = TypedDict("Topic", {"block_id": str, "topic_label": str, "status": str, "turn_count": int, "created_at": str})
 Topics = TypedDict("Topics", {"topics": list[Topic]})
 Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": list[TurnOut], "summary": str})
-Bound = TypedDict("Bound", {"text": str, "severity": str, "since": str})
-
 Said = TypedDict("Said", {"block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": Turns})
 Found = TypedDict("Found", {"memories": list[Said], "facts": Facts, "method": str, "degraded": NotRequired[str]})
 
@@ -57,7 +56,7 @@ class Person(TypedDict):
     preferences: dict[str, str]
     topics_of_interest: list[str]
     last_updated: str
-    constraints: list[Bound]
+    constraints: list[Constraint]
 
 
 Known = TypedDict("Known", {"profile": Person})
@@ -126,13 +125,12 @@ def get_user_profile(talk: Conversation) -> Reply[Known]:
     """Who the user is, as far as they told: name, constraints to respect, preferences, and what they talk about."""
     known = talk.profile()
     fullest = Counter(each.label for each in talk.topics() for _ in each.turns).most_common(_INTERESTS)
-    bounds = known.constraints if known else ()
     profile = {
         "name": known.name if known else "",
         "preferences": known.preferences if known else {},
         "topics_of_interest": [label for label, _ in fullest],
         "last_updated": stamp(known.modified) if known else "",
-        "constraints": [each._asdict() for each in bounds],
+        "constraints": [*known.constraints] if known else [],
     }
     return _as_json({"profile": profile})
 

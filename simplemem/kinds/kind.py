@@ -7,19 +7,23 @@ from __future__ import annotations
 import json
 import re
 import threading
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar
 
 from simplemem.errors import Conflict, Invalid, SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.memory import By
 from simplemem.note.header import read_header
-from simplemem.note.names import conflict_name, name_of
+from simplemem.note.names import base_name, compare_key, conflict_name, name_of
 from simplemem.note.properties import render_header
 from simplemem.note.words import well_formed
 from simplemem.store import Bench, Carried, Draft, Mark, Read
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
 
 M = TypeVar("M")
 R = TypeVar("R")
@@ -95,6 +99,10 @@ class ChangeSet:
         if len(text.encode("utf-8", "replace")) > (most := self.bench.max_note_bytes):
             raise TooLong(f"{name_of(path)} would have more than {most:,} bytes", hint="Divide it, then try again.")
         self._after[path] = text
+
+    def has(self, path: str) -> bool:
+        """Whether this change gives a file of that path something to hold."""
+        return path in self._after
 
     def drop(self, path: str) -> None:
         """Put a note into the trash."""
@@ -211,6 +219,41 @@ class Shelf(Generic[T]):
         """Hold a note no longer."""
         self.items.pop(path, None)
         self._order = None
+
+
+class Keeper:
+    """What keeps a kind of note in one store, whoever holds which may let it go. May be used from several threads."""
+
+    def __init__(self, store: EnhancedStore) -> None:
+        self._store = weakref.ref(store)
+        self.bench, self.settings = store.bench, store.settings
+
+    @property
+    def store(self) -> EnhancedStore:
+        store = self._store()
+        assert store is not None
+        return store
+
+    @classmethod
+    def of(cls, store: EnhancedStore) -> Self:
+        """The one of this store."""
+        made: dict[Any, Self] = store.bench.made
+        return made.get(cls) or made.setdefault(cls, cls(store))
+
+    def free(self, step: ChangeSet, name: str, *, between: str) -> str:
+        """The path of a new note of this name, or with a number behind it."""
+        paths = (f"{name}{between}{number}.md" if number > 1 else f"{name}.md" for number in range(1, 100_000))
+        return next(path for path in paths if not (step.has(path) or self._is_taken(path)))
+
+    def _is_taken(self, path: str) -> bool:
+        others = self.bench.files_called(path.rpartition("/")[2])
+        return compare_key(path) in map(compare_key, others) or self.bench.is_taken(path)
+
+    def link_text(self, path: str) -> str:
+        """A link to a note, by its bare name where that is unique."""
+        name = base_name(path)
+        others = [each for each in self.bench.files_called(f"{name}.md") if each != path]
+        return f"[[{path.removesuffix('.md') if others else name}]]"
 
 
 class StateLog(Generic[M]):

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import time
 import uuid
-import weakref
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound
-from simplemem.kinds.kind import ChangeSet, Kind, Shelf, StateLog, clean_text
+from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, StateLog, clean_text
 from simplemem.kinds.learned import entry as entries
 from simplemem.kinds.learned.entry import FOLDER, LEARNED, KnowledgeEntry
 from simplemem.memory import By, Filter, Hit
@@ -38,12 +37,11 @@ Reads = dict[str, tuple[int, str]]
 NEVER: Final = (0, "")
 
 
-class Knowledge:
-    """What is known in one vault. May be used from several threads."""
+class Knowledge(Keeper):
+    """What is known in one vault."""
 
     def __init__(self, store: EnhancedStore) -> None:
-        self._held = weakref.ref(store)  # whoever holds the store may let it go
-        self.bench = store.bench
+        super().__init__(store)
         self.shelf = Shelf(store.bench, LEARNED)
         self.took: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=1000))
         """Milliseconds of the last answers of each tool in this process."""
@@ -100,16 +98,14 @@ class Knowledge:
         self, query: str, *, kind: str = "", least_confidence: float = 0.0, limit: int = 10
     ) -> Found[KnowledgeEntry]:
         """The entries that answer a question, superseded ones behind all others: none that is far from the best."""
-        store = self._held()
-        assert store is not None
         standing, superseded = dict[str, KnowledgeEntry](), dict[str, KnowledgeEntry]()
         for each in self.entries():
             if kind in ("", each.type) and (each.confidence or 0.0) >= least_confidence:
                 (superseded if each.is_superseded else standing)[each.path] = each
         told = {"knowledge_type": kind} if kind else {}
-        hits, method, degraded = hits_of_kind(store, LEARNED, standing, query, limit, told)
+        hits, method, degraded = hits_of_kind(self.store, LEARNED, standing, query, limit, told)
         if superseded and len(hits) < limit:
-            hits += hits_of_kind(store, LEARNED, superseded, query, limit - len(hits), told)[0]
+            hits += hits_of_kind(self.store, LEARNED, superseded, query, limit - len(hits), told)[0]
         least = _FLOOR * max((hit.score for _, hit in hits), default=0.0) if query.strip() else 0.0
         return [each for each in hits if each[1].score >= least], method, degraded
 
@@ -142,9 +138,7 @@ class Knowledge:
         slug, new = f"{FOLDER}/{kind}/{entries.slug_of(said)}", entries.read_entry(f"{FOLDER}/{kind}/x.md", text)
 
         def draft(step: ChangeSet) -> tuple[str, list[KnowledgeEntry]]:
-            taken = {path.casefold() for path in self.shelf.items}
-            paths = (path_of(slug if number == 1 else f"{slug}-{number}") for number in range(1, 100_000))
-            path = next(path for path in paths if path.casefold() not in taken and not self.bench.is_taken(path))
+            path = self.free(step, slug, between="-")
             step.put(path, text)
             every = self.shelf.in_order()
             return path, [e for e in every if (e.type, e.content, e.context) == (kind, new.content, new.context)]
@@ -196,10 +190,7 @@ class Knowledge:
         return carried.written[0].version if carried.written else ""
 
 
-def knowledge_of(store: EnhancedStore) -> Knowledge:
-    """The knowledge of a store: one for all who ask."""
-    made: dict[str, Knowledge] = store.bench.made
-    return made.get("knowledge") or made.setdefault("knowledge", Knowledge(store))
+knowledge_of: Final = Knowledge.of
 
 
 def hits_of_kind(

@@ -3,7 +3,9 @@ closed block holds. It never sees a secret or a private note; whatever it gets w
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from simplemem.errors import SimplememError
@@ -44,7 +46,8 @@ def chat_of(store: EnhancedStore) -> Chat | None:
 
 def asked_where(store: EnhancedStore, message: str, nearest: Sequence[Block]) -> tuple[str, str] | None:
     """By which model, and the id of the block a message belongs to, "" for a new one; None if it is no help."""
-    shown = {each.id: each for each in nearest if not each.private}
+    private = store.bench.private(each.path for each in nearest)
+    shown = {each.id: each for each in nearest if each.path not in private}
     if not shown or (chat := chat_of(store)) is None:
         return None
     topics = [
@@ -61,17 +64,13 @@ def asked_where(store: EnhancedStore, message: str, nearest: Sequence[Block]) ->
     return (chat.method, found["block_id"]) if found["block_id"] in [*shown] else None
 
 
-def portions(turns: Sequence[Turn]) -> Iterator[list[Turn]]:
+def portions(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
     """Turns in portions of what one question may hold."""
-    some, size = list[Turn](), 0
-    for turn in turns:
-        if some and size + len(turn.message) > _MOST_SENT:
-            yield some
-            some, size = [], 0
-        some.append(turn)
-        size += len(turn.message)
-    if some:
-        yield some
+    while turns:
+        sizes = list(accumulate(len(turn.message) for turn in turns))
+        number = max(1, bisect_right(sizes, _MOST_SENT))
+        yield turns[:number]
+        turns = turns[number:]
 
 
 def facts_in(chat: Chat, turns: Sequence[Turn]) -> list[tuple[Turn, Statement]]:

@@ -7,14 +7,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from simplemem.kinds.kind import Kind
 from simplemem.note.body import newline_of, read_body
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
-from simplemem.note.note import Note, private_reason, read_note, read_tags
+from simplemem.note.note import Note, read_note, read_tags
 from simplemem.note.tags import change_tags
 from simplemem.store import Read
 
@@ -62,11 +61,6 @@ class Kept:
     text: str = ""
     is_own: bool = True
 
-    @cached_property
-    def private(self) -> bool:
-        """Whether its text never leaves this machine."""
-        return private_reason(self.path, read_note(self.text.encode()), ()) is not None
-
 
 @dataclass(frozen=True)
 class Block(Kept):
@@ -82,7 +76,7 @@ class Block(Kept):
     session: str = ""
     facts_read: str = ""  # the last turn whose facts a model has read
 
-    @cached_property
+    @property
     def last(self) -> datetime:
         """When something was said last."""
         return self.turns[-1].at if self.turns else self.created
@@ -112,10 +106,8 @@ def read_block(read: Read) -> Block:
     """The block that a note is, as far as it is one."""
     note, where = kept(read, TOPIC)
     turns = _turns(note.text, note.header.body_start)
-    named = _ID.fullmatch(next(filter(_ID.fullmatch, note.aliases), ""))
-    named = named or _ID.search(note.text, 0, note.header.body_start)  # of a header that cannot be read
-    first = turns[0].id.removeprefix("turn_")[:15] if turns else ""
-    id_ = named[0] if named else f"block_{first}" if first else base_name(read.path)
+    ids = [*filter(_ID.fullmatch, note.aliases), *_ID.findall(note.text[: note.header.body_start])]
+    id_ = next(iter(ids), f"block_{turns[0].id[5:20]}" if turns else base_name(read.path))
     tags = {tag.name.casefold() for tag in read_tags(note.header.properties, ())}
     keywords = note.header.get("keywords")
     told = moment_of("T".join(id_.split("_")[1:3]) + "Z") or moment_of(note.string("created") or "")

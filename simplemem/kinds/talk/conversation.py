@@ -4,16 +4,16 @@ the person. All state is in notes; whoever changes them, the next call goes by i
 from __future__ import annotations
 
 import secrets
-import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
+from itertools import chain, count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from simplemem.errors import Invalid, SimplememError
-from simplemem.kinds.kind import ChangeSet, Kind, Shelf
+from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf
 from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import TOPIC, Block, Turn
 from simplemem.kinds.talk.choosing import closed_off, current_of, found, named, scenario_of, with_room, within
@@ -25,7 +25,7 @@ from simplemem.kinds.talk.saying import Saying
 from simplemem.kinds.talk.statements import Statement
 from simplemem.memory import By, Value
 from simplemem.note.header import read_header
-from simplemem.note.names import base_name, compare_key, legal_name, path_of
+from simplemem.note.names import legal_name
 from simplemem.note.properties import remove_property, set_property
 from simplemem.services.embed import embedder_named
 from simplemem.store import Read, now
@@ -71,20 +71,13 @@ class _Talk(Kind[Any]):
         return any(kind.holds(path, told) for kind in _KINDS)
 
 
-class Conversation:
-    """What was said in one vault. May be used from several threads."""
+class Conversation(Keeper):
+    """What was said in one vault."""
 
     def __init__(self, store: EnhancedStore) -> None:
-        self._held = weakref.ref(store)  # whoever holds the store may let it go
-        self.bench, self.settings = store.bench, store.settings
+        super().__init__(store)
         self.shelf = Shelf[Any](store.bench, _Talk("", "", read=_read, place=attrgetter("path")))
         self.governor = Governor(_vectors)
-
-    @property
-    def store(self) -> EnhancedStore:
-        store = self._held()
-        assert store is not None
-        return store
 
     def items(self, kind: type[T]) -> list[T]:
         """All notes of a kind, as they are now."""
@@ -109,10 +102,8 @@ class Conversation:
         return found(self.items(Block), ref)
 
     def spoken_of(self, saying: Saying) -> Block | None:
-        """The block that a message would go to, as far as it is there."""
-        every = self.items(Block)
-        decision = self._decide(saying, every, current_of(every, saying.session, saying.at))
-        return next((each for each in every if each.id == decision.block), None)
+        """The block that a message would go to, None for a new one."""
+        return self._decide(saying, self.items(Block))[1].block
 
     def tell(self, saying: Saying, **by: Unpack[By]) -> Stored:
         """Keep a turn, as one step with one undo."""
@@ -126,8 +117,10 @@ class Conversation:
         stored.warnings.extend(carried.warnings)
         return stored
 
-    def _decide(self, saying: Saying, every: Sequence[Block], current: Block | None) -> Decision:
-        return self.governor.decide(saying.message, saying.at, within(every, saying.session), current)
+    def _decide(self, saying: Saying, every: Sequence[Block]) -> tuple[Block | None, Decision]:
+        """The block that the session is in, and where the rules would put a message."""
+        current = current_of(every, saying.session, saying.at)
+        return current, self.governor.decide(saying.message, saying.at, within(every, saying.session), current)
 
     def _advice(self, saying: Saying) -> tuple[str, str] | None:
         """The model that was asked and the block it chose, if one is asked; never while the vault is held."""
@@ -135,26 +128,23 @@ class Conversation:
             return None
         from simplemem.kinds.talk.asking import asked_where
 
-        every = self.items(Block)
-        current = current_of(every, saying.session, saying.at)
-        decision = self._decide(saying, every, current)
-        if not decision.is_close or (current and current.private):
+        current, decision = self._decide(saying, self.items(Block))
+        if not decision.is_close or (current and self.bench.private([current.path])):
             return None
-        by_id = {each.id: each for each in every}
-        return asked_where(self.store, saying.message, [by_id[each] for each in decision.ranked])
+        return asked_where(self.store, saying.message, decision.ranked)
 
     def _draft(self, step: ChangeSet, saying: Saying, turn: Turn, advice: tuple[str, str] | None) -> Stored:
         every = self.held(Block)
-        current = current_of(every, saying.session, saying.at)
         if saying.topic:
-            method, reason = "agent", "the agent named the topic"
+            current = current_of(every, saying.session, saying.at)
             target = named(every, saying.topic, saying.session)
+            method, reason = "agent", "the agent named the topic"
         else:
-            decision = self._decide(saying, every, current)
-            method, chosen, reason = "rules", decision.block, decision.reason
+            current, decision = self._decide(saying, every)
+            method, target, reason = "rules", decision.block, decision.reason
             if advice is not None and decision.is_close:
-                method, chosen, reason = *advice, "a model was asked, as the numbers were close"
-            target = next((each for each in every if each.id == chosen), None)
+                method, reason = advice[0], "a model was asked, as the numbers were close"
+                target = next((each for each in every if each.id == advice[1]), None)
         scenario = scenario_of(every, current, target)
         meant, target = target, with_room(every, target)
         label = meant.label if meant is not None else saying.topic or label_of(saying.message)
@@ -168,9 +158,9 @@ class Conversation:
                 text = set_property(text, "session", session) if session else remove_property(text, "session")
         else:
             stem, ids = f"block_{turn.at:%Y%m%d_%H%M%S}", {each.id for each in every}
-            id_ = next(each for each in _numbered(stem, "_") if each not in ids)
-            path = self._free(blocks.place_of(label, turn.at))
-            continues = f"[[{base_name(meant.path)}]]" if meant is not None else ""
+            id_ = next(each for each in chain([stem], (f"{stem}_{number}" for number in count(2))) if each not in ids)
+            path = self.free(step, blocks.place_of(label, turn.at), between="-")
+            continues = self.link_text(meant.path) if meant is not None else ""
             text = blocks.new_block(label, turn, keywords_of([saying.message]), saying.session, id_, continues)
             text = blocks.with_status(text, "paused") if is_late else text
         step.put(path, set_property(text, "private", True) if saying.has_secret else text)
@@ -179,14 +169,12 @@ class Conversation:
                 step.put(each.path, closed_off(step.text(each.path), each))
         link = self.link_to(path, turn)
         facts = [self.keep(step, said, saying.at, link, id_) for said in saying.facts]
-        warnings = self._know(step, saying, link)
+        warnings = self._know(step, saying, link) if saying.traits else []
         return Stored(id_, turn.id, scenario, len(facts), label, reason, method, facts, warnings)
 
     def link_to(self, path: str, turn: Turn) -> str:
         """A link to a turn, by the note's bare name where that is unique."""
-        name = base_name(path)
-        called = [each for each in self._namesakes(path) if each != path]
-        return f"{path[:-3] if called else name}#^{turn.mark}"
+        return f"{self.link_text(path)[2:-2]}#^{turn.mark}"
 
     def keep(self, step: ChangeSet, said: Statement, at: datetime, link: str, block: str) -> FactOut:
         """Keep a fact in its note, and say what is kept. One that names a noun alone is the one fact of that noun."""
@@ -197,39 +185,22 @@ class Conversation:
             (known,), said = alike, said._replace(key=alike[0].key)
             step.put(known.path, with_told(step.text(known.path), known, said, told, block))
         else:
-            path = self._free(f"{FACT.folder}/{legal_name(said.key.replace('_', ' '))}")
+            path = self.free(step, f"{FACT.folder}/{legal_name(said.key.replace('_', ' '))}", between="-")
             step.put(path, new_fact(said, told, block, now()))
         return {"key": said.key, "value": said.value, "block_id": block, "confidence": said.confidence}
 
     def _know(self, step: ChangeSet, saying: Saying, link: str) -> list[str]:
         """Keep what a turn says of the person; what is to be said of that."""
         known = next(iter(self.held(Profile)), None)
-        if not saying.traits:
-            return []
-        if known is not None and known.problem:
+        if known and known.problem:
             return [f"nothing was kept in {known.path[:-3]}: {known.problem}"]
-        path = known.path if known is not None else self._free(PERSON)
-        text = step.text(path) if known is not None else None
-        step.put(path, with_traits(text, saying.traits, saying.at, link, now()))
+        path = known.path if known else self.free(step, PERSON, between="-")
+        text = step.text(path) if known else PROFILE.render({"title": "Profile"}, "", now())
+        step.put(path, with_traits(text, saying.traits, saying.at, link))
         return []
 
-    def _free(self, name: str) -> str:
-        """The path of a new note of this name, or with a number behind it."""
-        paths = map(path_of, _numbered(name, "-"))
-        return next(path for path in paths if compare_key(path) not in map(compare_key, self._namesakes(path)))
 
-    def _namesakes(self, path: str) -> Sequence[str]:
-        return self.bench.files_called(f"{base_name(path)}.md")
-
-
-def conversation_of(store: EnhancedStore) -> Conversation:
-    """The conversations of a store: one for all who ask."""
-    made: dict[str, Conversation] = store.bench.made
-    return made.get("talk") or made.setdefault("talk", Conversation(store))
-
-
-def _numbered(stem: str, between: str) -> Any:
-    return (stem if number == 1 else f"{stem}{between}{number}" for number in range(1, 100_000))
+conversation_of: Final = Conversation.of
 
 
 @cache

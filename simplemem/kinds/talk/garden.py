@@ -3,7 +3,6 @@ closed blocks. One step with one undo; nothing is deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Unpack
@@ -18,8 +17,6 @@ from simplemem.kinds.talk.facts import FactOut
 from simplemem.kinds.talk.statements import Statement
 from simplemem.memory import By
 from simplemem.note.properties import set_property
-
-_READ = "facts_read"  # the property that names the last turn a model has read
 
 
 @dataclass
@@ -40,26 +37,28 @@ def garden(
     talk: Conversation, ref: str = "all", *, after_days: int = 60, dry_run: bool = False, **by: Unpack[By]
 ) -> Gardened:
     """Close what has been paused for so long, or one block whatever it is."""
-    wanted, before = "" if ref == "all" else talk.find(ref).path, datetime.now(UTC) - timedelta(days=after_days)
+    every = talk.items(Block) if ref == "all" else [talk.find(ref)]
+    chat, before = chat_of(talk.store), datetime.now(UTC) - timedelta(days=after_days)
 
     def is_ripe(block: Block) -> bool:
         is_old = block.status == "paused" and block.last <= before and not block.problem
-        return block.path == wanted and block.status != "closed" if wanted else is_old
+        return is_old if ref == "all" else block.status != "closed"
 
-    every, chat = talk.items(Block), chat_of(talk.store)
     done = Gardened([each for each in every if is_ripe(each)], chat.method if chat else "rules")
     if dry_run:
         return done
-    read: dict[str, list[tuple[Turn, Statement]]] = {}  # by the path of a block
-    marks: dict[str, str] = {}  # the last turn of it that was read
+    closed = [each for each in every if each in done.closed or (each.status == "closed" and not each.problem)]
+    private = talk.bench.private(each.path for each in closed) if chat else set()
+    read: dict[str, tuple[str, list[tuple[Turn, Statement]]]] = {}  # by path: the last turn, and what was read up to it
     try:
-        for block in every:
-            is_closed = block in done.closed or (block.status == "closed" and not block.problem)
-            if chat is None or not is_closed or block.private:
+        for block in closed:
+            if chat is None or block.path in private:
                 continue
-            for turns in portions(_unread(block)):
-                read.setdefault(block.path, []).extend(facts_in(chat, turns))
-                marks[block.path] = turns[-1].mark
+            marks, facts = [turn.mark for turn in block.turns], list[tuple[Turn, Statement]]()
+            unread = marks.index(block.facts_read) + 1 if block.facts_read in marks else 0
+            for turns in portions(block.turns[unread:]):
+                facts += facts_in(chat, turns)
+                read[block.path] = turns[-1].mark, facts
     except SimplememError as error:
         done.warnings.append(error.message)
 
@@ -68,17 +67,13 @@ def garden(
         done.closed, done.facts = [now[each.path] for each in done.closed if each.path in now], []
         for block in done.closed:
             step.put(block.path, closed_off(step.text(block.path), block, "closed"))
-        for path in marks.keys() & now.keys():
-            step.put(path, set_property(step.text(path), _READ, marks[path]))
-            for turn, said in read[path]:
+        for path in read.keys() & now.keys():
+            mark, facts = read[path]
+            step.put(path, set_property(step.text(path), "facts_read", mark))
+            for turn, said in facts:
                 done.facts.append(talk.keep(step, said, turn.at, talk.link_to(path, turn), now[path].id))
 
     if done.closed or read:
         _, carried = talk.shelf.change(draft, By(reason="closed what was paused for long") | by)
         done.warnings += carried.warnings
     return done
-
-
-def _unread(block: Block) -> Sequence[Turn]:
-    marks = [turn.mark for turn in block.turns]
-    return block.turns[marks.index(block.facts_read) + 1 if block.facts_read in marks else 0 :]

@@ -41,18 +41,13 @@ _UNKNOWN: Final = 0.5  # stands for what vectors say of the nearest blocks, wher
 
 
 class Decision(NamedTuple):
-    """The block, "" for a new one; the reason; how far apart the two best numbers were, where numbers decided; the live
-    blocks, nearest first."""
+    """The block, None for a new one, and the reason. Where numbers decided, the live blocks, nearest first, and whether
+    the two best numbers are so close that a model may be asked."""
 
-    block: str
+    block: Block | None
     reason: str
-    close: float | None = None
-    ranked: tuple[str, ...] = ()
-
-    @property
-    def is_close(self) -> bool:
-        """Whether a model may be asked."""
-        return self.close is not None and self.close < _CLOSE
+    ranked: tuple[Block, ...] = ()
+    is_close: bool = False
 
 
 class _Recent(NamedTuple):
@@ -73,30 +68,30 @@ class Governor:
     def decide(self, message: str, at: datetime, blocks: Sequence[Block], current: Block | None) -> Decision:
         """Rules 2 to 6: where a message belongs that no agent placed. `blocks` are all that can be read."""
         if not blocks:
-            return Decision("", "the first message of all")
-        head, here = message[:_MOST_TEXT], current.id if current else ""
+            return Decision(None, "the first message of all")
+        head = message[:_MOST_TEXT]
         words, manner = cues.content_words(head), _manner(head)
         if (object_ := cues.back_to(head)) and (block := _named(object_, blocks)):
-            return Decision(block.id, f'goes back to "{" ".join(object_)}"')
+            return Decision(block, f'goes back to "{" ".join(object_)}"')
         manner["day"] = current is not None and (at - current.last).total_seconds() >= _SAME_DAY
         is_hello = manner["greeting"] and manner["news"]
         is_vague = object_ == () or (len(words) < _FEW_WORDS and not manner["shift"] and not is_hello)
         if current and is_vague and not manner["day"]:
-            return Decision(here, "says too little to be about something else")
+            return Decision(current, "says too little to be about something else")
         live = [block for block in blocks if block.status != "closed" and block is not current]
         live = [*sorted(live, key=attrgetter("last"), reverse=True)[:_LIVE], *filter(None, [current])]
         if current and not manner["day"]:
             before = current.turns[-2].at if len(current.turns) > 1 else None
-            others = [block.last for block in live if block.id != here and block.session == current.session]
+            others = [block.last for block in live if block is not current and block.session == current.session]
             manner["begun"] = before is None or any(last > before for last in others)
-        scores = {"": _sum(NEW, manner)}
+        scores: list[tuple[float, Block | None]] = [(_sum(NEW, manner), None)]
         for block, near in zip(live, self._nearness(head, words, live), strict=True):
-            scores[block.id] = near + _sum(STAY if block.id == here else BACK, manner)
-        best, *rest = sorted(scores, key=lambda id_: (-scores[id_], id_ != here))
-        ranked = tuple(filter(None, (best, *rest)))[:_NEAREST]
-        reason = "goes on with what was said last" if best == here else "nearest to what was said there last"
-        close = scores[best] - scores[rest[0]] if rest else None
-        return Decision(best, reason if best else "begins something new", close, ranked)
+            scores.append((near + _sum(STAY if block is current else BACK, manner), block))
+        scores.sort(key=lambda each: (-each[0], each[1] is not current))
+        (_, best), ranked = scores[0], tuple(block for _, block in scores if block is not None)[:_NEAREST]
+        reason = "goes on with what was said last" if best is current else "nearest to what was said there last"
+        is_close = len(scores) > 1 and scores[0][0] - scores[1][0] < _CLOSE
+        return Decision(best, reason if best else "begins something new", ranked, is_close)
 
     def _nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
         """How near a message is to each block, however it is said."""

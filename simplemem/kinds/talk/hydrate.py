@@ -49,8 +49,9 @@ def hydrate(
 ) -> Context:
     """The context for a message. TooLong says how much room constraints and message need."""
     bounds = profile.constraints if profile else ()
-    sections = ["\n".join(["# What always holds", *(f"- {each.text} ({each.severity})" for each in bounds)])]
-    sections, items = sections if bounds else [], [{"kind": "constraint", "text": each.text} for each in bounds]
+    lines = [f"- {each['text']} ({each['severity']})" for each in bounds]
+    sections = ["\n".join(["# What always holds", *lines])] if bounds else []
+    items: list[Item] = [{"kind": "constraint", "text": each["text"]} for each in bounds]
     last, left_out = f"# The message\n{message.strip()}", 0
 
     def needed(*more: str) -> int:

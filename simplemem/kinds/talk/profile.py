@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import Kept, kept, moment_of
@@ -35,7 +35,7 @@ class Trait(NamedTuple):
     text: str
 
 
-class Constraint(NamedTuple):
+class Constraint(TypedDict):
     """What holds whatever is asked."""
 
     text: str
@@ -74,22 +74,24 @@ def severity_of(constraint: str) -> str:
 def read_profile(read: Read) -> Profile:
     """The profile that a note is; bullets a person wrote count like ours."""
     note, where = kept(read, PROFILE)
-    constraints, preferences, identity = (_bullets(read.text, section) for section in SECTIONS)
-    marks = [dict(re.findall(r"\b(\w{1,20})=(\S+)", bullet["marks"] or "")) for bullet in constraints]
+    bounds, *others = (_bullets(read.text, section) for section in SECTIONS)
+    preferences, identity = ([bullet["text"] for bullet in bullets] for bullets in others)
     return Profile(
         name=note.string("name") or "",
-        constraints=tuple(
-            Constraint(bullet["text"], each.get("severity", severity_of(bullet["text"])), each.get("since", ""))
-            for bullet, each in zip(constraints, marks, strict=True)
-        ),
-        preferences={noun_of(bullet["text"]): bullet["text"] for bullet in preferences},
-        identity=tuple(bullet["text"] for bullet in identity),
+        constraints=tuple(map(_constraint, bounds)),
+        preferences={noun_of(each): each for each in preferences},
+        identity=tuple(identity),
         modified=moment_of(note.string("modified") or "") or datetime(1970, 1, 1, tzinfo=UTC),
         **where,
     )
 
 
 PROFILE: Final[Kind[Profile]] = Kind(FOLDER, "profile", read=read_profile, place=lambda profile: profile.path)
+
+
+def _constraint(bullet: re.Match[str]) -> Constraint:
+    marks = dict(re.findall(r"\b(severity|since)=(\S+)", bullet["marks"] or ""))
+    return {"text": bullet["text"], "severity": severity_of(bullet["text"]), "since": "", **marks}
 
 
 def _bullets(text: str, section: str) -> list[re.Match[str]]:
@@ -102,9 +104,8 @@ def noun_of(statement: str) -> str:
     return next((word for word in reversed(words) if word not in STOP_WORDS), statement.lower())
 
 
-def with_traits(text: str | None, found: Sequence[Trait], at: datetime, link: str, now: str) -> str:
-    """The profile's note with what was said now; a new one without a text. Every other byte stays."""
-    text = PROFILE.render({"title": "Profile"}, "", now) if text is None else text
+def with_traits(text: str, found: Sequence[Trait], at: datetime, link: str) -> str:
+    """The profile's note with what was said now. Every other byte stays."""
     for section, said in found:
         core, gone = _core(said), list[re.Match[str]]()
         if section == "name":

@@ -26,7 +26,8 @@ SECRET = "My API key for the tide table service is TT-4471-QX."
 @contextmanager
 def talking(root: Path, service: ChatService, **llm: Any) -> Iterator[Conversation]:
     chosen = {"provider": "openai", "model": "m", "url": service.url, "route": True, "route_seconds": 0.5, **llm}
-    with EnhancedStore(root, Settings.model_validate({"llm": chosen})) as store:
+    settings = {"llm": chosen, "embed": {"private": ["Diary/"]}}
+    with EnhancedStore(root, Settings.model_validate(settings)) as store:
         yield conversation_of(store)
 
 
@@ -39,8 +40,7 @@ def close(monkeypatch: pytest.MonkeyPatch) -> None:
     """All decisions of the rules are to go on, and close."""
 
     def decide(self: Governor, message: str, at: Any, blocks: Any, current: Any) -> Decision:
-        ids = tuple(each.id for each in blocks)
-        return Decision(current.id if current else "", "by numbers", 0.01 if current else None, ids)
+        return Decision(current, "by numbers", tuple(blocks), current is not None)
 
     monkeypatch.setattr(Governor, "decide", decide)
 
@@ -94,7 +94,13 @@ def test_a_secret_and_a_private_block_are_never_sent(tmp_path: Path) -> None:
         assert not service.asked
         tell(talk, "Plum jam?", 2, topic="Jam")
         tell(talk, "And quince?", 3)
-        assert service.asked and "Tide" not in service.received.decode() and "TT-" not in service.received.decode()
+        (note,) = (talk.store.root / each.path for each in talk.items(Block) if each.label == "Jam")
+        (talk.store.root / "Diary").mkdir()
+        note.rename(talk.store.root / "Diary" / "Jam.md")  # a folder that the settings call private
+        tell(talk, "The dial is brass.", 4, topic="Clock")
+        tell(talk, "And the hands?", 5)
+        assert len(service.asked) == 2 and "Clock" in service.said()[-1] and "Jam" not in service.said()[-1]
+        assert "Tide" not in service.received.decode() and "TT-" not in service.received.decode()
 
 
 @pytest.mark.usefixtures("close")
@@ -129,6 +135,17 @@ def test_a_models_facts_quote_what_was_said(tmp_path: Path) -> None:
         assert "TT-4471" not in service.received.decode()
         count = len(service.asked)
         assert garden(talk, after_days=1).facts == [] and len(service.asked) == count  # what was read is not read again
+
+
+def test_a_topic_that_is_named_is_read_and_no_other(tmp_path: Path) -> None:
+    with ChatService(lambda _: {"facts": []}) as service, talking(tmp_path, service) as talk:
+        tell(talk, "The case is oak.", topic="Clock")
+        jam = tell(talk, "Plum jam?", 1, topic="Jam")
+        note = talk.store.root / talk.find("Clock").path
+        note.write_text(note.read_text().replace("status/paused", "status/closed"))
+        talk.store.sync()
+        garden(talk, jam.block_id)
+        assert len(service.asked) == 1 and "Plum" in service.said()[-1] and "oak" not in service.said()[-1]
 
 
 def test_a_long_block_is_read_to_its_end(tmp_path: Path) -> None:

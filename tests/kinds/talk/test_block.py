@@ -125,7 +125,7 @@ def test_the_header_says_what_a_block_is() -> None:
     assert (found.id, found.label, found.status, found.keywords) == (
         "block_20261120_140510", "Weather", "active", ("rain",))  # fmt: skip
     assert stamp(found.created) == "2026-11-20T14:05:10Z"
-    assert found.is_own and not found.problem and not found.private
+    assert found.is_own and not found.problem
     assert place_of("A / long: label" * 20, BEGAN).startswith("topics/2026/11/2026-11-20 A")
 
 
@@ -149,4 +149,3 @@ def test_a_header_by_hand_or_broken_is_read_as_far_as_it_goes(header: str, id_: 
     found = block(header + begun(turn("first")).split("---\n")[2])
     assert found.id == id_ and len(found.turns) == 1
     assert bool(found.problem) is ("unclosed" in header)
-    assert found.private is ("unclosed" in header)

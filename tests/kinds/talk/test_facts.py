@@ -204,28 +204,29 @@ def profile(text: str) -> Profile:
     return read_profile(Read("profiles/default.md", text, "", ""))
 
 
-def learned(text: str | None, message: str, day: int = 20) -> str:
+def learned(text: str, message: str, day: int = 20) -> str:
     at = datetime(2026, 11, day, 12, tzinfo=UTC)
-    return with_traits(text, traits(message), at, "2026-11-20 Menus#^turn-20261120-120000-aaaaaa", NOW)
+    return with_traits(text, traits(message), at, "2026-11-20 Menus#^turn-20261120-120000-aaaaaa")
 
 
 def test_a_profile_grows_and_forgets_and_keeps_what_a_person_wrote() -> None:
-    text = learned(None, "My name is Ruth Brandt. I'm strictly teetotal. I prefer metric units. I speak German.")
+    text = learned(
+        "---\ntype: profile\n---\n",
+        "My name is Ruth Brandt. I'm strictly teetotal. I prefer metric units. I speak German.",
+    )
     found = profile(text)
     assert found.name == "Ruth Brandt" and found.preferences == {"units": "I prefer metric units"}
-    assert [(each.text, each.severity, each.since) for each in found.constraints] == [
-        ("strictly teetotal", "strict", "2026-11-20")
-    ]
+    assert found.constraints == ({"text": "strictly teetotal", "severity": "strict", "since": "2026-11-20"},)
     assert learned(text, "I am strictly teetotal.", 21) == text
     assert learned(text, "I'm no longer there.", 21) == text
     mine = text.replace("Ruth Brandt", "Ruth B") + "\n## Garden\n\nMy own line.\n- I prefer roses\n"
     after = learned(mine, "I'm no longer teetotal. I prefer imperial units. I'm allergic to nuts.")
     found = profile(after)
     assert (found.name, found.preferences) == ("Ruth B", {"units": "I prefer imperial units"})
-    assert [each.text for each in found.constraints] == ["allergic to nuts"]
+    assert [each["text"] for each in found.constraints] == ["allergic to nuts"]
     assert after.endswith("\n## Garden\n\nMy own line.\n- I prefer roses\n") and "[[2026-11-20 Menus#^turn-" in after
     by_hand = profile("---\ntype: profile\n---\n\n## constraints\n* no gluten, strictly\n- vegan\n")
-    assert [(each.text, each.severity) for each in by_hand.constraints] == [
+    assert [(each["text"], each["severity"]) for each in by_hand.constraints] == [
         ("no gluten, strictly", "strict"),
         ("vegan", "firm"),
     ]
