@@ -51,7 +51,7 @@ class Turn(NamedTuple):
         return self.id.replace("_", "-")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Kept:
     """What all notes of conversations have. `problem` says why one cannot be changed, "" when it can."""
 
@@ -62,9 +62,9 @@ class Kept:
     is_own: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block(Kept):
-    """One subject and its turns."""
+    """One subject and its turns; another when its note changes."""
 
     id: str
     label: str

@@ -51,7 +51,6 @@ class Fact(Kept):
 
     key: str
     value: str
-    category: str
     confidence: float
     valid_from: datetime
     block_id: str
@@ -72,7 +71,6 @@ def read_fact(read: Read) -> Fact:
     return Fact(
         key=key_of(note.string("key") or note.string("title") or base_name(read.path)),
         value=unspelled(note.string("value") or last.value),
-        category=note.string("category") or "",
         confidence=float(sure) if isinstance(sure, (int, float)) and 0 < sure <= 1 else 0.8,
         valid_from=moment_of(note.string("valid_from") or "") or last.at,
         block_id=note.string("block_id") or "",

@@ -8,8 +8,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 from simplemem.kinds.talk import cues
 from simplemem.kinds.talk.block import Block
@@ -59,11 +61,11 @@ class _Recent(NamedTuple):
 
 
 class Governor:
-    """Remembers what stands for each block, until its note changes."""
+    """Remembers what stands for each block, which is another when its note changes."""
 
     def __init__(self, vectors: Vectors) -> None:
         self._vectors = vectors
-        self._recent: dict[tuple[str, str], _Recent] = {}  # by a block's id and its note's hash
+        self._recent: WeakKeyDictionary[Block, _Recent] = WeakKeyDictionary()
 
     def decide(self, message: str, at: datetime, blocks: Sequence[Block], current: Block | None) -> Decision:
         """Rules 2 to 6: where a message belongs that no agent placed. `blocks` are all that can be read."""
@@ -84,18 +86,19 @@ class Governor:
             before = current.turns[-2].at if len(current.turns) > 1 else None
             others = [block.last for block in live if block is not current and block.session == current.session]
             manner["begun"] = before is None or any(last > before for last in others)
-        scores: list[tuple[float, Block | None]] = [(_sum(NEW, manner), None)]
+        scores: dict[Block | None, float] = {None: _sum(NEW, manner)}
         for block, near in zip(live, self._nearness(head, words, live), strict=True):
-            scores.append((near + _sum(STAY if block is current else BACK, manner), block))
-        scores.sort(key=lambda each: (-each[0], each[1] is not current))
-        (_, best), ranked = scores[0], tuple(block for _, block in scores if block is not None)[:_NEAREST]
+            scores[block] = near + _sum(STAY if block is current else BACK, manner)
+        best, *rest = sorted(scores, key=lambda block: (-scores[block], block is not current))
+        ranked = tuple(block for block in (best, *rest) if block is not None)[:_NEAREST]
         reason = "goes on with what was said last" if best is current else "nearest to what was said there last"
-        is_close = len(scores) > 1 and scores[0][0] - scores[1][0] < _CLOSE
+        is_close = bool(rest) and scores[best] - scores[rest[0]] < _CLOSE
         return Decision(best, reason if best else "begins something new", ranked, is_close)
 
     def _nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
         """How near a message is to each block, however it is said."""
-        recents = self._catch_up(live)
+        self._catch_up(live)
+        recents = [self._recent[block] for block in live]
         near, said = [_UNKNOWN] * len(live), self._vectors([head, " ".join(words)])
         held = [recent.rows for recent in recents if recent.rows is not None]
         if said is not None and held and len(held) == len(live):
@@ -114,37 +117,33 @@ class Governor:
             near[k] += NEAR["stranger"] * (bool(names) and not names & recent.words)
         return near
 
-    def _catch_up(self, live: Sequence[Block]) -> list[_Recent]:
-        """What stands for each block; what changed is read, its vectors are asked for at once."""
-        keys, known = [(block.id, block.sha256) for block in live], self._recent
-        stale = [block for key, block in zip(keys, live, strict=True) if key not in known]
-        read, texts = list[_Recent](), list[str]()
-        for block in stale:
+    def _catch_up(self, live: Sequence[Block]) -> None:
+        """Read what stands for blocks that are new here; their vectors are asked for at once."""
+        fresh, texts = dict[Block, _Recent](), list[str]()
+        for block in (block for block in live if block not in self._recent):
             turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
             said = [f"{turn.message[:_MOST_TEXT]} {turn.answer[:_MOST_TEXT]}" for turn in turns]
             about = [cues.content_words(text) for text in said]
-            both = {_stem(word) for each in about for word in each}.union(*map(cues.names_in, said))
-            read.append(_Recent(frozenset(both), bool(turns) and "?" in turns[-1].answer[-60:], None))
+            words = {_stem(word) for each in about for word in each}.union(*map(cues.names_in, said))
+            fresh[block] = _Recent(frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], None)
             texts += [*said[-1:], *map(" ".join, about), *[""] * (_EXCHANGES + 2)][: _EXCHANGES + 2]
-        if stale and (rows := self._vectors(texts)) is not None:
-            by_block = rows.reshape(len(stale), _EXCHANGES + 2, -1)
-            read = [recent._replace(rows=each) for recent, each in zip(read, by_block, strict=True)]
-        known = known | {(block.id, block.sha256): recent for block, recent in zip(stale, read, strict=True)}
-        self._recent = {key: known[key] for key in keys}
-        return list(map(known.__getitem__, keys))
+        rows = self._vectors(texts) if fresh else None
+        parts = repeat(None, len(fresh)) if rows is None else rows.reshape(len(fresh), _EXCHANGES + 2, -1)
+        for (block, recent), part in zip(fresh.items(), parts, strict=True):
+            self._recent[block] = recent._replace(rows=part)
 
 
 def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
     """The block that holds most of the rare words of what is gone back to, where most of its turns do."""
-    wanted, shares = set(map(_stem, object_)), dict[str, dict[str, float]]()
+    wanted, shares = set(map(_stem, object_)), dict[Block, dict[str, float]]()
     for block in blocks:
         told = [f"{block.label} {' '.join(block.keywords)}", *(f"{t.message} {t.answer}".lower() for t in block.turns)]
         told = [text for text in told if any(word in text for word in wanted)]
         held = Counter(word for text in told for word in wanted.intersection(map(_stem, cues.content_words(text))))
-        shares[block.id] = {word: 1 + number / (1 + len(block.turns)) for word, number in held.items()}
+        shares[block] = {word: 1 + number / (1 + len(block.turns)) for word, number in held.items()}
     rare = {word: _rareness(sum(word in each for each in shares.values()) or 0.5, len(blocks)) for word in wanted}
-    best = max(blocks, key=lambda b: (sum(rare[word] * share for word, share in shares[b.id].items()), b.last))
-    return best if sum(map(rare.__getitem__, shares[best.id])) >= _NAMED * sum(rare.values()) else None
+    best = max(blocks, key=lambda b: (sum(rare[word] * share for word, share in shares[b].items()), b.last))
+    return best if sum(map(rare.__getitem__, shares[best])) >= _NAMED * sum(rare.values()) else None
 
 
 def _sum(numbers: Mapping[str, float], manner: Mapping[str, bool]) -> float:
