@@ -17,16 +17,15 @@ _COLOURS = {"active": "green", "paused": "yellow", "closed": "dim"}
 
 @command(commands, "Keep")
 def topics(closed: Annotated[bool, flag("--all", "Closed ones too.")] = False, vault: VaultOption = None) -> Answer:
-    """List the topics of conversation, what was spoken of last first.
+    """List the topics of conversation: active ones first, then what was spoken of last.
 
     $ simplemem topics
     """
-    from simplemem.kinds.talk.block import Block, stamp
+    from simplemem.kinds.talk.block import stamp
     from simplemem.kinds.talk.conversation import conversation_of
 
     with opened(vault) as store:
-        every = conversation_of(store).items(Block)
-    found = sorted((e for e in every if closed or e.status != "closed"), key=lambda e: e.last, reverse=True)
+        found = conversation_of(store).topics(closed=closed)
     shown = [
         {"block_id": each.id, "name": each.path[:-3], "topic_label": each.label, "status": each.status}
         | {"turns": len(each.turns), "last": stamp(each.last)}
@@ -36,7 +35,7 @@ def topics(closed: Annotated[bool, flag("--all", "Closed ones too.")] = False, v
         [(e.label, "cyan"), (e.status, _COLOURS[e.status]), counted(len(e.turns), "turn"), ago(stamp(e.last))]
         for e in found
     ]
-    return Answer({"topics": shown}, [] if found else [["Nothing was said yet."]], rows, gives_way=0)
+    return Answer({"topics": shown}, [] if found else [["No topics."]], rows, gives_way=0)
 
 
 @command(commands, "Keep")

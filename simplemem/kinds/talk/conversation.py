@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
-PERSON: Final = "profiles/default"
 
 
 class Stored(Value):
@@ -88,10 +87,10 @@ class Conversation(Keeper):
         """The notes of a kind, for whoever holds the shelf."""
         return [each for each in self.shelf.items.values() if isinstance(each, kind)]
 
-    def topics(self) -> list[Block]:
-        """The blocks that are not closed: active ones first, then by what was said last."""
-        live = [each for each in self.items(Block) if each.status != "closed"]
-        return sorted(live, key=lambda each: (each.status == "active", each.last, each.id), reverse=True)
+    def topics(self, *, closed: bool = False) -> list[Block]:
+        """The blocks, closed ones too if that is said: active ones first, then by what was said last."""
+        found = [each for each in self.items(Block) if closed or each.status != "closed"]
+        return sorted(found, key=lambda each: (each.status == "active", each.last, each.id), reverse=True)
 
     def profile(self) -> Profile | None:
         """What is known of the person, None when nothing is."""
@@ -179,10 +178,10 @@ class Conversation(Keeper):
     def keep(self, step: ChangeSet, said: Statement, at: datetime, link: str, block: str) -> FactOut:
         """Keep a fact in its note, and say what is kept. One that names a noun alone is the one fact of that noun."""
         told, every = Told(said.value, at, link), [each for each in self.held(Fact) if not each.problem]
-        alike = [each for each in every if each.key == said.key]
-        alike = alike or [each for each in every if said.secret and each.key.endswith(f"_{said.key}")]
-        if len(alike) == 1:
-            (known,), said = alike, said._replace(key=alike[0].key)
+        known = max((each for each in every if each.key == said.key), key=attrgetter("valid_from"), default=None)
+        alike = [each for each in every if said.secret and each.key.endswith(f"_{said.key}")]
+        if known := known or (alike[0] if len(alike) == 1 else None):
+            said = said._replace(key=known.key)
             step.put(known.path, with_told(step.text(known.path), known, said, told, block))
         else:
             path = self.free(step, f"{FACT.folder}/{legal_name(said.key.replace('_', ' '))}", between="-")
@@ -194,7 +193,7 @@ class Conversation(Keeper):
         known = next(iter(self.held(Profile)), None)
         if known and known.problem:
             return [f"nothing was kept in {known.path[:-3]}: {known.problem}"]
-        path = known.path if known else self.free(step, PERSON, between="-")
+        path = known.path if known else self.free(step, f"{PROFILE.folder}/default", between="-")
         text = step.text(path) if known else PROFILE.render({"title": "Profile"}, "", now())
         step.put(path, with_traits(text, saying.traits, saying.at, link))
         return []

@@ -105,19 +105,26 @@ def noun_of(statement: str) -> str:
 
 
 def with_traits(text: str, found: Sequence[Trait], at: datetime, link: str) -> str:
-    """The profile's note with what was said now. Every other byte stays."""
+    """The profile's note with what was said, unless it says something later of that. Every other byte stays."""
+    since = f"{at.astimezone():%Y-%m-%d}"
+
+    def is_later(bullet: re.Match[str]) -> bool:
+        return _constraint(bullet)["since"] > since
+
     for section, said in found:
-        core, gone = _core(said), list[re.Match[str]]()
+        core, gone, there = _core(said), list[re.Match[str]](), _bullets(text, section)
         if section == "name":
             text = set_property(text, "name", said)
         elif section == "gone":
-            every = (bullet for each in SECTIONS for bullet in _bullets(text, each))
+            every = (bullet for each in SECTIONS for bullet in _bullets(text, each) if not is_later(bullet))
             gone = [bullet for bullet in every if core and core <= _core(bullet["text"])]
-        elif all(_core(bullet["text"]) != core for bullet in _bullets(text, section)):
-            marks = f"severity={severity_of(said)} " if section == "Constraints" else ""
-            text = with_line(text, section, f"- {said} %%{marks}since={at.astimezone():%Y-%m-%d}%% [[{link}]]")
+        elif all(_core(bullet["text"]) != core for bullet in there):
             if section == "Preferences":  # one of a kind: the line before it goes
-                gone = [each for each in _bullets(text, section)[:-1] if noun_of(each["text"]) == noun_of(said)]
+                gone = [each for each in there if noun_of(each["text"]) == noun_of(said)]
+            if any(map(is_later, gone)):
+                continue
+            marks = f"severity={severity_of(said)} " if section == "Constraints" else ""
+            text = with_line(text, section, f"- {said} %%{marks}since={since}%% [[{link}]]")
         text = spliced(text, [(each.start(), each.end() + 1, "") for each in gone])
     return text
 

@@ -240,3 +240,12 @@ def test_a_session_keeps_its_block_when_another_names_the_same_topic(talk: Conve
         talk.find(one.block_id).session == ""
         and "session:" not in (talk.store.root / talk.find(one.block_id).path).read_text()
     )
+
+
+def test_a_fact_in_two_notes_goes_on_in_the_one_that_was_told_last(talk: Conversation) -> None:
+    tell(talk, KEY, topic="Tide clock")
+    (note,) = notes(talk, "fact")
+    note.with_name("A copy.md").write_text(note.read_text().replace("TT-4471", "TT-0000").replace("2026-11", "2025-11"))
+    talk.store.sync()
+    tell(talk, KEY.replace("4471", "9020"), "2026-11-21T09:00:00Z", topic="Tide clock")
+    assert sorted(each.value for each in talk.items(Fact)) == ["TT-0000-QX", "TT-9020-QX"]

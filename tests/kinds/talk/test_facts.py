@@ -225,6 +225,9 @@ def test_a_profile_grows_and_forgets_and_keeps_what_a_person_wrote() -> None:
     assert (found.name, found.preferences) == ("Ruth B", {"units": "I prefer imperial units"})
     assert [each["text"] for each in found.constraints] == ["allergic to nuts"]
     assert after.endswith("\n## Garden\n\nMy own line.\n- I prefer roses\n") and "[[2026-11-20 Menus#^turn-" in after
+    assert (
+        learned(after, "I prefer metric units. I'm no longer allergic to nuts.", 19) == after
+    )  # said before, told late
     by_hand = profile("---\ntype: profile\n---\n\n## constraints\n* no gluten, strictly\n- vegan\n")
     assert [(each["text"], each["severity"]) for each in by_hand.constraints] == [
         ("no gluten, strictly", "strict"),
