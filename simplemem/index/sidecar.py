@@ -262,7 +262,7 @@ class Kept:
         self.like: dict[tuple[str, int], Matches] = {}  # what is like a note
 
     def paths(self, db: apsw.Connection, some: Collection[NoteId]) -> dict[NoteId, str]:
-        if unknown := set(some) - self._paths.keys():
+        if unknown := {note for note in some if note not in self._paths}:
             self._paths = notes.paths_of(db, unknown) | (self._paths if len(self._paths) < _MOST_PATHS else {})
         return {note: self._paths[note] for note in some if note in self._paths}
 
