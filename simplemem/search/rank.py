@@ -107,13 +107,14 @@ def ordered(answer: Matches, signals: Sequence[Signal]) -> list[Ranked]:
         weight = signal.weight / signal.best
         for note, value in signal.values.items():
             scores[note] = scores.get(note, 0.0) + weight * value
-    worded, scored = {match.note for match in answer.notes}, []
-    for note, score in scores.items():
-        if score > 0:
-            others = note not in answer.titled  # what is called as the question is comes before them
-            scored.append((others, -round(score, 6), answer.paths[note], note, score if others else 1.0))
+    scored = sorted((-round(score, 6), answer.paths[note], note, score) for note, score in scores.items() if score > 0)
     places = {match.note: match.place for match in reversed(answer.blocks)}  # the best of each note
-    return [Ranked(note, path, score, places.get(note, 0), note in worded) for *_, path, note, score in sorted(scored)]
+    worded = {match.note for match in answer.notes}
+    every = [Ranked(note, path, score, places.get(note, 0), note in worded) for _, path, note, score in scored]
+    for found in every if answer.titled else ():
+        if found.note in answer.titled:
+            found.score = 1.0
+    return sorted(every, key=lambda found: found.note not in answer.titled) if answer.titled else every
 
 
 def is_question(text: str) -> bool:
