@@ -180,11 +180,9 @@ class Coverage:
         if not asked or not any(passages):
             return np.empty((0, 0), np.float32), np.empty(0, np.int32), passages
         every, lengths, lines = map(np.concatenate, zip(*read, strict=True))
-        held = np.zeros(len(table), bool)
-        held[every] = True
-        place = np.cumsum(held) - 1
+        held, place = np.unique(every, return_inverse=True)
         near = np.maximum(self.vectors.words([word.lower() for word in asked]) @ table[held].T, 0.0)
-        by_line = np.maximum.reduceat(near[:, place[every]], np.cumsum(lengths) - lengths, axis=1)
+        by_line = np.maximum.reduceat(near[:, place], np.cumsum(lengths) - lengths, axis=1)
         return by_line, np.cumsum(lines) - lines, passages
 
     def _read(self, key: Hashable, texts: Callable[[], Sequence[str]]) -> list[NDArray[np.int32]]:
