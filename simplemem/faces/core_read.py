@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, TypeVa
 
 from pydantic import Field, WithJsonSchema
 
-from simplemem.errors import Invalid
+from simplemem.errors import Invalid, NotFound
 from simplemem.faces import arguments, render
 from simplemem.faces.arguments import LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
 from simplemem.faces.face import Data, Reply, Result, tool
@@ -162,7 +162,10 @@ def read_memory(
     a change."""
     asked, number = render.asked_page(section)
     if version is None:
-        memory = store.read(arguments.resolved(store, name), section=asked)
+        try:
+            memory = store.read(name, section=asked)
+        except NotFound:
+            memory = store.read(arguments.resolved(store, name), section=asked)
     else:
         when = {"version": version} if _AN_ID.fullmatch(version.strip()) else {"at": version}
         memory = store.read(name, section=asked, **when)

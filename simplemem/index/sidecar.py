@@ -153,7 +153,8 @@ class Sidecar:
         if vector is not None:
             whose = self.database.generation, kept.standing.space, len(vector)
             near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words, partial(kept.paths, db))
-        paths = kept.paths(db, by_words.union(near or ()))
+        known = kept.paths(db, every := by_words.union(near or ()))
+        paths = {note: known[note] for note in every if note in known}
         titled = notes.titled(db, question.title) if question.title else ()
         return Matches(found, blocks, pairs, near, paths, None if ids is None else len(ids), vector, titled)
 
@@ -261,10 +262,13 @@ class Kept:
         self._paths: dict[NoteId, str] = {}
         self.like: dict[tuple[str, int], Matches] = {}  # what is like a note
 
-    def paths(self, db: apsw.Connection, some: Collection[NoteId]) -> dict[NoteId, str]:
-        if unknown := set(some) - self._paths.keys():
-            self._paths = notes.paths_of(db, unknown) | (self._paths if len(self._paths) < _MOST_PATHS else {})
-        return {note: self._paths[note] for note in some if note in self._paths}
+    def paths(self, db: apsw.Connection, some: Collection[NoteId]) -> Mapping[NoteId, str]:
+        """The paths that are known, with those of some notes among them."""
+        if len(self._paths) > _MOST_PATHS:
+            self._paths = {}
+        if unknown := [note for note in some if note not in self._paths]:
+            self._paths |= notes.paths_of(db, unknown)
+        return self._paths
 
     def ids(self, db: apsw.Connection, narrow: Narrow) -> Sequence[int]:
         if narrow != self._narrow:

@@ -324,19 +324,22 @@ class VectorsInMemory:
         """The notes with the nearest passages, among `ids`, and those in `also`, by the vectors of `whose` index."""
         import numpy as np
 
+        others = np.fromiter(also, np.int64)
         with self._lock:
             self._follow(db, whose)
             passages = self._passages.best(query, ids)
+            others = others[others < len(passages)]
             if ids is not None:
                 passages[~_marks(ids, len(passages))] = _FAR
             while True:
                 least = np.partition(passages, -limit)[-limit] if limit < len(passages) else _FAR
                 near = np.flatnonzero((passages >= least) & (passages > _FAR))
                 best = near[np.argsort(-passages[near], kind="stable")][:limit].tolist()
-                wanted = {*best, *(note for note in also if note < len(passages) and passages[note] > _FAR)}
-                if not (gone := wanted - paths(wanted).keys()):
+                wanted = {*best, *others[passages[others] > _FAR].tolist()}
+                known = paths(wanted)
+                if not (gone := [note for note in wanted if note not in known]):
                     break
-                passages[list(gone)] = _FAR
+                passages[gone] = _FAR
                 for rows in filter(None, (self._passages, self._blocks)):
                     rows.forget(gone)
             blocks = (self._blocks or _Rows(stored(db, wanted, blocks=True))).best(query, wanted, len(passages))

@@ -7,7 +7,7 @@ import math
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
@@ -102,17 +102,19 @@ def beside(signals: Sequence[Signal], name: str, weight: float, values: Mapping[
 
 def ordered(answer: Matches, signals: Sequence[Signal]) -> list[Ranked]:
     """The notes for which anything speaks, best first; equal scores in order of their names."""
-    weighed = [(signal.weight / signal.best, signal.values) for signal in signals if signal.weight]
-    worded, scored = {match.note for match in answer.notes}, []
-    for note in worded | (answer.near or {}).keys():
-        score = 0.0
-        for weight, values in weighed:
-            score += weight * values.get(note, 0.0)
-        if score > 0:
-            others = note not in answer.titled  # what is called as the question is comes before them
-            scored.append((others, -round(score, 6), answer.paths[note], note, score if others else 1.0))
+    scores: dict[NoteId, float] = {}
+    for signal in signals:
+        weight = signal.weight / signal.best
+        for note, value in signal.values.items():
+            scores[note] = scores.get(note, 0.0) + weight * value
+    scored = sorted((-round(score, 6), answer.paths[note], note, score) for note, score in scores.items() if score > 0)
     places = {match.note: match.place for match in reversed(answer.blocks)}  # the best of each note
-    return [Ranked(note, path, score, places.get(note, 0), note in worded) for *_, path, note, score in sorted(scored)]
+    worded = {match.note for match in answer.notes}
+    every = [Ranked(note, path, score, places.get(note, 0), note in worded) for _, path, note, score in scored]
+    for found in every if answer.titled else ():
+        if found.note in answer.titled:
+            found.score = 1.0
+    return sorted(every, key=lambda found: found.note not in answer.titled) if answer.titled else every
 
 
 def is_question(text: str) -> bool:
@@ -178,11 +180,9 @@ class Coverage:
         if not asked or not any(passages):
             return np.empty((0, 0), np.float32), np.empty(0, np.int32), passages
         every, lengths, lines = map(np.concatenate, zip(*read, strict=True))
-        held = np.zeros(len(table), bool)
-        held[every] = True
-        place = np.cumsum(held) - 1
+        held, place = np.unique(every, return_inverse=True)
         near = np.maximum(self.vectors.words([word.lower() for word in asked]) @ table[held].T, 0.0)
-        by_line = np.maximum.reduceat(near[:, place[every]], np.cumsum(lengths) - lengths, axis=1)
+        by_line = np.maximum.reduceat(near[:, place], np.cumsum(lengths) - lengths, axis=1)
         return by_line, np.cumsum(lines) - lines, passages
 
     def _read(self, key: Hashable, texts: Callable[[], Sequence[str]]) -> list[NDArray[np.int32]]:
@@ -223,14 +223,27 @@ def share_held(weights: Mapping[str, float], called: str, texts: Sequence[str]) 
     """As `Coverage.share`, where there are no vectors: by how words begin."""
     asked = [(_beginning(word), weight) for word, weight in weights.items()]
     plain = [_plain(f"{called}\n{text[:_COVERED_CHARACTERS]}") for text in texts or ("",)]
-    held = (sum(weight for begins, weight in asked if begins.search(text)) for text in plain)
+    held = (sum(weight for begin, weight in asked if _has_beginning(text, *begin)) for text in plain)
     return max(held) / sum(weights.values())
 
 
 @lru_cache(maxsize=1_000)
-def _beginning(word: str) -> re.Pattern[str]:
-    begin = re.escape(_plain(word)[: max(_STEM, len(word) - _ENDING)])
-    return re.compile(begin if is_unspaced(word) else rf"\b{begin}")
+def _beginning(word: str) -> tuple[str, bool | None]:
+    """How a word begins, and whether a letter may stand before it: never before a letter; None where it does not matter."""
+    begin = _plain(word)[: max(_STEM, len(word) - _ENDING)]
+    return begin, None if is_unspaced(word) else not _is_letter(begin[:1])
+
+
+def _has_beginning(text: str, begin: str, after_letter: bool | None) -> bool:
+    at = text.find(begin)
+    while at >= 0 and after_letter not in (None, _is_letter(text[at - 1 : at])):
+        at = text.find(begin, at + 1)
+    return at >= 0
+
+
+def _is_letter(character: str) -> bool:
+    """As `\\w` has it; there is none before the first."""
+    return character.isalnum() or character == "_"
 
 
 def above_floor(share: float, ranked: Sequence[Ranked], mode: Mode, text: str) -> float:
@@ -254,7 +267,7 @@ def where_words_stand(
         return passage_around(passages, place), place
     plain = _plain(text[place.start : place.stop])
     beginnings = {_plain(word)[: max(_STEM, len(word) - _STEM)] for word in words}
-    found = sorted((m.start(), word) for word in beginnings for m in re.finditer(re.escape(word), plain))[:_LOOKED_AT]
+    found = sorted((at, word) for word in beginnings for at in _places(plain, word))[:_LOOKED_AT]
     best, most = 0, len({word for at, word in found if at < limit * 3 // 4})  # where a stretch with most words begins
     for k, (start, _) in enumerate(found):
         if (held := len({word for at, word in found[k:] if at < start + limit * 2 // 3})) > most:
@@ -265,6 +278,13 @@ def where_words_stand(
     if around is None or at == place.start:
         return around, place
     return around, replace(there, start=max(around.start, at - limit // 4))
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + len(word))
 
 
 def snippet(text: str, passage: Position, place: Position | None, limit: int) -> str:

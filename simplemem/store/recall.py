@@ -160,28 +160,29 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     return Ranking(query, narrow, standing, mode, there[:limit], shown, every, signals, question, less, answer.titled)
 
 
-def _covering(core: Core, note: Shown) -> tuple[Hashable, Callable[[], list[str]]]:
-    """The passages of a note, of a long one those around its best block: what tells them apart, and how to read them."""
+def _covering(core: Core, note: Shown, known: str | None = None) -> tuple[Hashable, Callable[[], list[str]]]:
+    """The passages of a note, of a long one those around its best block: what tells them apart, and how to read them
+    where its text is not known."""
     passages, first = note.passages, 0
     if len(passages) > rank.COVERED_PASSAGES and note.best is not None:
         before = sum(passage.start <= note.best.start for passage in passages)
         first = max(0, before - rank.COVERED_PASSAGES // 2)
 
     def texts() -> list[str]:
-        text = text_of(core, note.row.path) or ""
+        text = (text_of(core, note.row.path) or "") if known is None else known
         return [text[passage.start : passage.stop] for passage in passages[first : first + rank.COVERED_PASSAGES]]
 
     return (note.row.path, note.row.sha256, first), texts
 
 
-def quality(core: Core, ranking: Ranking, found: Ranked) -> float:
+def quality(core: Core, ranking: Ranking, found: Ranked, text: str | None = None) -> float:
     """How good a hit is in itself: the share of the question that it holds, or what the reranker says."""
     if ranking.reranker or not ranking.query.words or found.note in ranking.titled:
         return found.score
     note, query = ranking.shown[found.note], ranking.query
     weights = rank.weights_of(query.words, query.holders, ranking.standing.notes)
     called = " ".join((name_of(note.row.path), note.row.title, note.row.description, *note.tags))
-    key, texts = _covering(core, note)
+    key, texts = _covering(core, note, text)
     by_words = ranking.mode == "text" or (ranking.mode == "hybrid" and not rank.is_question(query.text))
     coverage = _coverage(core) if ranking.mode != "text" else None
     held = rank.share_held(weights, called, texts()) if by_words or coverage is None else 0.0
@@ -212,10 +213,11 @@ def _coverage(core: Core) -> rank.Coverage | None:
 
 
 def _hit(core: Core, ranking: Ranking, found: Ranked) -> Hit | None:
-    note, words, score = ranking.shown[found.note], ranking.query.words, quality(core, ranking, found)
-    row, text, limit = note.row, text_of(core, note.row.path), core.settings.search.snippet_characters
+    note, words, limit = ranking.shown[found.note], ranking.query.words, core.settings.search.snippet_characters
+    row, text = note.row, text_of(core, note.row.path)
     if text is None:
         return None
+    score = quality(core, ranking, found, text)
     around, place = rank.where_words_stand(text, note.passages, note.best, words, limit)
     stands = place or around
     heading, line = (" > ".join(stands.headings), stands.line) if stands is not None else ("", 1)

@@ -38,9 +38,9 @@ def grown(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
     return plain_store
 
 
-@pytest.mark.parametrize(("grows", "counted"), [(False, 0), (True, 4)])
+@pytest.mark.parametrize(("grows", "set_anew", "counted"), [(False, False, 0), (False, True, 0), (True, False, 4)])
 def test_words_are_counted_only_where_the_tables_of_words_differ(
-    plain_store: EnhancedStore, write: Write, grows: bool, counted: int
+    plain_store: EnhancedStore, write: Write, grows: bool, set_anew: bool, counted: int
 ) -> None:
     for name in "abc":
         write(f"{name}.md", f"# Note {name}\n\nplum pear\n")
@@ -48,6 +48,9 @@ def test_words_are_counted_only_where_the_tables_of_words_differ(
     if grows:
         write("a.md", "# Note a\n\nplum quokka\n")
         plain_store.sync()
+    if set_anew:
+        with plain_store._core.index.database.writing() as db:
+            db.execute("INSERT INTO note_text (note_text, rank) VALUES ('automerge', 4)").fetchall()
     step, asked = plain_store._core, list[str]()
     rebuilt = step.index.build_beside()
     step.sync_of(rebuilt).scan()
