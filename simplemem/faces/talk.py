@@ -78,8 +78,7 @@ def store_conversation(
     """Keep an exchange: what the user said, with your reply. It is sorted into its topic; facts and preferences the user
     states are kept with it."""
     told = [(each.key, each.value) for each in facts]
-    where = {"context": context, "topic": topic, "timestamp": timestamp, "session": session_id}
-    said = said_now(message, response=response, facts=told, **where)
+    said = said_now(message, context, response, topic, told, timestamp, session_id)
     return _as_json(talk.tell(said, **caller).as_dict())
 
 

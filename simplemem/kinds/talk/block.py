@@ -183,19 +183,20 @@ def day_of(at: datetime) -> str:
 
 def with_turn(block: Block, turn: Turn) -> str:
     """The note with a turn more, where it belongs in time. Every byte that stands there stays."""
-    text, newline = block.text, newline_of(block.text)
+    text, newline, day = block.text, newline_of(block.text), day_of(turn.at)
     before = [each for each in block.turns if each.at <= turn.at]
-    after = block.turns[len(before)] if len(before) < len(block.turns) else None
-    is_new_day = not before or day_of(before[-1].at) != day_of(turn.at)
-    at = len(text)
-    if after is not None:
-        at = before[-1].end if before else read_header(text).body_start
-        if is_new_day and day_of(after.at) == day_of(turn.at):
-            at, is_new_day = after.start, False
-        elif not before:
-            heading = next((h for h in read_body(text, at).headings if _DAY.fullmatch(text[h.start : h.end])), None)
-            at = min(heading.start if heading else after.start, after.start)
-    said = (f"{day_of(turn.at)}\n" if is_new_day else "") + render_turn(turn)
+    after = block.turns[len(before) :]
+    is_new_day = not before or day_of(before[-1].at) != day
+    if not after:
+        at = len(text)
+    elif is_new_day and day_of(after[0].at) == day:
+        at, is_new_day = after[0].start, False
+    elif before:
+        at = before[-1].end
+    else:
+        headings = read_body(text, read_header(text).body_start).headings
+        at = min([each.start for each in headings if _DAY.fullmatch(text[each.start : each.end])] + [after[0].start])
+    said = (f"{day}\n" if is_new_day else "") + render_turn(turn)
     head, tail = text[:at], text[at:]
     gap = newline * (2 - head.endswith(newline) - head.endswith(newline * 2)) if head else ""
     below = newline if tail and not tail.startswith(("\n", "\r")) else ""

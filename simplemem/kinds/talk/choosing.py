@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from difflib import get_close_matches
+from operator import attrgetter
 from typing import Final
 
 from simplemem.errors import Ambiguous, NotFound
@@ -16,13 +17,14 @@ from simplemem.note.passages import sentence_spans
 from simplemem.note.properties import set_property
 
 _MOST_TURNS, _MOST_BYTES = 300, 500_000  # of a block; then a successor goes on
+_BY_LAST: Final = attrgetter("last", "id")
 _ODD: Final = re.compile(r"[`#|<>\[\]]|.{301}", re.DOTALL)  # no sentence to quote in a summary
 
 
 def current_of(every: Sequence[Block], session: str, at: datetime) -> Block | None:
     """The block a session is in: the active one; for what is told late, the one that was spoken in last before."""
     mine = [each for each in every if each.session == session and not each.problem]
-    newest = max((each for each in mine if each.status == "active"), key=_by_last, default=None)
+    newest = max((each for each in mine if each.status == "active"), key=_BY_LAST, default=None)
     if newest is None or at >= newest.last:
         return newest
     before = [(turn.at, each) for each in mine if each.status != "closed" for turn in each.turns if turn.at <= at]
@@ -34,16 +36,12 @@ def within(every: Sequence[Block], session: str) -> list[Block]:
     return [each for each in every if not each.problem and (each.session == session or each.status != "active")]
 
 
-def _by_last(block: Block) -> tuple[datetime, str]:
-    return block.last, block.id
-
-
 def named(every: Sequence[Block], topic: str, session: str) -> Block | None:
     """The block that an agent means: by its id, else the newest live one of that label; None for a new one."""
     if topic.startswith("block_"):
         return found(every, topic)
     live = (each for each in within(every, session) if each.status != "closed")
-    return max((each for each in live if each.label.casefold() == topic.casefold()), key=_by_last, default=None)
+    return max((each for each in live if each.label.casefold() == topic.casefold()), key=_BY_LAST, default=None)
 
 
 def found(every: Sequence[Block], ref: str) -> Block:

@@ -145,7 +145,7 @@ class Conversation(Keeper):
                 method, reason = advice[0], "a model was asked, as the numbers were close"
                 target = next((each for each in every if each.id == advice[1]), None)
         scenario = scenario_of(every, current, target)
-        meant, target = target, with_room(every, target)
+        meant, target = target, with_room(within(every, saying.session), target)
         label = meant.label if meant is not None else saying.topic or label_of(saying.message)
         is_late = current is not None and saying.at < current.last
         if target is not None:

@@ -39,7 +39,6 @@ class Saying(NamedTuple):
 
 def said_now(
     message: str,
-    *,
     context: str = "",
     response: str | None = None,
     topic: str = "",
