@@ -3,7 +3,7 @@ subject that is spoken of, what was said elsewhere, and the message last. Pure."
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from simplemem.errors import TooLong
@@ -20,6 +20,7 @@ _OMITTED: Final = 10  # tokens for a line that says how many turns are left out
 _MOST_ANSWER: Final = 400  # characters of an answer
 
 Item = dict[str, Any]
+Line = tuple[str, Item]
 
 
 class Context(Value):
@@ -57,19 +58,24 @@ def hydrate(
     def needed(*more: str) -> int:
         return count_tokens("\n\n".join([*sections, *more, last]))
 
-    def take(title: str, lines: Iterable[tuple[str, Item]], most: int) -> list[str]:
-        """A section of those lines that fit into so many tokens, behind the others."""
+    def take(title: str, lines: Sequence[Line], most: int, *, newest: bool = False) -> None:
+        """A section of those lines that fit into so many tokens, behind the others; or of the newest, in their order."""
         nonlocal left_out
-        taken = [title]
-        for line, item in lines:
-            if count_tokens("\n".join([*taken, line])) <= most and needed("\n".join([*taken, line])) <= budget:
+        taken = list[Line]()
+        for line in reversed(lines) if newest else lines:
+            section = "\n".join([title, *(said for said, _ in taken), line[0]])
+            if count_tokens(section) <= most and needed(section) <= budget:
                 taken.append(line)
-                items.append(item)
-            else:
-                left_out += 1
-        if len(taken) > 1:
-            sections.append("\n".join(taken))
-        return taken[1:]
+        omitted = len(lines) - len(taken)
+        left_out += omitted
+        if taken:
+            title += f"\n({counted(omitted, 'earlier turn')} omitted)" if newest and omitted else ""
+            taken = taken[::-1] if newest else taken
+            sections.append("\n".join([title, *(said for said, _ in taken)]))
+            items.extend(item for _, item in taken)
+
+    def told(block: Block, turns: Sequence[Turn]) -> list[Line]:
+        return [(line_of(turn), {"kind": "turn", "block_id": block.id, "turn_id": turn.id}) for turn in turns]
 
     if (least := needed()) > budget:
         raise TooLong(f"constraints and message need {least} tokens", hint=f"budget_tokens={least} would do.")
@@ -77,22 +83,12 @@ def hydrate(
         person = [f"Name: {profile.name}"] if profile.name else []
         person += [*profile.preferences.values(), *profile.identity]
         take("# The person", [(f"- {each}", {"kind": "person", "text": each}) for each in person], _PERSON)
-    told = [(f"- {each.key.replace('_', ' ')}: {each.value}", {"kind": "fact", "key": each.key}) for each in facts]
-    take("# Facts", told, (budget - needed()) // _FACTS)
+    known = [(f"- {each.key.replace('_', ' ')}: {each.value}", {"kind": "fact", "key": each.key}) for each in facts]
+    take("# Facts", known, (budget - needed()) // _FACTS)
     if current is not None:
-        newest = [(line_of(turn), _item(current, turn)) for turn in reversed(current.turns)]
-        title, most, before = f"# Spoken of now: {current.label}", (budget - needed()) // _NOW - _OMITTED, len(items)
-        if taken := take(title, newest, most):
-            omitted = len(newest) - len(taken)
-            more = [f"({counted(omitted, 'earlier turn')} omitted)"] if omitted else []
-            sections[-1] = "\n".join([title, *more, *reversed(taken)])
-            items[before:] = reversed(items[before:])
+        most = (budget - needed()) // _NOW - _OMITTED
+        take(f"# Spoken of now: {current.label}", told(current, current.turns), most, newest=True)
     for block, turns in elsewhere:
-        said = [(line_of(turn), _item(block, turn)) for turn in turns]
-        take(f"# Said before, about {block.label}", said, budget)
+        take(f"# Said before, about {block.label}", told(block, turns), budget)
     text = "\n\n".join([*sections, last])
     return Context(text, count_tokens(text), items, left_out)
-
-
-def _item(block: Block, turn: Turn) -> Item:
-    return {"kind": "turn", "block_id": block.id, "turn_id": turn.id}
