@@ -12,6 +12,7 @@ from typing import Any
 
 from simplemem.errors import Unavailable
 from simplemem.note.hidden import find_secrets
+from simplemem.note.properties import spliced
 from simplemem.services.client import Key, KeySource, Refused, ServiceClient, address_of
 
 _HOUR = 3600.0
@@ -26,8 +27,7 @@ def redacted(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [redacted(each) for each in value]
     if isinstance(value, str):
-        for secret in sorted(find_secrets(value), key=lambda each: -each.start):
-            value = value[: secret.start] + _REDACTED + value[secret.end :]
+        return spliced(value, ((each.start, each.end, _REDACTED) for each in find_secrets(value)))
     return value
 
 

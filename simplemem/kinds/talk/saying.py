@@ -12,6 +12,7 @@ from simplemem.kinds.kind import clean_text
 from simplemem.kinds.talk.block import moment_of, stamp
 from simplemem.kinds.talk.profile import Trait, traits
 from simplemem.kinds.talk.statements import Statement, category_of, key_of, statements
+from simplemem.note.hidden import find_secrets
 
 _MOST_CHARACTERS: Final = 100_000  # of a message, a reply or a context
 _MOST_LABEL: Final = 120
@@ -34,7 +35,8 @@ class Saying(NamedTuple):
 
     @property
     def has_secret(self) -> bool:
-        return any(each.secret for each in self.facts)
+        """Whether a credential is stated in it, or stands there and looks like one."""
+        return any(each.secret for each in self.facts) or bool(find_secrets("\n".join(self[:3])))
 
 
 def said_now(

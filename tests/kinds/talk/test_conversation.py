@@ -20,6 +20,7 @@ from simplemem.kinds.talk.saying import said_now
 from simplemem.store import EnhancedStore
 
 KEY = "My API key for the tide table service is TT-4471-QX."
+TOKEN = "b7Qx2LmZ9pKd4RtY1vNc8HsW3gJf6TaE5uVo"
 
 
 @pytest.fixture
@@ -139,6 +140,8 @@ def test_a_credential_is_private_with_the_block_it_was_said_in(talk: Conversatio
     assert len(kept) == 2 and talk.bench.private(kept) == set(kept)
     given = tell(talk, "Here it is.", "2026-11-20T09:01:00Z", topic="Wifi", facts=[("wifi password", "abc")])
     assert talk.bench.private([talk.find(given.block_id).path])
+    pasted = tell(talk, "Why is this refused?", "2026-11-20T09:02:00Z", topic="CI", response=f"Is ghp_{TOKEN} old?")
+    assert talk.bench.private([talk.find(pasted.block_id).path])
 
 
 def test_a_vault_that_refuses_secrets_refuses_a_turn_with_one(tmp_path: Path) -> None:
