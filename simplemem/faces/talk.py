@@ -21,8 +21,6 @@ from simplemem.kinds.talk.hydrate import Context
 from simplemem.kinds.talk.profile import Constraint
 from simplemem.kinds.talk.saying import said_now
 
-_INTERESTS: Final = 5
-
 
 def _as_json(data: Any) -> Reply[Any]:
     return Reply(render.pretty(data), data)
@@ -40,12 +38,13 @@ class FactIn(Arguments):
 
 
 TurnOut = TypedDict("TurnOut", {"turn_id": str, "timestamp": str, "user_message": str, "ai_response": str})
-Turns = list[TurnOut]
 Facts = list[FactOut]
 Topic = TypedDict("Topic", {"block_id": str, "topic_label": str, "status": str, "turn_count": int, "created_at": str})
 Topics = TypedDict("Topics", {"topics": list[Topic]})
 Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": list[TurnOut], "summary": str})
-Said = TypedDict("Said", {"block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": Turns})
+Said = TypedDict(
+    "Said", {"block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": list[TurnOut]}
+)
 Found = TypedDict("Found", {"memories": list[Said], "facts": Facts, "method": str, "degraded": NotRequired[str]})
 
 
@@ -123,13 +122,13 @@ def get_topic_history(talk: Conversation, block_id: Annotated[str, about("its id
 def get_user_profile(talk: Conversation) -> Reply[Known]:
     """Who the user is, as far as they told: name, constraints to respect, preferences, and what they talk about."""
     known = talk.profile()
-    fullest = Counter(each.label for each in talk.topics() for _ in each.turns).most_common(_INTERESTS)
+    fullest = Counter(each.label for each in talk.topics() for _ in each.turns).most_common(5)
     profile = {
-        "name": known.name if known else "",
-        "preferences": known.preferences if known else {},
+        "name": known.name,
+        "preferences": known.preferences,
         "topics_of_interest": [label for label, _ in fullest],
-        "last_updated": stamp(known.modified) if known else "",
-        "constraints": [*known.constraints] if known else [],
+        "last_updated": known.modified,
+        "constraints": [*known.constraints],
     }
     return _as_json({"profile": profile})
 

@@ -17,8 +17,7 @@ from simplemem.note.note import Note, read_note, read_tags
 from simplemem.note.tags import change_tags
 from simplemem.store import Read
 
-FOLDER: Final = "topics"
-STATUSES: Final = ("active", "paused", "closed")
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)  # of what tells no time
 _MOST_LABEL: Final = 60  # characters of a label in the note's name
 # A quote of any kind; a turn if its id stands below it, with what is folded behind that.
 _TURN: Final = re.compile(
@@ -114,8 +113,8 @@ def read_block(read: Read) -> Block:
     return Block(
         id=id_,
         label=note.string("title") or base_name(read.path),
-        status=next((each for each in STATUSES if f"status/{each}" in tags), "paused"),
-        created=told or (turns[0].at if turns else datetime(1970, 1, 1, tzinfo=UTC)),
+        status=next((each for each in ("active", "paused", "closed") if f"status/{each}" in tags), "paused"),
+        created=told or (turns[0].at if turns else EPOCH),
         turns=turns,
         keywords=tuple(map(str, keywords)) if isinstance(keywords, list) else (),
         summary=note.string("description") or "",
@@ -125,7 +124,7 @@ def read_block(read: Read) -> Block:
     )
 
 
-TOPIC: Final[Kind[Block]] = Kind(FOLDER, "topic", read=read_block, place=lambda block: (block.created, block.path))
+TOPIC: Final[Kind[Block]] = Kind("topics", "topic", read=read_block, place=lambda block: (block.created, block.path))
 
 
 def _turns(text: str, start: int) -> tuple[Turn, ...]:
@@ -215,7 +214,7 @@ def place_of(label: str, at: datetime) -> str:
     """Where a new block lies, without its ending: the day and the label."""
     day = at.astimezone()
     name = legal_name(f"{day:%Y-%m-%d} {label}"[: 11 + _MOST_LABEL].strip())
-    return f"{FOLDER}/{day:%Y}/{day:%m}/{name}"
+    return f"{TOPIC.folder}/{day:%Y}/{day:%m}/{name}"
 
 
 def with_status(text: str, status: str) -> str:

@@ -92,9 +92,9 @@ class Conversation(Keeper):
         found = [each for each in self.items(Block) if closed or each.status != "closed"]
         return sorted(found, key=lambda each: (each.status == "active", each.last, each.id), reverse=True)
 
-    def profile(self) -> Profile | None:
-        """What is known of the person, None when nothing is."""
-        return next(iter(self.items(Profile)), None)
+    def profile(self) -> Profile:
+        """What is known of the person."""
+        return next(iter(self.items(Profile)), Profile(path=""))
 
     def find(self, ref: str) -> Block:
         """The block of this id, or of this label or note name."""

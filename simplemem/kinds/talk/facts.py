@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, NamedTuple, TypedDict
 
 from simplemem.kinds.graph.page import spell, unspelled
 from simplemem.kinds.kind import Kind
-from simplemem.kinds.talk.block import Kept, kept, moment_of, stamp
+from simplemem.kinds.talk.block import EPOCH, Kept, kept, moment_of, stamp
 from simplemem.kinds.talk.cues import SYNONYMS, words
 from simplemem.kinds.talk.statements import Statement, key_of
 from simplemem.note.body import newline_of, read_body
@@ -22,7 +22,6 @@ from simplemem.note.properties import set_property
 from simplemem.note.words import STOP_WORDS, stem
 from simplemem.store import Read
 
-FOLDER: Final = "facts"
 _QUOTE: Final = re.compile(r"^> ?(.*)$", re.MULTILINE)
 _TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
 _GENERIC: Final = words("generic")
@@ -66,7 +65,7 @@ def read_fact(read: Read) -> Fact:
     """The fact that a note is; a person's own words in it count."""
     note, where = kept(read, FACT)
     history = tuple(told for _, told in _history(note.text))
-    last = history[-1] if history else Told("", datetime(1970, 1, 1, tzinfo=UTC), "")
+    last = history[-1] if history else Told("", EPOCH, "")
     sure, quote = note.header.get("confidence"), _QUOTE.search(note.text, note.header.body_start)
     return Fact(
         key=key_of(note.string("key") or note.string("title") or base_name(read.path)),
@@ -80,7 +79,7 @@ def read_fact(read: Read) -> Fact:
     )
 
 
-FACT: Final[Kind[Fact]] = Kind(FOLDER, "fact", read=read_fact, place=lambda fact: fact.path)
+FACT: Final[Kind[Fact]] = Kind("facts", "fact", read=read_fact, place=lambda fact: fact.path)
 
 
 def span_of(text: str, section: str) -> tuple[int, int] | None:

@@ -43,16 +43,15 @@ def line_of(turn: Turn) -> str:
 def hydrate(
     message: str,
     budget: int,
-    profile: Profile | None,
+    profile: Profile,
     facts: Sequence[Fact],
     current: Block | None,
     elsewhere: Sequence[tuple[Block, Sequence[Turn]]],
 ) -> Context:
     """The context for a message. TooLong says how much room constraints and message need."""
-    bounds = profile.constraints if profile else ()
-    lines = [f"- {each['text']} ({each['severity']})" for each in bounds]
-    sections = ["\n".join(["# What always holds", *lines])] if bounds else []
-    items: list[Item] = [{"kind": "constraint", "text": each["text"]} for each in bounds]
+    bounds = [f"- {each['text']} ({each['severity']})" for each in profile.constraints]
+    sections = ["\n".join(["# What always holds", *bounds])] if bounds else []
+    items: list[Item] = [{"kind": "constraint", "text": each["text"]} for each in profile.constraints]
     last, left_out = f"# The message\n{message.strip()}", 0
 
     def needed(*more: str) -> int:
@@ -79,10 +78,9 @@ def hydrate(
 
     if (least := needed()) > budget:
         raise TooLong(f"constraints and message need {least} tokens", hint=f"budget_tokens={least} would do.")
-    if profile is not None:
-        person = [f"Name: {profile.name}"] if profile.name else []
-        person += [*profile.preferences.values(), *profile.identity]
-        take("# The person", [(f"- {each}", {"kind": "person", "text": each}) for each in person], _PERSON)
+    person = [f"Name: {profile.name}"] if profile.name else []
+    person += [*profile.preferences.values(), *profile.identity]
+    take("# The person", [(f"- {each}", {"kind": "person", "text": each}) for each in person], _PERSON)
     known = [(f"- {each.key.replace('_', ' ')}: {each.value}", {"kind": "fact", "key": each.key}) for each in facts]
     take("# Facts", known, (budget - needed()) // _FACTS)
     if current is not None:

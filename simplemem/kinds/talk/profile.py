@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, NamedTuple, TypedDict
 
 from simplemem.kinds.kind import Kind
-from simplemem.kinds.talk.block import Kept, kept, moment_of
+from simplemem.kinds.talk.block import Kept, kept, moment_of, stamp
 from simplemem.kinds.talk.cues import PATTERNS, rules, words
 from simplemem.kinds.talk.facts import span_of, with_line
 from simplemem.kinds.talk.statements import stated
@@ -18,7 +18,6 @@ from simplemem.note.properties import set_property, spliced
 from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read
 
-FOLDER: Final = "profiles"
 SECTIONS: Final = ("Constraints", "Preferences", "Identity")
 _RULES: Final = rules("traits")
 _NO_NAMES: Final = words("no_name")
@@ -45,13 +44,13 @@ class Constraint(TypedDict):
 
 @dataclass(frozen=True)
 class Profile(Kept):
-    """The person, as the note has it."""
+    """The person, as the note has it; without one, nothing is known."""
 
-    name: str
-    constraints: tuple[Constraint, ...]
-    preferences: dict[str, str]
-    identity: tuple[str, ...]
-    modified: datetime
+    name: str = ""
+    constraints: tuple[Constraint, ...] = ()
+    preferences: Mapping[str, str] = field(default_factory=dict)
+    identity: tuple[str, ...] = ()
+    modified: str = ""
 
 
 def traits(message: str) -> list[Trait]:
@@ -74,6 +73,7 @@ def severity_of(constraint: str) -> str:
 def read_profile(read: Read) -> Profile:
     """The profile that a note is; bullets a person wrote count like ours."""
     note, where = kept(read, PROFILE)
+    modified = moment_of(note.string("modified") or "")
     bounds, *others = (_bullets(read.text, section) for section in SECTIONS)
     preferences, identity = ([bullet["text"] for bullet in bullets] for bullets in others)
     return Profile(
@@ -81,12 +81,12 @@ def read_profile(read: Read) -> Profile:
         constraints=tuple(map(_constraint, bounds)),
         preferences={noun_of(each): each for each in preferences},
         identity=tuple(identity),
-        modified=moment_of(note.string("modified") or "") or datetime(1970, 1, 1, tzinfo=UTC),
+        modified=stamp(modified) if modified else "",
         **where,
     )
 
 
-PROFILE: Final[Kind[Profile]] = Kind(FOLDER, "profile", read=read_profile, place=lambda profile: profile.path)
+PROFILE: Final[Kind[Profile]] = Kind("profiles", "profile", read=read_profile, place=lambda profile: profile.path)
 
 
 def _constraint(bullet: re.Match[str]) -> Constraint:
