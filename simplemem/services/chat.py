@@ -17,7 +17,6 @@ from simplemem.services.client import Key, KeySource, Refused, ServiceClient, ad
 
 _HOUR = 3600.0
 _HOMES = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434"}
-_REDACTED = "[redacted]"
 
 
 def redacted(value: Any) -> Any:
@@ -27,7 +26,7 @@ def redacted(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [redacted(each) for each in value]
     if isinstance(value, str):
-        return spliced(value, ((each.start, each.end, _REDACTED) for each in find_secrets(value)))
+        return spliced(value, ((each.start, each.end, "[redacted]") for each in find_secrets(value)))
     return value
 
 

@@ -54,7 +54,6 @@ class Fact(Kept):
     valid_from: datetime
     block_id: str
     sentence: str
-    history: tuple[Told, ...]
 
     def shown(self) -> FactOut:
         """With the fields that clients know."""
@@ -64,8 +63,7 @@ class Fact(Kept):
 def read_fact(read: Read) -> Fact:
     """The fact that a note is; a person's own words in it count."""
     note, where = kept(read, FACT)
-    history = tuple(told for _, told in _history(note.text))
-    last = history[-1] if history else Told("", EPOCH, "")
+    last = next((told for _, told in reversed(history_of(note.text))), Told("", EPOCH, ""))
     sure, quote = note.header.get("confidence"), _QUOTE.search(note.text, note.header.body_start)
     return Fact(
         key=key_of(note.string("key") or note.string("title") or base_name(read.path)),
@@ -74,7 +72,6 @@ def read_fact(read: Read) -> Fact:
         valid_from=moment_of(note.string("valid_from") or "") or last.at,
         block_id=note.string("block_id") or "",
         sentence=quote[1].strip() if quote else "",
-        history=history,
         **where,
     )
 
@@ -87,7 +84,7 @@ def span_of(text: str, section: str) -> tuple[int, int] | None:
     return find_section(text, read_body(text, read_header(text).body_start), section)
 
 
-def _history(text: str) -> list[tuple[int, Told]]:
+def history_of(text: str) -> list[tuple[int, Told]]:
     """The lines of a history with where they begin."""
     lines = _TELLING.finditer(text, *(span_of(text, "History") or (0, 0)))
     found = ((line, moment_of(line[2])) for line in lines)
@@ -107,12 +104,12 @@ def new_fact(said: Statement, told: Told, block_id: str, now: str) -> str:
 
 def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str) -> str:
     """The note with one telling more, where it belongs in time; what was said last is the value."""
-    if any((each.value, each.at) == (told.value, told.at) for each in fact.history):
+    lines = history_of(text)
+    if any(each[:2] == told[:2] for _, each in lines):
         return text
-    lines = _history(text)
-    behind = (text.find("\n", at) + 1 or None for at, _ in reversed(lines))
-    later = (at for at, each in lines if (each.at, each.value) > (told.at, told.value))
-    text = with_line(text, "History", _line(told), next(later, next(behind, None)))
+    later = [at for at, each in lines if (each.at, each.value) > (told.at, told.value)]
+    behind = [text.find("\n", at) + 1 or None for at, _ in lines[-1:]]
+    text = with_line(text, "History", _line(told), next(iter([*later, *behind]), None))
     properties: dict[str, object] = {"private": True} if said.secret else {}
     if (told.at, told.value) >= (fact.valid_from, fact.value):
         old = f"\n> {fact.sentence}"

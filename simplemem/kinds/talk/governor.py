@@ -8,7 +8,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     Vectors = Callable[[Sequence[str]], "NDArray[np.float32] | None"]  # unit rows; None: words alone decide
 
 _EXCHANGES: Final = 4  # of a block, the latest, that stand for it
+_ROWS: Final = _EXCHANGES + 2  # vectors of a block: those, the first, and the last as it was said
 _NEAREST: Final = 12
 _CLOSE: Final = 0.1  # between the two best numbers: a model may be asked
 _LIVE: Final = 200  # blocks that are compared, those spoken of last; an older one is gone back to by name
@@ -126,11 +126,11 @@ class Governor:
             about = [cues.content_words(text) for text in said]
             words = {_stem(word) for each in about for word in each}.union(*map(cues.names_in, said))
             fresh[block] = _Recent(frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], None)
-            texts += [*said[-1:], *map(" ".join, about), *[""] * (_EXCHANGES + 2)][: _EXCHANGES + 2]
+            texts += [*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS]
         rows = self._vectors(texts) if fresh else None
-        parts = repeat(None, len(fresh)) if rows is None else rows.reshape(len(fresh), _EXCHANGES + 2, -1)
-        for (block, recent), part in zip(fresh.items(), parts, strict=True):
-            self._recent[block] = recent._replace(rows=part)
+        for at, (block, recent) in enumerate(fresh.items()):
+            its = rows[at * _ROWS : (at + 1) * _ROWS] if rows is not None else None
+            self._recent[block] = recent._replace(rows=its)
 
 
 def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:

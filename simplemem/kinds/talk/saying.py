@@ -30,8 +30,8 @@ class Saying(NamedTuple):
     topic: str
     session: str
     at: datetime
-    facts: tuple[Statement, ...]
-    traits: tuple[Trait, ...]
+    facts: Sequence[Statement]
+    traits: Sequence[Trait]
 
     @property
     def has_secret(self) -> bool:
@@ -66,8 +66,7 @@ def said_now(
             raise Invalid("a fact needs a key and a value, both of words", hint=hint)
         known[key] = Statement(key, value, category_of(key, "agent"), message, "agent", 0.9)
     answer, context = (context, "") if response is None else (answer, context)
-    at, facts_told = _moment(timestamp), tuple(known.values())
-    return Saying(message, answer, context, label, session, at, facts_told, tuple(traits(message)))
+    return Saying(message, answer, context, label, session, _moment(timestamp), [*known.values()], traits(message))
 
 
 def _moment(text: str) -> datetime:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.kinds.talk.facts import Fact, Told, facts_for, new_fact, read_fact, with_told
+from simplemem.kinds.talk.facts import Fact, Told, facts_for, history_of, new_fact, read_fact, with_told
 from simplemem.kinds.talk.profile import Profile, read_profile, severity_of, traits, with_traits
 from simplemem.kinds.talk.statements import Statement, key_of, statements
 from simplemem.note.note import read_note
@@ -161,10 +161,11 @@ VALUES = ["a1", "0431", "%%", "two words", "- x", "[[y]]", "true", "{", "'", "a 
 def test_in_any_order_of_telling_the_value_said_last_is_current(tellings: list[tuple[str, int]]) -> None:
     value, minute = max(tellings, key=lambda each: (each[1], each[0]))
     for order in itertools.permutations(tellings):
-        found = fact(kept(list(order)))
+        found = fact(text := kept(list(order)))
         assert (found.value, found.valid_from.minute) == (value, minute)
-        times = [each.at for each in found.history]
-        assert times == sorted(times) and {(each.value, each.at.minute) for each in found.history} == set(tellings)
+        history = [each for _, each in history_of(text)]
+        times = [each.at for each in history]
+        assert times == sorted(times) and {(each.value, each.at.minute) for each in history} == set(tellings)
 
 
 def test_a_fact_is_a_note_that_a_person_may_change() -> None:
@@ -173,7 +174,7 @@ def test_a_fact_is_a_note_that_a_person_may_change() -> None:
     assert fact(mine).value == "MINE-2"
     after = with_told(mine, fact(mine), *told("WX-3", 3), "block_3")
     assert fact(after).value == "WX-3" and "# by me" in after and after.endswith("My own remark.\n")
-    assert "> The password is WX-3." in after and [each.value for each in fact(after).history] == ["WX-1", "WX-3"]
+    assert "> The password is WX-3." in after and [each.value for _, each in history_of(after)] == ["WX-1", "WX-3"]
     assert read_note(after.encode()).header.get("private") is True
 
 
