@@ -87,8 +87,7 @@ def span_of(text: str, section: str) -> tuple[int, int] | None:
 def history_of(text: str) -> list[tuple[int, Told]]:
     """The lines of a history with where they begin."""
     lines = _TELLING.finditer(text, *(span_of(text, "History") or (0, 0)))
-    found = ((line, moment_of(line[2])) for line in lines)
-    return [(line.start(), Told(unspelled(line[1]), at, line[3])) for line, at in found if at is not None]
+    return [(line.start(), Told(unspelled(line[1]), at, line[3])) for line in lines if (at := moment_of(line[2]))]
 
 
 def _line(told: Told) -> str:
@@ -97,8 +96,8 @@ def _line(told: Told) -> str:
 
 def new_fact(said: Statement, told: Told, block_id: str, now: str) -> str:
     """The text of a new fact's note."""
-    title, private = said.key.replace("_", " "), said.secret or None
-    properties = {"title": title, **_properties(said, told, block_id), "private": private}
+    title = said.key.replace("_", " ")
+    properties = {"title": title, **_properties(said, told, block_id), "private": said.secret or None}
     return FACT.render(properties, f"> {_one_line(said.sentence)}\n\n## History\n\n{_line(told)}\n", now)
 
 

@@ -73,15 +73,13 @@ def severity_of(constraint: str) -> str:
 def read_profile(read: Read) -> Profile:
     """The profile that a note is; bullets a person wrote count like ours."""
     note, where = kept(read, PROFILE)
-    modified = moment_of(note.string("modified") or "")
-    bounds, *others = (_bullets(read.text, section) for section in SECTIONS)
-    preferences, identity = ([bullet["text"] for bullet in bullets] for bullets in others)
+    constraints, preferences, identity = (map(_said, _bullets(read.text, section)) for section in SECTIONS)
     return Profile(
         name=note.string("name") or "",
-        constraints=tuple(map(_constraint, bounds)),
-        preferences={noun_of(each): each for each in preferences},
-        identity=tuple(identity),
-        modified=stamp(modified) if modified else "",
+        constraints=tuple(constraints),
+        preferences={noun_of(each["text"]): each["text"] for each in preferences},
+        identity=tuple(each["text"] for each in identity),
+        modified=stamp(at) if (at := moment_of(note.string("modified") or "")) else "",
         **where,
     )
 
@@ -89,7 +87,7 @@ def read_profile(read: Read) -> Profile:
 PROFILE: Final[Kind[Profile]] = Kind("profiles", "profile", read=read_profile, place=lambda profile: profile.path)
 
 
-def _constraint(bullet: re.Match[str]) -> Constraint:
+def _said(bullet: re.Match[str]) -> Constraint:
     marks = dict(re.findall(r"\b(severity|since)=(\S+)", bullet["marks"] or ""))
     return {"text": bullet["text"], "severity": severity_of(bullet["text"]), "since": "", **marks}
 
@@ -109,7 +107,7 @@ def with_traits(text: str, found: Sequence[Trait], at: datetime, link: str) -> s
     since = f"{at.astimezone():%Y-%m-%d}"
 
     def is_later(bullet: re.Match[str]) -> bool:
-        return _constraint(bullet)["since"] > since
+        return _said(bullet)["since"] > since
 
     for section, said in found:
         core, gone, there = _core(said), list[re.Match[str]](), _bullets(text, section)
