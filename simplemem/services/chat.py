@@ -15,7 +15,6 @@ from simplemem.note.hidden import find_secrets
 from simplemem.note.properties import spliced
 from simplemem.services.client import Key, KeySource, Refused, ServiceClient, address_of
 
-_HOUR = 3600.0
 _HOMES = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434"}
 
 
@@ -78,7 +77,7 @@ class Chat:
         """Count a call. Refused when those of this hour are spent: nothing is wrong with the service."""
         with self._guard:
             now = time.monotonic()
-            if not self._per_hour or (len(self._calls) == self._per_hour and now - self._calls[0] <= _HOUR):
+            if not self._per_hour or (len(self._calls) == self._per_hour and now - self._calls[0] <= 3600):
                 hint = "llm.max_calls_per_hour sets how many there are."
                 raise Refused(f"{self.name} has had its {self._per_hour} calls of this hour", hint=hint)
             self._calls.append(now)
