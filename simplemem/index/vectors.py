@@ -324,11 +324,10 @@ class VectorsInMemory:
         """The notes with the nearest passages, among `ids`, and those in `also`, by the vectors of `whose` index."""
         import numpy as np
 
-        others = np.fromiter(also, np.int64)
         with self._lock:
             self._follow(db, whose)
             passages = self._passages.best(query, ids)
-            others = others[others < len(passages)]
+            others = np.fromiter((note for note in also if note < len(passages)), np.int64)
             if ids is not None:
                 passages[~_marks(ids, len(passages))] = _FAR
             while True:

@@ -41,6 +41,7 @@ _COMPARED_WITH = 5  # of the ranking: the sixth
 _FLOORS = {"hybrid": 0.54, "text": 0.5, "semantic": 0.28}  # docs/search.md has the curve
 _LESS = 0.12  # for a statement: what has many words is held by nobody whole
 _STEM = 4  # letters of a word that its forms share, and of an ending
+_LETTER = re.compile(r"\w")
 _ENDING = 3  # letters that a form of a word may lack
 _LOOKED_AT = 100  # words found
 _READ_BEFORE = 500  # characters before those that are shown
@@ -110,11 +111,12 @@ def ordered(answer: Matches, signals: Sequence[Signal]) -> list[Ranked]:
     scored = sorted((-round(score, 6), answer.paths[note], note, score) for note, score in scores.items() if score > 0)
     places = {match.note: match.place for match in reversed(answer.blocks)}  # the best of each note
     worded = {match.note for match in answer.notes}
-    every = [Ranked(note, path, score, places.get(note, 0), note in worded) for _, path, note, score in scored]
-    for found in every if answer.titled else ():
-        if found.note in answer.titled:
-            found.score = 1.0
-    return sorted(every, key=lambda found: found.note not in answer.titled) if answer.titled else every
+    titled = answer.titled  # what is called as the question is comes before the others
+    every = [
+        Ranked(note, path, 1.0 if note in titled else score, places.get(note, 0), note in worded)
+        for _, path, note, score in scored
+    ]
+    return sorted(every, key=lambda found: found.note not in titled) if titled else every
 
 
 def is_question(text: str) -> bool:
@@ -231,19 +233,14 @@ def share_held(weights: Mapping[str, float], called: str, texts: Sequence[str]) 
 def _beginning(word: str) -> tuple[str, bool | None]:
     """How a word begins, and whether a letter may stand before it: never before a letter; None where it does not matter."""
     begin = _plain(word)[: max(_STEM, len(word) - _ENDING)]
-    return begin, None if is_unspaced(word) else not _is_letter(begin[:1])
+    return begin, None if is_unspaced(word) else _LETTER.match(begin) is None
 
 
 def _has_beginning(text: str, begin: str, after_letter: bool | None) -> bool:
     at = text.find(begin)
-    while at >= 0 and after_letter not in (None, _is_letter(text[at - 1 : at])):
+    while at >= 0 and after_letter not in (None, _LETTER.match(text[at - 1 : at]) is not None):
         at = text.find(begin, at + 1)
     return at >= 0
-
-
-def _is_letter(character: str) -> bool:
-    """As `\\w` has it; there is none before the first."""
-    return character.isalnum() or character == "_"
 
 
 def above_floor(share: float, ranked: Sequence[Ranked], mode: Mode, text: str) -> float:

@@ -161,8 +161,7 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
 
 
 def _covering(core: Core, note: Shown, known: str | None = None) -> tuple[Hashable, Callable[[], list[str]]]:
-    """The passages of a note, of a long one those around its best block: what tells them apart, and how to read them
-    where its text is not known."""
+    """The passages of a note, of a long one those around its best block: what tells them apart, and how to read them."""
     passages, first = note.passages, 0
     if len(passages) > rank.COVERED_PASSAGES and note.best is not None:
         before = sum(passage.start <= note.best.start for passage in passages)

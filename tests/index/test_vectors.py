@@ -15,9 +15,9 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.errors import NotFound
-from simplemem.index import notes, text, vectors
+from simplemem.index import notes, sidecar, text, vectors
 from simplemem.index.database import Database, open_database
-from simplemem.index.door import Nearness, Question, Stat
+from simplemem.index.door import Nearness, Question, Stat, Term
 from simplemem.index.notes import Rows
 from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import MOST_HELD, VectorsInMemory
@@ -209,3 +209,16 @@ def test_the_nearest_passage_is_the_one_that_is_shown(store: EnhancedStore, writ
     store.sync()
     hit = store.search("honeybee beekeeping apiary", mode="semantic").hits[0]
     assert hit.heading == "Insects" and "bees" in hit.snippet
+
+
+def test_no_note_is_forgotten_when_more_paths_are_met_than_are_kept(
+    store: EnhancedStore, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("apple", "pear", "plum"):
+        write(f"{name}.md", f"The {name} stands beside the old wall.\n")
+    store.sync()
+    monkeypatch.setattr(sidecar, "_MOST_PATHS", 0)
+    index, vector = store._core.index, store._core.embedding.question("apple")[0]
+    for terms, count in (((), 1), ((Term(("plum",)),), 2), ((), 1)):
+        near = index.ask(Question(terms, vector=vector, nearest=1)).near
+        assert near is not None and len(near) == count
