@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from calendar import day_name, month_name
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
@@ -46,7 +48,7 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Remembered:
         blocks, every = {each.path: each for each in talk.held(Block)}, talk.held(Fact)
     memories, least = list[Memory](), 1.0
     if asked.strip() and blocks:
-        found = talk.store.search(asked, filter=Filter(type=TOPIC.type), limit=limit)
+        found = talk.store.search(_telling(asked, blocks.values()), filter=Filter(type=TOPIC.type), limit=limit)
         method += f" and meaning ({talk.bench.embedder})" if found.mode != "text" and talk.bench.embedder else ""
         degraded = "Nothing was found; these are the nearest." if found.only_nearest else found.degraded
         for block, hit in ((blocks.get(path_of(hit.name)), hit) for hit in found.hits):
@@ -55,6 +57,16 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Remembered:
                 memories.append(Memory(block, least, answering(block, asked)))
     facts = facts_for(asked, every, {block.id: block.label for block in blocks.values()})
     return Remembered(memories, facts[:_MOST_FACTS], method, degraded)
+
+
+def _telling(question: str, blocks: Collection[Block]) -> str:
+    """A question without the names that most of the last blocks hold: they tell none from another (docs/decisions.md)."""
+    last = [*blocks][-50:] if question.rstrip().endswith("?") else []  # what does not ask may be what a block is called
+    told = question
+    for name in {*re.findall(r"(?<=\s)[^\W\d_]{2,}", question)} - {*day_name, *month_name}:
+        if name.istitle() and 2 * sum(bool(re.search(rf"{name}\b", each.text)) for each in last) > len(last):
+            told = re.sub(rf"\b{name}(?:['’]s)?\b", "", told)
+    return told if len(_stems(told)) > 1 else question  # one word alone says less than the name
 
 
 def answering(block: Block, question: str) -> Sequence[Turn]:
@@ -78,8 +90,7 @@ def _stems(text: str, heads: Collection[str] = ()) -> set[str]:
 
 def context_for(talk: Conversation, message: str, budget: int, session: str = "") -> Context:
     """What a model should know before it answers this message. Changes nothing."""
-    saying = said_now(message, session=session)
+    current = talk.spoken_of(said_now(message, session=session))
     found = remembered(talk, message, _ELSEWHERE + 1)
-    current = talk.spoken_of(saying)
     others = [(each.block, each.turns) for each in found.memories if current is None or each.block.id != current.id]
     return hydrate(message, budget, talk.profile(), found.facts, current, others[:_ELSEWHERE])

@@ -178,6 +178,12 @@ def test_a_context_keeps_constraints_and_says_what_had_no_room(talk: Conversatio
     assert context_for(talk, "What goes with leeks?", least).tokens <= least
 
 
+def test_a_name_that_most_blocks_hold_says_nothing_of_where_an_answer_is(talk: Conversation) -> None:
+    tell(talk, "Nate and Joanna saw Nate. Joanna saw Nate.", topic="Party")
+    tell(talk, f"{'We walked on along the river. ' * 5}Joanna told Nate of the mill.", topic="Walk")
+    assert remembered(talk, "What did Nate and Joanna see at the mill?").memories[0].block.label == "Walk"
+
+
 def test_gardening_closes_what_is_long_paused_as_one_step(talk: Conversation) -> None:
     tell(talk, "Plum jam or quince?", "2026-01-20T09:00:00Z", topic="Jam")
     tell(talk, "The dial is brass.", "2026-01-21T09:00:00Z", topic="Clock")
