@@ -38,13 +38,12 @@ class FactIn(Arguments):
 
 
 TurnOut = TypedDict("TurnOut", {"turn_id": str, "timestamp": str, "user_message": str, "ai_response": str})
+Turns = list[TurnOut]
 Facts = list[FactOut]
 Topic = TypedDict("Topic", {"block_id": str, "topic_label": str, "status": str, "turn_count": int, "created_at": str})
 Topics = TypedDict("Topics", {"topics": list[Topic]})
-Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": list[TurnOut], "summary": str})
-Said = TypedDict(
-    "Said", {"block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": list[TurnOut]}
-)
+Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": Turns, "summary": str})
+Said = TypedDict("Said", {"block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": Turns})
 Found = TypedDict("Found", {"memories": list[Said], "facts": Facts, "method": str, "degraded": NotRequired[str]})
 
 

@@ -38,6 +38,7 @@ _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's
 _MOST_TERMS = 20_000  # whose counts are kept
 
 Ids = Sequence[int] | None
+_Leg = list[Match]  # the notes that one way finds
 """The notes to look among; None for all."""
 IDS = "carray(:ids)"
 """Many ids as a table that a statement can look in; its one column of interest is `value`."""
@@ -172,9 +173,7 @@ def _count_and_rows(db: apsw.Connection, table: str, expression: str, ids: Seque
     return int(count), set(json.loads(rows))
 
 
-def legs(
-    db: apsw.Connection, question: Question, ids: Ids, counts: Counts
-) -> tuple[list[Match], list[Match], list[Match]]:
+def legs(db: apsw.Connection, question: Question, ids: Ids, counts: Counts) -> tuple[_Leg, _Leg, _Leg]:
     """The best notes by their words, and of the best of these the best blocks and those with words side by side."""
     if not question.terms:
         return [], [], []
@@ -211,7 +210,7 @@ def leg(
     ids: Ids,
     counts: Counts | None = None,
     most_scored: int = MOST_SCORED,
-) -> list[Match]:
+) -> _Leg:
     """The best rows that hold any of some terms, among `ids`. Without `counts` every row is scored, however many."""
     if ids is not None and not ids:
         return []
@@ -238,9 +237,7 @@ def leg(
     return _best(db, name, any_of, limit, ids)
 
 
-def _chosen(
-    db: apsw.Connection, found: dict[str, int], limit: int, ids: Ids, notes: int, most_scored: int
-) -> list[Match]:
+def _chosen(db: apsw.Connection, found: dict[str, int], limit: int, ids: Ids, notes: int, most_scored: int) -> _Leg:
     """The best of very many notes: those that hold a rare word; where none is rare, a word of each of some groups."""
     by_rarity = sorted(found, key=found.__getitem__)
     rare: list[str] = []
@@ -268,7 +265,7 @@ def _chosen(
 
 def _best(
     db: apsw.Connection, name: str, match: str, limit: int, ids: Ids, counts: str | None = None, *, sought: bool = False
-) -> list[Match]:
+) -> _Leg:
     """The best rows that match. With a limit `ORDER BY bm25()` keeps only these, `rank` sorts all (limits.md C.2)."""
     table = source = LEGS[name]
     note, place = ("rowid", "0") if name == "note" else (f"({table}.rowid >> {SHIFT})", f"{table}.rowid")

@@ -319,9 +319,7 @@ def backlinks(
         if text is None:
             continue
         lines = text.split("\n")
-        places = [
-            Mention(link.form, link.line, as_read("".join(lines[link.line - 1 : link.line]))[:300]) for link in links
-        ]
+        places = [Mention(it.form, it.line, as_read("".join(lines[it.line - 1 : it.line]))[:300]) for it in links]
         if not places:
             said = rank.snippet(text, place, None, 200) if place is not None else row.description
             places = [Mention("", place.line if place is not None else 1, said)]

@@ -22,7 +22,11 @@ from simplemem.kinds.graph.page import split_attributes
 
 ROOT = Path(simplemem.__file__).parent
 SIZE = 128_000 if LONG else 16_000
-MADE_WHILE_RUNNING = {"search/rank.py": ["re.escape(word)"], "cli/output.py": ["f'({words})'"]}  # words, to the letter
+MADE_WHILE_RUNNING = {  # words, to the letter
+    "search/rank.py": ["re.escape(word)"],
+    "cli/output.py": ["f'({words})'"],
+    "kinds/talk/finding.py": ["f'{name}\\\\b'", 'f"\\\\b{name}(?:[\'’]s)?\\\\b"'],
+}
 SEARCHES = {"search", "sub", "subn", "split", "findall", "finditer"}
 OPERATIONS = SEARCHES | {"match", "fullmatch"}
 

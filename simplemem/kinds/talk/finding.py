@@ -61,8 +61,7 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Remembered:
 
 def _telling(question: str, blocks: Collection[Block]) -> str:
     """A question without the names that most of the last blocks hold: they tell none from another (docs/decisions.md)."""
-    last = [*blocks][-50:] if question.rstrip().endswith("?") else []  # what does not ask may be what a block is called
-    told = question
+    told, last = question, [*blocks][-50:] if question.rstrip().endswith("?") else []  # else a block may be called so
     for name in {*re.findall(r"(?<=\s)[^\W\d_]{2,}", question)} - {*day_name, *month_name}:
         if name.istitle() and 2 * sum(bool(re.search(rf"{name}\b", each.text)) for each in last) > len(last):
             told = re.sub(rf"\b{name}(?:['’]s)?\b", "", told)

@@ -22,9 +22,7 @@ SECTIONS: Final = ("Constraints", "Preferences", "Identity")
 _RULES: Final = rules("traits")
 _NO_NAMES: Final = words("no_name")
 _IN_EVERY_TRAIT: Final = STOP_WORDS | words("trait")
-_BULLET: Final = re.compile(
-    r"^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$", re.MULTILINE
-)
+_BULLET: Final = re.compile(r"(?m)^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$")
 
 
 class Trait(NamedTuple):
