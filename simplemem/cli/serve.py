@@ -65,8 +65,10 @@ def serve_main(argv: Sequence[str]) -> int:
 def _serve(asked: argparse.Namespace) -> int:
     gc.disable()  # until all that stays for good is imported: a twentieth of the start
     from simplemem.config import load_settings
+    from simplemem.note.clock import now
     from simplemem.server.serve import Door, serve_stdio, take_over, take_standard_streams
 
+    now()  # a clock that is no time is said at once
     profile, _, tools = _profile(asked)
     root = _vault(asked, profile)
     flags: dict[str, Any] = {key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")}

@@ -19,6 +19,7 @@ from simplemem.faces.face import Caller, Data, Reply, tool
 from simplemem.faces.graph_tools import HINTS, RULES, GraphArguments
 from simplemem.faces.render import pretty
 from simplemem.kinds.graph.values import Entity, Graph, Relation
+from simplemem.note.clock import now
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph, Past
@@ -46,7 +47,7 @@ class _Weighed(GraphArguments):
     def attributes(self) -> dict[str, Any]:
         """These as attributes, with when they were said."""
         found = self.model_dump(include={*_WEIGHTS, "metadata"}, exclude_none=True)
-        moment = (self.updatedAt or datetime.now(UTC)).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+        moment = (self.updatedAt or now()).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
         return found | {_AT: moment} if any(value != {} for value in found.values()) else {}
 
 
@@ -123,16 +124,16 @@ def get_decayed_graph(
 ) -> Reply[None]:
     """The knowledge graph with each confidence as it has faded since it was said"""
     began, found = datetime.now(UTC), graph.read()
-    now = reference_time or began
+    moment = reference_time or now()
     factor = 0.5 if decay_factor is None else decay_factor
     if not 0 < factor <= 1:
         raise Invalid(f"decay_factor is over 0 and at most 1: what is left of a confidence after {_HALF_LIFE} days")
-    changed = {entity.name: _time(entity.modified) or now for entity in found.entities}
+    changed = {entity.name: _time(entity.modified) or moment for entity in found.entities}
     relations = list(found.relations)
     for at, each in enumerate(relations):
         if isinstance(confidence := each.attributes.get("confidence"), (int, float)):
-            said = _time(each.attributes.get(_AT)) or changed.get(each.source, now)
-            left = confidence * factor ** (max(now - said, timedelta(0)) / timedelta(_HALF_LIFE))
+            said = _time(each.attributes.get(_AT)) or changed.get(each.source, moment)
+            left = confidence * factor ** (max(moment - said, timedelta(0)) / timedelta(_HALF_LIFE))
             left = max(min(confidence, _FLOOR), left)  # the floor lifts none that was below it
             relations[at] = replace(each, attributes={**each.attributes, "confidence": left})
     decay = {"enabled": True, "halfLifeDays": _HALF_LIFE, "minConfidence": _FLOOR, "decayFactor": factor}

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext, suppress
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -24,6 +23,7 @@ from simplemem.index.notes import is_note, stat_of
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Progress, Sync, SyncReport, collector_at_rest
 from simplemem.memory import By, IndexState
+from simplemem.note.clock import local
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import counted, well_formed
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
@@ -170,7 +170,7 @@ class Core:
                     self.look_at({path})
                 return path
         if compare_key(wanted) == "daily":
-            wanted = self.conventions.daily_note(datetime.now())  # noqa: DTZ005
+            wanted = self.conventions.daily_note(local())
             if self.entry(path_of(wanted)) is None:
                 raise NotFound(f"there is no daily note {wanted} yet", hint="Append to `daily`, and it is made.")
             return path_of(wanted)

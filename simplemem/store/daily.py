@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Unpack
 
 from simplemem.memory import By, Saved
+from simplemem.note.clock import local
 from simplemem.note.names import check_name, path_of
 from simplemem.store.core import Core, change_by
 from simplemem.store.write import answer, unchanged
@@ -14,7 +14,7 @@ from simplemem.vault.obsidian import filled
 
 def daily(core: Core, **by: Unpack[By]) -> Saved:
     """The note of today, made of the template for daily notes where it is not there yet."""
-    name, template = core.conventions.daily_note(datetime.now()), core.conventions.daily_template  # noqa: DTZ005
+    name, template = core.conventions.daily_note(local()), core.conventions.daily_template
     if core.entry(path_of(name)) is not None:
         return unchanged(core, core.vault.read(path_of(name)))
     is_there = template and core.entry(path_of(template)) is not None  # without it Obsidian makes an empty note
@@ -27,7 +27,7 @@ def create_from(core: Core, template: str, name: str, **by: Unpack[By]) -> Saved
     path, near = path_of(check_name(name)), path_of(f"{core.conventions.templates_folder}/{template}".lstrip("/"))
     source = near if template and core.entry(near) is not None else core.path_meant(template) if template else ""
     text = core.vault.read(source).data.decode("utf-8", "surrogateescape") if source else ""
-    text = filled(text, name.rsplit("/", 1)[-1], datetime.now(), core.conventions)  # noqa: DTZ005
+    text = filled(text, name.rsplit("/", 1)[-1], local(), core.conventions)
     data = text.encode("utf-8", "surrogateescape")
     with core.vault.lock():
         return answer(core, core.vault.create(path, data, change_by(by, "create")), data, ())

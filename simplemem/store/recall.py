@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.index.door import SORTS, Narrow, NoteId, Question, Shown, Standing
 from simplemem.index.text import instant
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Mention, Page
+from simplemem.note.clock import local
 from simplemem.note.names import name_of
 from simplemem.note.passages import as_read
 from simplemem.note.words import well_formed
@@ -141,7 +141,7 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
         answer = core.index.ask(question)
     signals = rank.signals_of(answer, mode, core.settings.search.lexical_weight)
     every = rank.ordered(answer, signals)
-    days = days_in(query.text, datetime.now())  # noqa: DTZ005  (local, as notes are)
+    days = days_in(query.text, local())
     covers = mode == "hybrid" and rank.is_question(query.text)
     reach = max(limit, rank.COVERED_NOTES if covers else 0, DATED_NOTES if days else 0)
     shown = core.index.shown({found.note: found.place for found in every[:reach]}, question)
@@ -239,7 +239,7 @@ def text_of(core: Core, path: str) -> str | None:
 
 def narrow(core: Core, given: Filter, query: Query | None = None) -> Narrow:
     """A filter with its names and dates resolved, and what a question narrows by."""
-    now, query = datetime.now(), query or Query("", ())  # noqa: DTZ005  (local, as notes are)
+    now, query = local(), query or Query("", ())
     author = query.author or well_formed(given.author).strip()
     if len(given.tags) + len(given.properties) + len(query.tags) > _MOST_NARROWING:
         raise Invalid(f"a filter takes at most {_MOST_NARROWING} tags and properties", hint="Ask for fewer at once.")

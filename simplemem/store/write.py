@@ -17,6 +17,7 @@ from simplemem.index.database import Damaged
 from simplemem.index.door import Question, Term
 from simplemem.memory import By, Saved
 from simplemem.note.body import newline_of
+from simplemem.note.clock import local
 from simplemem.note.header import find_key, read_header
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import Note, read_note, tag_map
@@ -344,7 +345,7 @@ def stamp_modified(text: str, now: str) -> str:
 
 def now() -> str:
     """The time as our notes have it: local, to the second."""
-    return datetime.now().strftime("%Y-%m-%dT%H:%M:%S")  # noqa: DTZ005  (local, as notes are)
+    return local().strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def encoded(text: str) -> bytes:

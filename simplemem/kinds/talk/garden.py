@@ -4,7 +4,7 @@ closed blocks. One step with one undo; nothing is deleted."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Unpack
 
 from simplemem.errors import SimplememError
@@ -16,6 +16,7 @@ from simplemem.kinds.talk.conversation import Conversation
 from simplemem.kinds.talk.facts import FactOut
 from simplemem.kinds.talk.statements import Statement
 from simplemem.memory import By
+from simplemem.note.clock import now
 from simplemem.note.properties import set_property
 
 
@@ -38,7 +39,7 @@ def garden(
 ) -> Gardened:
     """Close what has been paused for so long, or one block whatever it is."""
     every = talk.items(Block) if ref == "all" else [talk.find(ref)]
-    chat, before = chat_of(talk.store), datetime.now(UTC) - timedelta(days=after_days)
+    chat, before = chat_of(talk.store), now() - timedelta(days=after_days)
 
     def is_ripe(block: Block) -> bool:
         is_old = block.status == "paused" and block.last <= before and not block.problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -12,6 +12,7 @@ from simplemem.kinds.kind import clean_text
 from simplemem.kinds.talk.block import moment_of, stamp
 from simplemem.kinds.talk.profile import Trait, traits
 from simplemem.kinds.talk.statements import Statement, category_of, key_of, statements
+from simplemem.note.clock import now
 from simplemem.note.hidden import find_secrets
 
 _MOST_CHARACTERS: Final = 100_000  # of a message, a reply or a context
@@ -71,10 +72,9 @@ def said_now(
 
 def _moment(text: str) -> datetime:
     """When something was said, in UTC and whole seconds; a time without an offset is local."""
-    now = datetime.now(UTC)
-    found = moment_of(text) if text.strip() else now
+    found = moment_of(text) if text.strip() else now()
     if found is None:
         raise Invalid(f"{text[:40]!r} is no time", hint="For example 2026-11-20T14:05:10Z.")
-    if found > now + _AHEAD or found.year < 1970:
-        raise Invalid(f"{stamp(found)} is {'more than a day ahead' if found > now else 'before 1970'}")
+    if found > now() + _AHEAD or found.year < 1970:
+        raise Invalid(f"{stamp(found)} is {'more than a day ahead' if found.year > 1970 else 'before 1970'}")
     return found.replace(microsecond=0)
