@@ -1,0 +1,193 @@
+"""An atom is one statement of one scope, the note `atoms/<scope>/<its first words>.md`: a flat header, the statement as
+the first paragraph, whatever a person adds below. What cannot be read in a header counts as not said. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from typing import Any, Final, NamedTuple
+
+from simplemem.errors import Invalid, TooLong
+from simplemem.kinds.kind import Kind
+from simplemem.kinds.talk.block import moment_of, stamp
+from simplemem.kinds.talk.facts import FACT, read_fact
+from simplemem.note.names import base_name, legal_name
+from simplemem.note.note import Note, read_note
+from simplemem.note.words import well_formed
+from simplemem.store import Read
+
+MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
+STATUSES: Final = ("active", "superseded", "forgotten")
+_MOST_SCOPE, _MOST_NAME = 200, 80  # characters
+_LINK: Final = re.compile(r"\s*!?\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]\s*")
+
+
+class Slot(NamedTuple):
+    """What a statement says the value of. Without a subject it is the scope itself."""
+
+    subject: str
+    relation: str
+    object: str
+
+
+class Statement(NamedTuple):
+    """Something to remember. What is empty is worked out by rules."""
+
+    text: str
+    memory_type: str = ""
+    slot: Slot | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    quote: str = ""  # the words it was drawn from, when they are others
+    confidence: float = 1.0
+    decided_by: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Atom:
+    """A statement as its note has it. Links are the text between the brackets."""
+
+    path: str
+    sha256: str
+    id: str
+    statement: str
+    scope: str
+    memory_type: str = "fact"
+    slot: Slot | None = None
+    confidence: float = 1.0
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    reinforced: datetime | None = None
+    status: str = "active"
+    superseded_by: str = ""
+    updates: str = ""
+    extends: str = ""
+    derived_from: tuple[str, ...] = ()
+    source: str = ""
+    decided_by: str = ""  # "" is a person
+    created: str = ""
+    problem: str = ""  # why it is never written, "" when it may be
+    is_own: bool = True
+
+
+def check_scope(scope: str) -> str:
+    """The scope that is meant. Invalid and TooLong say why it can be none."""
+    name = unicodedata.normalize("NFC", scope)
+    if len(name) > _MOST_SCOPE:
+        raise TooLong(f"the scope has {len(name)} characters; {_MOST_SCOPE} are allowed")
+    if not name or name != name.strip() or name != well_formed(name) or any(map(_is_control, name)):
+        hint = "Give 1 to 200 characters without blanks around them, for example alex."
+        raise Invalid(f"{scope[:40]!r} is no scope", hint=hint)
+    return name
+
+
+def _is_control(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Zl", "Zp")
+
+
+def folder_of(scope: str) -> str:
+    """The folder of a scope, below that of its kind. Two scopes may share one: the property decides."""
+    return "/".join(legal_name(part) for part in scope.split("/") if part) or legal_name("")
+
+
+def place_of(scope: str, statement: str) -> str:
+    """Where a statement's note lies, without its ending: its first words."""
+    words = statement[: _MOST_NAME + 1]
+    first = (
+        words if len(statement) <= _MOST_NAME else words[: words.rfind(" ", 20)] if " " in words[20:] else words[:-1]
+    )
+    return f"{ATOM.folder}/{folder_of(scope)}/{legal_name(first.strip().rstrip('.'))}"
+
+
+def new_atom(atom: Atom, quote: str = "") -> str:
+    """The text of an atom's note: only keys that hold something."""
+    subject, relation, value = atom.slot or ("", "", "")
+    links = {key: f"[[{link}]]" if (link := getattr(atom, key)) else None for key in ("updates", "extends", "source")}
+    moments = {key: at and stamp(at) for key in ("valid_from", "valid_to") for at in (getattr(atom, key),)}
+    properties: dict[str, Any] = {"id": atom.id, "memory_type": atom.memory_type, "scope": atom.scope}
+    properties |= {"subject": subject or None, "relation": relation or None, "object": value or None}
+    properties |= {"confidence": round(atom.confidence, 4), **moments, **links}
+    properties |= {"derived_from": [f"[[{each}]]" for each in atom.derived_from], "status": atom.status}
+    properties |= {"decided_by": atom.decided_by or None}
+    quoted = "".join(f"> {line}\n" for line in quote.splitlines()) if quote and quote != atom.statement else ""
+    return ATOM.render(properties, atom.statement + "\n" + (quoted and f"\n{quoted}"), atom.created)
+
+
+def read_atom(read: Read) -> Atom:
+    """The atom that a note is. A fact that conversations keep is one of the scope `default`."""
+    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    if FACT.holds(read.path, note.string("type")):
+        fact = read_fact(read)
+        said, slot = fact.sentence or f"{fact.key}: {fact.value}", Slot("", fact.key.replace("_", " "), fact.value)
+        since, why = fact.valid_from, "conversations keep it"
+        about: dict[str, Any] = {"slot": slot, "confidence": fact.confidence, "valid_from": since, "problem": why}
+        return Atom(read.path, read.sha256, base_name(read.path), said, "default", **about)
+    kind, status, superseded_by = (_word(note, key) for key in ("memory_type", "status", "superseded_by"))
+    relation, by = note.string("relation"), _link(superseded_by)
+    sure, derived = note.header.get("confidence"), note.header.get("derived_from")
+    return Atom(
+        read.path,
+        read.sha256,
+        id=note.string("id") or base_name(read.path),
+        statement=_statement(note) or base_name(read.path),
+        scope=unicodedata.normalize("NFC", note.string("scope") or "") or _scope_of(read.path),
+        memory_type=kind if kind in MEMORY_TYPES else "fact",
+        slot=Slot(_word(note, "subject"), relation, _word(note, "object")) if relation else None,
+        confidence=float(sure) if isinstance(sure, (int, float)) and 0 <= sure <= 1 else 1.0,
+        valid_from=_moment(_word(note, "valid_from")),
+        valid_to=_moment(_word(note, "valid_to"), ends=True),
+        reinforced=_moment(_word(note, "reinforced")),
+        status="superseded" if by and status != "forgotten" else status if status in STATUSES else "active",
+        superseded_by=by,
+        updates=_link(_word(note, "updates")),
+        extends=_link(_word(note, "extends")),
+        derived_from=tuple(
+            map(_link, map(str, derived if isinstance(derived, list) else [derived] if derived else []))
+        ),
+        source=_link(_word(note, "source")),
+        decided_by=_word(note, "decided_by"),
+        created=_word(note, "created"),
+        problem=read.problem or note.problem or "",
+        is_own=ATOM.holds(read.path, note.string("type")),
+    )
+
+
+def _word(note: Note, key: str) -> str:
+    return note.string(key) or ""
+
+
+def _link(text: str) -> str:
+    found = _LINK.fullmatch(text)
+    return found[1].strip() if found else text
+
+
+def _statement(note: Note) -> str:
+    """The first paragraph that is no quotation."""
+    paragraphs = re.split(r"\n[ \t]*\n", note.content.replace("\r\n", "\n"))
+    said = (" ".join(each.split()) for each in paragraphs if not each.lstrip().startswith(">"))
+    return next(filter(None, said), "")
+
+
+def _scope_of(path: str) -> str:
+    return unicodedata.normalize("NFC", "/".join(path.split("/")[1:-1])) or "default"
+
+
+def _moment(text: str, *, ends: bool = False) -> datetime | None:
+    """The moment that a text says; a date alone is its day's beginning, or its end."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return moment_of(text)
+    return datetime.combine(day, time(23, 59, 59) if ends else time(), UTC)
+
+
+class _Statements(Kind[Atom]):
+    """Facts of conversations are read too."""
+
+    def holds(self, path: str, told: str | None) -> bool:
+        return super().holds(path, told) or FACT.holds(path, told)
+
+
+ATOM: Final = _Statements("atoms", "atom", read=read_atom, place=lambda atom: atom.path)

@@ -1,0 +1,1 @@
+"""Documents as notes with their originals, and what statements and documents answer together."""
