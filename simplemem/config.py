@@ -140,7 +140,7 @@ class RerankSettings(_Section):
 
 
 class LlmSettings(_Section):
-    """A language model, for what rules leave open in conversations: asked only where a person says so."""
+    """A language model, for what rules leave open in conversations and statements: asked only where a person says so."""
 
     provider: Literal["none", "openai", "ollama"] = _setting("none", "what it speaks (docs/services.md)", ("none",))
     url: str = _setting("", "where the service is, for example http://localhost:1234/v1", "no")
@@ -150,6 +150,12 @@ class LlmSettings(_Section):
     max_calls_per_hour: int = _setting(120, "calls of one process in an hour", "no", ge=0, le=100_000)
     route: bool = _setting(False, "ask it where a turn belongs, when the numbers are close", "no")
     route_seconds: float = _setting(3.0, "seconds a turn waits for that", "no", gt=0, le=60)
+
+
+class DocumentSettings(_Section):
+    """What may be fetched from the network to be kept as a document."""
+
+    allow_private: bool = _setting(False, "fetch addresses of this machine and its network too", "no")
 
 
 class VoyageSettings(_Section):
@@ -180,6 +186,7 @@ class Settings(_Section):
     access: AccessSettings = AccessSettings()
     rerank: RerankSettings = RerankSettings()
     llm: LlmSettings = LlmSettings()
+    documents: DocumentSettings = DocumentSettings()
     voyage_ai: VoyageSettings = VoyageSettings()
 
     @property

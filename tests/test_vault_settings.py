@@ -23,7 +23,7 @@ RULES: dict[Rule, str] = {
     "never": "vault db embed.model embed.url embed.api_key embed.dimensions embed.query_prefix embed.document_prefix "
     "git.commit git.folders rerank.url rerank.model rerank.api_key rerank.candidates rerank.seconds "
     "voyage_ai.api_key voyage_ai.model voyage_ai.rerank_model llm.url llm.model llm.api_key llm.timeout_seconds "
-    "llm.max_calls_per_hour llm.route llm.route_seconds",
+    "llm.max_calls_per_hour llm.route llm.route_seconds documents.allow_private",
     "adds": "embed.private access.read_only access.hidden",
     "narrows": "read_only no_delete write.secrets",
     "no place": "embed.provider rerank.provider llm.provider",
@@ -36,6 +36,7 @@ RULES: dict[Rule, str] = {
 _VALUES: dict[str, Any] = {
     "embed.dimensions": 512, "rerank.candidates": 2, "rerank.seconds": 1.0,
     "llm.timeout_seconds": 1.0, "llm.max_calls_per_hour": 1, "llm.route": True, "llm.route_seconds": 1.0,
+    "documents.allow_private": True,
 }  # fmt: skip
 _FROM_WIDE_TO_NARROW: dict[str, list[Any]] = {
     "read_only": [False, True],

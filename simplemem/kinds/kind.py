@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar, cast
 
 from simplemem.errors import Conflict, Invalid, SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.memory import By
@@ -23,6 +23,7 @@ from simplemem.note.words import well_formed
 from simplemem.store import Bench, Carried, Draft, Mark, Read
 
 if TYPE_CHECKING:
+    from simplemem.services.chat import Chat
     from simplemem.store import EnhancedStore
 
 M = TypeVar("M")
@@ -76,11 +77,11 @@ class ChangeSet:
         self.bench = shelf.bench
         self._shelf = shelf
         self._before: dict[str, str] = {}
-        self._after: dict[str, str | None] = {}
+        self._after: dict[str, str | bytes | None] = {}
 
     def text(self, path: str) -> str:
         """The text of an item's note as this change has made it so far. Conflict when the shelf holds another."""
-        if (text := self._after.get(path)) is not None:
+        if isinstance(text := self._after.get(path), str):
             return text
         read = next(iter(self.bench.read([path])), None)
         if read is None or read.sha256 != self._shelf.items[path].sha256:
@@ -94,9 +95,9 @@ class ChangeSet:
         self._before[path] = self._after[path] = read.text
         return read.text
 
-    def put(self, path: str, text: str) -> None:
-        """Give a note this text; one whose text was not asked for is new."""
-        if len(text.encode("utf-8", "replace")) > (most := self.bench.max_note_bytes):
+    def put(self, path: str, text: str | bytes) -> None:
+        """Give a note this text; one whose text was not asked for is new. Bytes are a new file that is no note."""
+        if isinstance(text, str) and len(text.encode("utf-8", "replace")) > (most := self.bench.max_note_bytes):
             raise TooLong(f"{name_of(path)} would have more than {most:,} bytes", hint="Divide it, then try again.")
         self._after[path] = text
 
@@ -163,7 +164,11 @@ class Shelf(Generic[T]):
             shas = {each.path: each.sha256 or "" for each in carried.written}
             written = [Read(path, text, shas[path], "") for path, text in carried.texts.items()]
             gone = [each.path for each in drafts if each.text is None]
-            self.take(written, gone=gone, came=[each.path for each in drafts if each.before is None])
+            self.take(
+                written,
+                gone=gone,
+                came=[each.path for each in drafts if each.before is None and not isinstance(each.text, bytes)],
+            )
         return answers[0], carried
 
     def refresh(self) -> None:
@@ -233,6 +238,18 @@ class Keeper:
         store = self._store()
         assert store is not None
         return store
+
+    @property
+    def chat(self) -> Chat | None:
+        """The model that the settings name, one for all who ask; None when they name none."""
+        llm, made = self.settings.llm, self.bench.made
+        if "chat" not in made and llm.provider != "none" and llm.model.strip():
+            from simplemem.services.chat import Chat
+
+            made["chat"] = Chat(
+                llm.provider, llm.model, llm.url, llm.api_key, llm.timeout_seconds, llm.max_calls_per_hour
+            )
+        return cast("Chat | None", made.get("chat"))
 
     @classmethod
     def of(cls, store: EnhancedStore) -> Self:

@@ -16,7 +16,9 @@ from simplemem.note.words import well_formed
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
 from simplemem.store.history import notes_then
-from simplemem.store.recall import list_page
+from simplemem.store.packs import Piece
+from simplemem.store.packs import passages as passages_of
+from simplemem.store.recall import list_page, only_nearest, ranked
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
 from simplemem.vault.lock import SideFile
@@ -44,11 +46,22 @@ class Likeness(NamedTuple):
     missing: str
 
 
+class Answers(NamedTuple):
+    """What of some notes answers a question: they with their scores, and their passages, both best first."""
+
+    notes: dict[str, float]
+    passages: list[Piece]
+    only_nearest: bool = False
+    degraded: str = ""
+    reranker: str = ""
+
+
 class Draft(NamedTuple):
-    """What a note shall be: its text, None for the trash; and the text that is made of, None for a new note."""
+    """What a note shall be: its text, None for the trash; and the text that is made of, None for a new note. Bytes are
+    a new file that is no note."""
 
     path: str
-    text: str | None
+    text: str | bytes | None
     before: str | None = None
 
 
@@ -67,6 +80,7 @@ class Bench:
         self._core = core
         self._begun = False
         self.made: dict[Any, Any] = {}  # what a room above has one of for each store
+        self.closing = core.closing  # what such rooms have to do when the store closes
         self.max_note_bytes = core.settings.max_note_bytes  # a larger note is not indexed
         self.read_only = core.read_only or core.vault.read_only
         self.must_be_writable = core.must_be_writable
@@ -157,6 +171,19 @@ class Bench:
         words = {answer.paths[match.note]: match.score / best for match in answer.notes}
         return Likeness(meaning, words, "" if meaning else missing or "There are no vectors yet.")
 
+    def answers(
+        self, question: str, paths: Collection[str], limit: int, *, passages: int = 0, rerank: bool = True
+    ) -> Answers:
+        """The best of these notes for a question, and so many of their passages."""
+        if not paths:
+            return Answers({}, [])
+        ranking = ranked(self._core, question, Narrow(only=tuple(paths), hidden=True), limit, rerank=rerank)
+        best = max((found.score for found in ranking.best), default=0.0) or 1.0
+        notes = {found.path: max(0.0, min(1.0, found.score / best)) for found in ranking.best}
+        said = passages_of(self._core, ranking)[:passages] if passages else []
+        reranker = str(ranking.reranker.get("name", ""))
+        return Answers(notes, said, only_nearest(self._core, ranking), ranking.degraded_by, reranker)
+
     def vector_of(self, path: str) -> tuple[list[float], str] | None:
         """A note's vector, the mean of its passages' at length one, and the name of the embedder that made them."""
         import numpy as np
@@ -199,6 +226,9 @@ class Bench:
         warnings: list[str] = []
         for path, text, before in drafts:
             name, sha = name_of(path), "" if before is None else sha256(encoded(before))
+            if isinstance(text, bytes):
+                wishes.append(Wish("create", path, data=text))
+                continue
             if before is None:
                 check_name(name)
                 warnings += judge(core.settings, "", "", name)
@@ -209,8 +239,10 @@ class Bench:
             data = encoded(stamp_modified(text, now()) if before is not None and text != before else text)
             wishes.append(Wish("create", path, data=data) if before is None else Wish.update(path, sha, data))
         written = core.vault.carry_out(wishes, change) if wishes else []
-        texts = {wish.path: wish.data for wish in wishes if wish.data is not None}
-        warnings += indexed(core, texts, written, gone=[wish.path for wish in wishes if wish.gone])
+        files = {draft.path for draft in drafts if isinstance(draft.text, bytes)}
+        texts = {wish.path: wish.data for wish in wishes if wish.data is not None and wish.path not in files}
+        notes = [each for each in written if each.path not in files]
+        warnings += indexed(core, texts, notes, gone=[wish.path for wish in wishes if wish.gone])
         return Carried(tuple(written), {path: data.decode() for path, data in texts.items()}, tuple(warnings))
 
     def is_by_hand(self, path: str, sha256: str) -> bool:

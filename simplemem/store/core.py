@@ -85,6 +85,7 @@ class Core:
         self._read_lately: dict[str, bytes] = {}  # by hash, so that a conflict can show what changed since
         self.remembered = self._read_lately.get
         self.long_lived = False  # will be asked again: what is slow to load may be made ready beside the answer
+        self.closing: list[Callable[[], None]] = []  # what rooms above the store end with it
         self._catching_up = CatchUp(self)
         self.catch_up = self._catching_up.catch_up
         self._doubted = 0  # notes that vanished all at once: the next scan but one believes it
@@ -97,6 +98,8 @@ class Core:
         self.rows.stop.set()
         if self._background is not None:
             self._background.stop()
+        for end in self.closing:
+            end()
         self._catching_up.end()
         self.embedding.close()
         if self._reranking is not None:

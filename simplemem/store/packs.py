@@ -274,6 +274,11 @@ def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter
     )  # fmt: skip
 
 
+def passages(core: Core, ranking: Ranking) -> list[Piece]:
+    """The passages of a ranking's notes: the best of every note, then the next best."""
+    return _pieces(core, _sources(core, ranking))
+
+
 def _sources(core: Core, ranking: Ranking) -> list[_Source]:
     """The hits in their order, and between them the neighbours of the best, by their scores."""
     hits = {found.note: found for found in ranking.best}

@@ -14,7 +14,7 @@ from simplemem.kinds.talk.statements import Statement, category_of, key_of
 from simplemem.services.chat import Chat, object_of
 
 if TYPE_CHECKING:
-    from simplemem.store import EnhancedStore
+    from simplemem.kinds.kind import Keeper
 
 _MOST_SENT: Final = 20_000  # characters of turns in one question
 _TEXT: Final = {"type": "string"}
@@ -34,21 +34,11 @@ _READ: Final = (
 )
 
 
-def chat_of(store: EnhancedStore) -> Chat | None:
-    """The model that the settings name, one for all who ask; None when they name none."""
-    llm = store.settings.llm
-    made: dict[str, Chat] = store.bench.made
-    if "chat" not in made and llm.provider != "none" and llm.model.strip():
-        chat = Chat(llm.provider, llm.model, llm.url, llm.api_key, llm.timeout_seconds, llm.max_calls_per_hour)
-        made.setdefault("chat", chat)
-    return made.get("chat")
-
-
-def asked_where(store: EnhancedStore, message: str, nearest: Sequence[Block]) -> tuple[str, str] | None:
+def asked_where(keeper: Keeper, message: str, nearest: Sequence[Block]) -> tuple[str, str] | None:
     """By which model, and the id of the block a message belongs to, "" for a new one; None if it is no help."""
-    private = store.bench.private(each.path for each in nearest)
+    private = keeper.bench.private(each.path for each in nearest)
     shown = {each.id: each for each in nearest if each.path not in private}
-    if not shown or (chat := chat_of(store)) is None:
+    if not shown or (chat := keeper.chat) is None:
         return None
     topics = [
         {"block_id": each.id, "topic": each.label, "about": each.summary, "keywords": list(each.keywords[:5])}
@@ -56,7 +46,7 @@ def asked_where(store: EnhancedStore, message: str, nearest: Sequence[Block]) ->
     ]
     try:
         said = {"topics": topics, "message": message[:_MOST_SENT]}
-        found = chat.ask("route", _ROUTE, said, _WHERE, store.settings.llm.route_seconds)
+        found = chat.ask("route", _ROUTE, said, _WHERE, keeper.settings.llm.route_seconds)
     except SimplememError:
         return None
     if found["new"] is True:

@@ -130,7 +130,7 @@ class Conversation(Keeper):
         current, decision = self._decide(saying, self.items(Block))
         if not decision.is_close or (current and self.bench.private([current.path])):
             return None
-        return asked_where(self.store, saying.message, decision.ranked)
+        return asked_where(self, saying.message, decision.ranked)
 
     def _draft(self, step: ChangeSet, saying: Saying, turn: Turn, advice: tuple[str, str] | None) -> Stored:
         every = self.held(Block)

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from simplemem.errors import SimplememError
 from simplemem.kinds.kind import ChangeSet
-from simplemem.kinds.talk.asking import chat_of, facts_in, portions
+from simplemem.kinds.talk.asking import facts_in, portions
 from simplemem.kinds.talk.block import Block, Turn
 from simplemem.kinds.talk.choosing import closed_off
 from simplemem.kinds.talk.conversation import Conversation
@@ -39,7 +39,7 @@ def garden(
 ) -> Gardened:
     """Close what has been paused for so long, or one block whatever it is."""
     every = talk.items(Block) if ref == "all" else [talk.find(ref)]
-    chat, before = chat_of(talk.store), now() - timedelta(days=after_days)
+    chat, before = talk.chat, now() - timedelta(days=after_days)
 
     def is_ripe(block: Block) -> bool:
         is_old = block.status == "paused" and block.last <= before and not block.problem
