@@ -13,6 +13,7 @@ from simplemem.errors import Invalid, TooLong
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import moment_of, stamp
 from simplemem.kinds.talk.facts import FACT, read_fact
+from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.note import Note, read_note
 from simplemem.note.words import well_formed
@@ -21,6 +22,8 @@ from simplemem.store import Read
 MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
 STATUSES: Final = ("active", "superseded", "forgotten")
 _MOST_SCOPE, _MOST_NAME = 200, 80  # characters
+# To a blank line, or to the end.
+_PARAGRAPH: Final = re.compile(r"\S(?:.*?\S)??(?=\s*\Z|[ \t]*\r?\n[ \t]*\r?\n)", re.DOTALL)
 _LINK: Final = re.compile(r"\s*!?\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]\s*")
 
 
@@ -108,11 +111,19 @@ def new_atom(atom: Atom, quote: str = "") -> str:
     moments = {key: at and stamp(at) for key in ("valid_from", "valid_to") for at in (getattr(atom, key),)}
     properties: dict[str, Any] = {"id": atom.id, "memory_type": atom.memory_type, "scope": atom.scope}
     properties |= {"subject": subject or None, "relation": relation or None, "object": value or None}
-    properties |= {"confidence": round(atom.confidence, 4), **moments, **links}
+    sure = round(atom.confidence, 4)
+    properties |= {"confidence": int(sure) if sure == 1 else sure, **moments, **links}
     properties |= {"derived_from": [f"[[{each}]]" for each in atom.derived_from], "status": atom.status}
     properties |= {"decided_by": atom.decided_by or None}
     quoted = "".join(f"> {line}\n" for line in quote.splitlines()) if quote and quote != atom.statement else ""
     return ATOM.render(properties, atom.statement + "\n" + (quoted and f"\n{quoted}"), atom.created)
+
+
+def with_statement(text: str, statement: str) -> str:
+    """The note with other words in the place of its statement; all else stays."""
+    start = read_header(text).body_start
+    at, end = next(iter(_paragraphs(text, start)), (len(text), len(text)))
+    return f"{text[:at]}{statement}{text[end:]}" if at < end else f"{text.rstrip()}\n\n{statement}\n"
 
 
 def read_atom(read: Read) -> Atom:
@@ -136,9 +147,9 @@ def read_atom(read: Read) -> Atom:
         memory_type=kind if kind in MEMORY_TYPES else "fact",
         slot=Slot(_word(note, "subject"), relation, _word(note, "object")) if relation else None,
         confidence=float(sure) if isinstance(sure, (int, float)) and 0 <= sure <= 1 else 1.0,
-        valid_from=_moment(_word(note, "valid_from")),
-        valid_to=_moment(_word(note, "valid_to"), ends=True),
-        reinforced=_moment(_word(note, "reinforced")),
+        valid_from=moment(_word(note, "valid_from")),
+        valid_to=moment(_word(note, "valid_to"), ends=True),
+        reinforced=moment(_word(note, "reinforced")),
         status="superseded" if by and status != "forgotten" else status if status in STATUSES else "active",
         superseded_by=by,
         updates=_link(_word(note, "updates")),
@@ -163,18 +174,21 @@ def _link(text: str) -> str:
     return found[1].strip() if found else text
 
 
+def _paragraphs(text: str, start: int) -> list[tuple[int, int]]:
+    """Where the paragraphs that are no quotations stand, without the blanks around them."""
+    spans = (found.span() for found in _PARAGRAPH.finditer(text, start))
+    return [(at, end) for at, end in spans if text[at] != ">"]
+
+
 def _statement(note: Note) -> str:
-    """The first paragraph that is no quotation."""
-    paragraphs = re.split(r"\n[ \t]*\n", note.content.replace("\r\n", "\n"))
-    said = (" ".join(each.split()) for each in paragraphs if not each.lstrip().startswith(">"))
-    return next(filter(None, said), "")
+    return next((" ".join(note.text[at:end].split()) for at, end in _paragraphs(note.text, note.header.body_start)), "")
 
 
 def _scope_of(path: str) -> str:
     return unicodedata.normalize("NFC", "/".join(path.split("/")[1:-1])) or "default"
 
 
-def _moment(text: str, *, ends: bool = False) -> datetime | None:
+def moment(text: str, *, ends: bool = False) -> datetime | None:
     """The moment that a text says; a date alone is its day's beginning, or its end."""
     try:
         day = date.fromisoformat(text)
