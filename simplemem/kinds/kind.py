@@ -76,7 +76,7 @@ class ChangeSet:
     def __init__(self, shelf: Shelf[Any]) -> None:
         self.bench = shelf.bench
         self._shelf = shelf
-        self._before: dict[str, str] = {}
+        self._before: dict[str, str | bytes] = {}
         self._after: dict[str, str | bytes | None] = {}
 
     def text(self, path: str) -> str:
@@ -96,8 +96,11 @@ class ChangeSet:
         return read.text
 
     def put(self, path: str, text: str | bytes) -> None:
-        """Give a note this text; one whose text was not asked for is new. Bytes are a new file that is no note."""
-        if isinstance(text, str) and len(text.encode("utf-8", "replace")) > (most := self.bench.max_note_bytes):
+        """Give a note this text; one whose text was not asked for is new. Bytes are a file that is no note."""
+        if isinstance(text, bytes):
+            if (there := self.bench.bytes_of(path)) is not None:
+                self._before[path] = there
+        elif len(text.encode("utf-8", "replace")) > (most := self.bench.max_note_bytes):
             raise TooLong(f"{name_of(path)} would have more than {most:,} bytes", hint="Divide it, then try again.")
         self._after[path] = text
 
@@ -164,11 +167,8 @@ class Shelf(Generic[T]):
             shas = {each.path: each.sha256 or "" for each in carried.written}
             written = [Read(path, text, shas[path], "") for path, text in carried.texts.items()]
             gone = [each.path for each in drafts if each.text is None]
-            self.take(
-                written,
-                gone=gone,
-                came=[each.path for each in drafts if each.before is None and not isinstance(each.text, bytes)],
-            )
+            came = [each.path for each in drafts if each.before is None and not isinstance(each.text, bytes)]
+            self.take(written, gone=gone, came=came)
         return answers[0], carried
 
     def refresh(self) -> None:

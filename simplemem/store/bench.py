@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Unpack
 
@@ -57,12 +59,12 @@ class Answers(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """What a note shall be: its text, None for the trash; and the text that is made of, None for a new note. Bytes are
-    a new file that is no note."""
+    """What a note shall be: its text, None for the trash; and the text that is made of, None for a new note. Another
+    file has bytes in their place."""
 
     path: str
     text: str | bytes | None
-    before: str | None = None
+    before: str | bytes | None = None
 
 
 class Carried(NamedTuple):
@@ -130,6 +132,10 @@ class Bench:
                     problem = f"byte {error.start} is not UTF-8 text"
                     yield Read(path, file.data.decode("utf-8", "replace"), file.sha256, problem)
 
+    def bytes_of(self, path: str) -> bytes | None:
+        """What lies in a file, a note or not; None where there is none."""
+        return self._core.vault.read(path).data if self._core.entry(path) is not None else None
+
     def meant(self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None) -> list[str | None]:
         """The paths that links (target, note) lead to; as if only the files `among` were there, if that is said."""
         index = self._core.index
@@ -156,14 +162,15 @@ class Bench:
         space = self._core.index.standing().space
         return space.embedder if space is not None and space.dimension else ""
 
-    def likeness(self, question: str, paths: Collection[str]) -> Likeness:
-        """How like a question each of these notes is. Those without vectors, or without a word of it, are absent."""
-        if not (query := read_query(question)).words:
+    def likeness(self, question: str, paths: Collection[str], most: int = 0) -> Likeness:
+        """How like a question each of these notes is, or the `most` like it. Those without vectors, or without a word of
+        it, are absent."""
+        if not (query := read_query(_as_words(question))).words:
             return Likeness({}, {}, "The question has no word.")
         vector, missing = self._core.embedding.question(query.text)
         if not paths:
             return Likeness({}, {}, missing)
-        narrow, most = Narrow(only=tuple(paths), hidden=True), len(paths)
+        narrow, most = Narrow(only=tuple(paths), hidden=True), most or len(paths)
         asked = Question(query.terms(), (), vector, narrow=narrow, notes=most, nearest=most, closer=0)
         answer = self._core.index.ask(asked)
         best = max((match.score for match in answer.notes), default=0.0) or 1.0
@@ -174,13 +181,15 @@ class Bench:
     def answers(
         self, question: str, paths: Collection[str], limit: int, *, passages: int = 0, rerank: bool = True
     ) -> Answers:
-        """The best of these notes for a question, and so many of their passages."""
+        """The best of these notes for a question, which is words only, and so many of their passages."""
         if not paths:
             return Answers({}, [])
-        ranking = ranked(self._core, question, Narrow(only=tuple(paths), hidden=True), limit, rerank=rerank)
+        narrow = Narrow(only=tuple(paths), hidden=True)
+        ranking = ranked(self._core, _as_words(question), narrow, limit, rerank=rerank)
         best = max((found.score for found in ranking.best), default=0.0) or 1.0
         notes = {found.path: max(0.0, min(1.0, found.score / best)) for found in ranking.best}
         said = passages_of(self._core, ranking)[:passages] if passages else []
+        said = [replace(piece, score=min(1.0, piece.score / best)) for piece in said]
         reranker = str(ranking.reranker.get("name", ""))
         return Answers(notes, said, only_nearest(self._core, ranking), ranking.degraded_by, reranker)
 
@@ -225,27 +234,36 @@ class Bench:
         wishes: list[Wish] = []
         warnings: list[str] = []
         for path, text, before in drafts:
-            name, sha = name_of(path), "" if before is None else sha256(encoded(before))
-            if isinstance(text, bytes):
-                wishes.append(Wish("create", path, data=text))
-                continue
+            name, sha = name_of(path), "" if before is None else sha256(_bytes(before))
             if before is None:
                 check_name(name)
                 warnings += judge(core.settings, "", "", name)
             if text is None:
                 wishes.append(Wish("delete", path, before=sha, gone=True))
                 continue
-            warnings += judge(core.settings, name, before or "", text)
-            data = encoded(stamp_modified(text, now()) if before is not None and text != before else text)
+            if isinstance(text, str) and not isinstance(before, bytes):
+                warnings += judge(core.settings, name, before or "", text)
+                text = stamp_modified(text, now()) if before is not None and text != before else text
+            data = _bytes(text)
             wishes.append(Wish("create", path, data=data) if before is None else Wish.update(path, sha, data))
         written = core.vault.carry_out(wishes, change) if wishes else []
         files = {draft.path for draft in drafts if isinstance(draft.text, bytes)}
         texts = {wish.path: wish.data for wish in wishes if wish.data is not None and wish.path not in files}
-        notes = [each for each in written if each.path not in files]
-        warnings += indexed(core, texts, notes, gone=[wish.path for wish in wishes if wish.gone])
+        if files:  # first: the notes link to them
+            warnings += core.indexed(files, lambda: core.look_at(files))
+        warnings += indexed(core, texts, written, gone=[wish.path for wish in wishes if wish.gone])
         return Carried(tuple(written), {path: data.decode() for path, data in texts.items()}, tuple(warnings))
 
     def is_by_hand(self, path: str, sha256: str) -> bool:
         """Whether a person gave a note this text: with a command, or where nobody told us."""
         last = next(iter(self._core.changes.of(path, 1)), None)
         return last is None or last.after != sha256 or last.is_by_person
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else encoded(text)
+
+
+def _as_words(question: str) -> str:
+    """A question without the marks that a search takes for more than words."""
+    return re.sub(r'["*]|(?<!\S)-|(?<=\w):(?=\S)', " ", question)

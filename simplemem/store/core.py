@@ -95,11 +95,11 @@ class Core:
 
     def close(self) -> None:
         """End the background work and let go of every file."""
+        for end in self.closing:
+            end()
         self.rows.stop.set()
         if self._background is not None:
             self._background.stop()
-        for end in self.closing:
-            end()
         self._catching_up.end()
         self.embedding.close()
         if self._reranking is not None:

@@ -17,6 +17,7 @@ from simplemem.config import load_settings
 from simplemem.index.database import Database
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Observation
+from simplemem.kinds.kind import ChangeSet
 from simplemem.store import EnhancedStore
 
 if sys.platform == "win32":
@@ -48,7 +49,15 @@ CHANGES: dict[str, Callable[[EnhancedStore], Any]] = {
     # One step of the graph is notes together: all of them, or none.
     "create three entities": lambda s: graph_of(s).create_entities(ENTITIES),
     "delete two entities and what leads there": lambda s: graph_of(s).delete_entities(["Ada", "Bob"]),
+    "a note with a file beside it": lambda s: graph_of(s).change(with_file, {}),
 }
+
+
+def with_file(step: ChangeSet) -> None:
+    step.put("deep/cup.pdf", b"%PDF\x00\xff")
+    step.put("deep/saucer.md", "Under the [[cup.pdf]].\n")
+
+
 SAID = (Observation("Likes tea"),)
 ENTITIES = [Entity(name, "person", SAID) for name in ("Dan", "Eve", "a/b")]
 
@@ -114,6 +123,7 @@ def test_dying_before_any_call_leaves_old_or_new_notes_and_an_index_that_knows_t
             assert states[-1] in (old, new), (at, call)
             wrong = [finding for finding in store.doctor() if finding.level == "error"]
             assert not wrong, (at, call, wrong)
-            assert set(store.names()) == {path.removesuffix(".md") for path in states[-1] if path != CONFLICT}
+            there = {path.removesuffix(".md") for path in states[-1] if path.endswith(".md") and path != CONFLICT}
+            assert set(store.names()) == there
             assert len(store.conflict_copies()) == (CONFLICT in states[-1]), (at, call)
     assert states[0] == old and new in states
