@@ -257,9 +257,11 @@ class Keeper:
         made: dict[Any, Self] = store.bench.made
         return made.get(cls) or made.setdefault(cls, cls(store))
 
-    def free(self, step: ChangeSet, name: str, *, between: str) -> str:
+    def free(self, step: ChangeSet, name: str, *, between: str, ending: str = ".md") -> str:
         """The path of a new note of this name, or with a number behind it."""
-        paths = (f"{name}{between}{number}.md" if number > 1 else f"{name}.md" for number in range(1, 100_000))
+        paths = (
+            f"{name}{between}{number}{ending}" if number > 1 else f"{name}{ending}" for number in range(1, 100_000)
+        )
         return next(path for path in paths if not (step.has(path) or self._is_taken(path)))
 
     def _is_taken(self, path: str) -> bool:

@@ -136,14 +136,14 @@ def read_atom(read: Read) -> Atom:
         about: dict[str, Any] = {"slot": slot, "confidence": fact.confidence, "valid_from": since, "problem": why}
         return Atom(read.path, read.sha256, base_name(read.path), said, "default", **about)
     kind, status, superseded_by = (_word(note, key) for key in ("memory_type", "status", "superseded_by"))
-    relation, by = note.string("relation"), _link(superseded_by)
+    relation, by = note.string("relation"), link_in(superseded_by)
     sure, derived = note.header.get("confidence"), note.header.get("derived_from")
     return Atom(
         read.path,
         read.sha256,
         id=note.string("id") or base_name(read.path),
         statement=_statement(note) or base_name(read.path),
-        scope=unicodedata.normalize("NFC", note.string("scope") or "") or _scope_of(read.path),
+        scope=scope_of(note.string("scope"), read.path),
         memory_type=kind if kind in MEMORY_TYPES else "fact",
         slot=Slot(_word(note, "subject"), relation, _word(note, "object")) if relation else None,
         confidence=float(sure) if isinstance(sure, (int, float)) and 0 <= sure <= 1 else 1.0,
@@ -152,12 +152,12 @@ def read_atom(read: Read) -> Atom:
         reinforced=moment(_word(note, "reinforced")),
         status="superseded" if by and status != "forgotten" else status if status in STATUSES else "active",
         superseded_by=by,
-        updates=_link(_word(note, "updates")),
-        extends=_link(_word(note, "extends")),
+        updates=link_in(_word(note, "updates")),
+        extends=link_in(_word(note, "extends")),
         derived_from=tuple(
-            map(_link, map(str, derived if isinstance(derived, list) else [derived] if derived else []))
+            map(link_in, map(str, derived if isinstance(derived, list) else [derived] if derived else []))
         ),
-        source=_link(_word(note, "source")),
+        source=link_in(_word(note, "source")),
         decided_by=_word(note, "decided_by"),
         created=_word(note, "created"),
         problem=read.problem or note.problem or "",
@@ -169,7 +169,8 @@ def _word(note: Note, key: str) -> str:
     return note.string(key) or ""
 
 
-def _link(text: str) -> str:
+def link_in(text: str) -> str:
+    """The text between the brackets of a link, or the text itself."""
     found = _LINK.fullmatch(text)
     return found[1].strip() if found else text
 
@@ -184,8 +185,9 @@ def _statement(note: Note) -> str:
     return next((" ".join(note.text[at:end].split()) for at, end in _paragraphs(note.text, note.header.body_start)), "")
 
 
-def _scope_of(path: str) -> str:
-    return unicodedata.normalize("NFC", "/".join(path.split("/")[1:-1])) or "default"
+def scope_of(told: str | None, path: str) -> str:
+    """Whose a note is: what its header says, else its folder."""
+    return unicodedata.normalize("NFC", told or "/".join(path.split("/")[1:-1])) or "default"
 
 
 def moment(text: str, *, ends: bool = False) -> datetime | None:

@@ -204,11 +204,20 @@ class Memories(Keeper):
 
         return self.shelf.change(draft, by)[1]
 
-    def forget_drawn(self, step: ChangeSet, source: str, is_gone: Callable[[Atom], bool]) -> None:
+    def knows(self, scope: str, texts: Sequence[str]) -> bool:
+        """Whether all of these are said already."""
+        held = self.atoms(scope)
+        return all(self.decide(text, held)[0].event in ("NOOP", "DELETE") for text in texts)
+
+    def forget_drawn(self, source: str, is_gone: Callable[[Atom], bool], **by: Unpack[By]) -> None:
         """Mark as forgotten what was drawn from a document, where that says it no longer."""
-        for each in self.drawn_from(source):
-            if each.status == "active" and not each.problem and is_gone(each):
-                step.put(each.path, set_property(step.text(each.path), "status", "forgotten"))
+
+        def draft(step: ChangeSet) -> None:
+            for each in self.drawn_from(source):
+                if each.status == "active" and not each.problem and is_gone(each):
+                    step.put(each.path, set_property(step.text(each.path), "status", "forgotten"))
+
+        self.shelf.change(draft, by)
 
     def drawn_from(self, source: str) -> list[Atom]:
         """The statements that link to a document, for whoever holds the shelf."""

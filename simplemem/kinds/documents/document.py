@@ -1,0 +1,87 @@
+"""A document is the note `documents/<scope>/<title>.md`: what was ingested as Markdown, with where it came from, and its
+original beside it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from simplemem.kinds.atoms.atom import folder_of, link_in, scope_of
+from simplemem.kinds.kind import Kind
+from simplemem.note.header import read_header
+from simplemem.note.names import base_name, legal_name
+from simplemem.note.note import read_note
+from simplemem.note.properties import set_property
+from simplemem.store import Read
+
+_MOST_NAME: Final = 100  # characters
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A document as its note has it."""
+
+    path: str
+    sha256: str
+    id: str
+    title: str
+    scope: str
+    content_type: str = "text"
+    status: str = "done"
+    error: str = ""
+    source_url: str = ""
+    fetched: str = ""
+    content_hash: str = ""
+    original: str = ""  # the text between the brackets
+    text: str = ""
+    problem: str = ""
+    is_own: bool = True
+
+
+_WORDS: Final = ("id", "title", "content_type", "status", "error", "source_url", "fetched", "content_hash", "original")
+
+
+def read_document(read: Read) -> Document:
+    """The document that a note is."""
+    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    name = base_name(read.path)
+    told = {key: said for key in _WORDS if (said := note.string(key))}
+    told |= {"original": link_in(told["original"])} if "original" in told else {}
+    scope = scope_of(note.string("scope"), read.path)
+    more: dict[str, Any] = {"id": name, "title": name, "scope": scope, **told}
+    problem = read.problem or note.problem or ""
+    is_own = DOCUMENT.holds(read.path, note.string("type"))
+    return Document(read.path, read.sha256, text=note.content.strip(), problem=problem, is_own=is_own, **more)
+
+
+DOCUMENT: Final[Kind[Document]] = Kind("documents", "document", read=read_document, place=lambda each: each.path)
+
+
+def place_of(scope: str, title: str) -> str:
+    """Where a document's note lies, without its ending."""
+    return f"{DOCUMENT.folder}/{folder_of(scope)}/{legal_name(title[:_MOST_NAME].strip())}"
+
+
+def file_place_of(path: str) -> str:
+    """Where the original of a document lies, without its ending."""
+    folder, _, name = path.removesuffix(".md").rpartition("/")
+    return f"{folder}/files/{name}"
+
+
+def properties_of(document: Document) -> dict[str, Any]:
+    """What its header says, by name; None for what it does not say."""
+    told = {key: getattr(document, key) or None for key in _WORDS} | {"scope": document.scope}
+    return told | {"original": f"[[{document.original}]]" if document.original else None}
+
+
+def new_document(document: Document, more: Mapping[str, Any], now: str) -> str:
+    """The text of a document's note."""
+    return DOCUMENT.render(dict(more) | properties_of(document), f"{document.text}\n", now)
+
+
+def with_text(note: str, document: Document) -> str:
+    """The note with what the document says now."""
+    for key, value in properties_of(document).items():
+        note = note if value is None else set_property(note, key, value)
+    return f"{note[: read_header(note).body_start]}\n{document.text}\n"
