@@ -153,9 +153,10 @@ class LlmSettings(_Section):
 
 
 class DocumentSettings(_Section):
-    """What may be fetched from the network to be kept as a document."""
+    """What may be fetched from the network to be kept as a document, and a folder of documents beside the vault."""
 
     allow_private: bool = _setting(False, "fetch addresses of this machine and its network too", "no")
+    knowledge_base: Path | None = _setting(None, "a folder that agents may ask and add to", "no", eg="~/handbook")
 
 
 class VoyageSettings(_Section):

@@ -24,6 +24,7 @@ examples:
   simplemem serve --profile simplemem                the eight tools of the original simplemem
   simplemem serve --profile server-memory            in the place of that graph memory server
   simplemem serve --profile self-improving           what an agent learns, and its graph
+  simplemem serve --profile remembrances             statements that age, and documents
   simplemem serve --vault ~/notes --print-config claude-desktop
 """
 
@@ -40,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     clients = "claude-desktop, claude-code, cursor, vscode, zed, codex, windsurf"
     add("--vault", metavar="FOLDER", help="the folder of notes; without it one is found")
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")
+    add("--knowledge-base", metavar="FOLDER", help="a folder of Markdown beside the memory, with two tools of its own")
     add("--db", metavar="FILE", help="another place for the index than <vault>/.simplemem")
     add("--profile", metavar="NAME", default=os.environ.get("SIMPLEMEM_PROFILE"), help=profiles)
     add("--tools", metavar="NAMES", action="append", help="toolsets to add, or with a minus to take away")
@@ -65,14 +67,20 @@ def serve_main(argv: Sequence[str]) -> int:
 def _serve(asked: argparse.Namespace) -> int:
     gc.disable()  # until all that stays for good is imported: a twentieth of the start
     from simplemem.config import load_settings
+    from simplemem.faces.face import choose
     from simplemem.note.clock import now
     from simplemem.server.serve import Door, serve_stdio, take_over, take_standard_streams
 
     now()  # a clock that is no time is said at once
-    profile, _, tools = _profile(asked)
+    profile, toolsets, tools = _profile(asked)
     root = _vault(asked, profile)
     flags: dict[str, Any] = {key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")}
+    flags["documents.knowledge_base"] = _knowledge_base(asked)
     settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
+    if base := settings.documents.knowledge_base:
+        if not base.expanduser().is_dir():
+            raise Invalid(f"the knowledge base {base} is no folder", hint="Make it, or name another.")
+        tools = choose(profile, f"{toolsets},knowledge-base")
     if settings.voyage_ai.api_key and "voyage" not in (settings.embed.provider, settings.rerank.provider):
         why = "no note is sent to a service unless embed.provider or rerank.provider is voyage"
         print(f"simplemem: voyage_ai.api_key is not used: {why} (SIMPLEMEM_EMBED_PROVIDER)", file=sys.stderr)
@@ -90,6 +98,10 @@ def _serve(asked: argparse.Namespace) -> int:
         store = open_store(root, settings=settings, read_only=settings.read_only)
         if profile.file_env:
             take_over(profile, store, os.environ)
+        if settings.documents.knowledge_base:
+            from simplemem.kinds.documents.base import base_of
+
+            base_of(store)
         return store
 
     return serve_stdio(profile, tools, root, Door(opening), wire, settings.log_level)
@@ -103,6 +115,10 @@ def _profile(asked: argparse.Namespace) -> tuple[Face, str, tuple[Tool, ...]]:
         raise Invalid(f"There is no profile {asked.profile!r}.", hint="There are " + ", ".join(PROFILES) + ".")
     toolsets = ",".join(asked.tools or []) or os.environ.get("SIMPLEMEM_TOOLS", "")
     return profile, toolsets, choose(profile, toolsets)
+
+
+def _knowledge_base(asked: argparse.Namespace) -> str | None:
+    return asked.knowledge_base or os.environ.get("GOMEM_KB_PATH") or os.environ.get("GOMEM_KNOWLEDGE_BASE") or None
 
 
 def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
@@ -133,11 +149,12 @@ def _print_config(asked: argparse.Namespace) -> int:
     if asked.config:
         _own_settings(asked, profile)
     vault = _vault(asked, profile)
-    given = {key: file for key, file in vars(asked).items() if key in ("config", "db") and file}
+    asked.knowledge_base = _knowledge_base(asked)
+    given = {key: file for key, file in vars(asked).items() if key in ("config", "db", "knowledge_base") and file}
     files = {key: os.path.abspath(os.path.expanduser(file)) for key, file in given.items()}
     chosen = {**vars(asked), **files, "tools": toolsets}
     more: list[str] = []
-    for key in ("profile", "tools", "read_only", "no_delete", "config", "db", "log_level"):
+    for key in ("profile", "tools", "read_only", "no_delete", "knowledge_base", "config", "db", "log_level"):
         option, value = "--" + key.replace("_", "-"), chosen[key]
         if value:  # with `=`, as the name of a toolset may begin with a minus
             more += [option] if value is True else [f"{option}={value}"] if key == "tools" else [option, value]

@@ -72,6 +72,9 @@ _KEPT = {
     "graph": ("KnowledgeGraph", "graph.graph", "graph_of"),
     "knowledge": ("Knowledge", "learned.knowledge", "knowledge_of"),
     "talk": ("Conversation", "talk.conversation", "conversation_of"),
+    "memories": ("Memories", "atoms.keeping", "memories_of"),
+    "documents": ("Documents", "documents.ingest", "documents_of"),
+    "base": ("KnowledgeBase", "documents.base", "base_of"),
 }
 """Parameters that are no arguments: their types, which are not imported to make a list of tools, and what makes them."""
 _GIVEN = {"store": "EnhancedStore", "caller": "Caller"} | {name: each[0] for name, each in _KEPT.items()}

@@ -60,7 +60,7 @@ class Answers(NamedTuple):
 
 class Draft(NamedTuple):
     """What a note shall be: its text, None for the trash; and the text that is made of, None for a new note. Another
-    file has bytes in their place."""
+    file has bytes in their place. A text made of bytes is written as it is."""
 
     path: str
     text: str | bytes | None
@@ -241,9 +241,10 @@ class Bench:
             if text is None:
                 wishes.append(Wish("delete", path, before=sha, gone=True))
                 continue
-            if isinstance(text, str) and not isinstance(before, bytes):
-                warnings += judge(core.settings, name, before or "", text)
-                text = stamp_modified(text, now()) if before is not None and text != before else text
+            if isinstance(text, str):
+                known = before.decode("utf-8", "replace") if isinstance(before, bytes) else before or ""
+                warnings += judge(core.settings, name, known, text)
+                text = stamp_modified(text, now()) if isinstance(before, str) and text != before else text
             data = _bytes(text)
             wishes.append(Wish("create", path, data=data) if before is None else Wish.update(path, sha, data))
         written = core.vault.carry_out(wishes, change) if wishes else []

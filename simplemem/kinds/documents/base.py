@@ -1,0 +1,67 @@
+"""A folder of Markdown beside the memory, asked and written by itself: a folder of the vault, or another with a store of
+its own, which is looked after for as long as the first is open."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final, Unpack
+
+from simplemem.errors import Invalid, NotFound
+from simplemem.kinds.kind import Keeper
+from simplemem.memory import By
+from simplemem.note.names import name_of
+from simplemem.store import Draft, EnhancedStore
+
+_PATIENCE: Final = 10.0  # seconds for the first look at the folder
+
+
+class KnowledgeBase(Keeper):
+    """The folder that the settings name. A source and a file path are paths in it."""
+
+    def __init__(self, store: EnhancedStore) -> None:
+        super().__init__(store)
+        if (folder := self.settings.documents.knowledge_base) is None:
+            raise NotFound("there is no knowledge base", hint="`simplemem serve --knowledge-base FOLDER` names one.")
+        root, base = (Path(os.path.realpath(each.expanduser())) for each in (store.root, folder))
+        if not base.is_dir():
+            raise Invalid(f"the knowledge base {folder} is no folder", hint="Make it, or name another.")
+        if root.is_relative_to(base):
+            raise Invalid(f"the knowledge base {folder} holds the vault", hint="Name a folder in it, or beside it.")
+        self._prefix = f"{base.relative_to(root).as_posix()}/" if base.is_relative_to(root) else ""
+        self._beside = None if self._prefix else self._opened(store, base)
+
+    def _opened(self, store: EnhancedStore, base: Path) -> EnhancedStore:
+        beside = EnhancedStore(base, self.settings.model_copy(update={"db": None}), read_only=self.bench.read_only)
+        store.bench.closing.append(beside.close)
+        beside.bench.expect_more()
+        beside.start()
+        self.bench = beside.bench
+        return beside
+
+    def query(self, question: str, limit: int) -> list[dict[str, Any]]:
+        """The passages that answer a question, best first."""
+        (self._beside or self.store).wait_until_settled(_PATIENCE)
+        self.bench.catch_up()
+        sources = {name_of(path): path for path in self.bench.indexed() if path.startswith(self._prefix)}
+        found = self.bench.answers(question, [*sources.values()], limit, passages=limit).passages
+        return [
+            {
+                "content": each.text,
+                "source": sources[each.name].removeprefix(self._prefix),
+                "score": round(each.score, 4),
+            }
+            | {"heading": each.heading, "line": each.line}
+            for each in found
+        ]
+
+    def update(self, file_path: str, content: str, **by: Unpack[By]) -> dict[str, Any]:
+        """Give a file this text, to the byte, whether it is there or not."""
+        path = f"{self._prefix}{file_path}"
+        if name_of(file_path) == file_path:
+            raise Invalid(f"{file_path[:200]!r} is no path of a note", hint="Give one in the folder: docs/plan.md")
+        written = self.bench.change(lambda: [Draft(path, content, self.bench.bytes_of(path))], **by).written[0]
+        return {"file_path": file_path, "sha256": written.sha256 or "", "created": written.previous_sha256 is None}
+
+
+base_of = KnowledgeBase.of
