@@ -23,7 +23,7 @@ RULES: dict[Rule, str] = {
     "never": "vault db embed.model embed.url embed.api_key embed.dimensions embed.query_prefix embed.document_prefix "
     "git.commit git.folders rerank.url rerank.model rerank.api_key rerank.candidates rerank.seconds "
     "voyage_ai.api_key voyage_ai.model voyage_ai.rerank_model llm.url llm.model llm.api_key llm.timeout_seconds "
-    "llm.max_calls_per_hour llm.route llm.route_seconds documents.allow_private",
+    "llm.max_calls_per_hour llm.route llm.route_seconds documents.allow_private documents.knowledge_base",
     "adds": "embed.private access.read_only access.hidden",
     "narrows": "read_only no_delete write.secrets",
     "no place": "embed.provider rerank.provider llm.provider",
