@@ -1,0 +1,132 @@
+"""The face of Remembrances (remember.md §8): four tools for what a user told, and two for a folder of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
+
+from pydantic import Field
+
+from simplemem.faces import render
+from simplemem.faces.arguments import Object, about, also
+from simplemem.faces.face import Caller, Reply, tool
+from simplemem.kinds.atoms.keeping import Memories, Told
+from simplemem.kinds.documents.ingest import Remembered
+from simplemem.kinds.documents.ingest import add_memory as remember
+from simplemem.kinds.documents.recall import Edge, answered, recall, told
+
+if TYPE_CHECKING:
+    from simplemem.kinds.documents.base import KnowledgeBase
+    from simplemem.store import EnhancedStore
+
+User = Annotated[str, about("whose memory it is"), also("user_id", "user", "container_tag", "scope")]
+Limit = Annotated[int, Field(ge=1, le=1000)]
+Known = TypedDict(
+    "Known", {"id": str, "key": str, "value": str, "memory": str, "confidence": float, "valid_from": "str | None"}
+)
+Said = TypedDict("Said", {"id": str, "kind": str, "memory": str, "score": float, "source": str})
+Found = TypedDict("Found", {
+    "query": str, "answer": "str | None", "synthesis": str, "facts": list[Known], "memories": list[Said],
+    "graph": list[Edge], "degraded": str,
+})  # fmt: skip
+Updated = TypedDict("Updated", {"id": str, "sha256": str})
+Deleted = TypedDict("Deleted", {"id": str, "version": str})
+Passage = TypedDict("Passage", {"content": str, "source": str, "score": float, "heading": str, "line": int})
+Passages = TypedDict("Passages", {"results": list[Passage]})
+Written = TypedDict("Written", {"file_path": str, "sha256": str, "created": bool})
+
+
+@tool("Add a memory", writes=True)
+def add_memory(
+    store: EnhancedStore,
+    caller: Caller,
+    content: Annotated[str, about("what to remember, word for word")],
+    user_id: User,
+    metadata: Annotated[Object, about("properties for the header of a long text's note")] = {},  # noqa: B006
+) -> Reply[Remembered]:
+    """Remember what the user told: a few statements, or a long text. What no longer holds is replaced and kept."""
+    made = remember(store, content, user_id, metadata, **caller)
+    lines = [f"- {e['event']} {e['relation'] or ''}: {_line(e['memory'])} ({e['id']})" for e in made["events"]]
+    is_known = bool(made["events"]) and all(each["event"] == "NOOP" for each in made["events"])
+    head = "Known already." if is_known else "Memory added successfully."
+    more = "Near it: " + "; ".join(_line(c["memory"]) for each in made["needs_review"] for c in each["candidates"])
+    review = more if made["needs_review"] else ""
+    return Reply(render.answer(head, "\n".join([*lines, *filter(None, [review])]), *made["warnings"]), made)
+
+
+@tool("Search the memories of a user")
+def search_memory(
+    store: EnhancedStore, query: Annotated[str, about("a question, in plain words")], user_id: User, limit: Limit = 10
+) -> Reply[Found]:
+    """Find what is known of a user: facts, statements and passages of documents, and what leads from name to name."""
+    found = recall(store, query, user_id, limit=limit)
+    said, synthesis, why = answered(store, query, found)
+    slots = {each.id: each for each in [*found.slots, *found.atoms] if each.slot is not None}
+    facts: list[Known] = [
+        {"id": e.id, "key": " ".join(filter(None, e.slot[:2])), "value": e.slot.object, "memory": e.statement}
+        | {"confidence": e.confidence, "valid_from": told(e.valid_from)}
+        for e in list(slots.values())[:limit]
+        if e.slot is not None
+    ]  # type: ignore[misc]
+    memories: list[Said] = [
+        {"id": e["id"], "kind": e["kind"], "memory": e["text"], "score": e["score"], "source": e["source"]["name"]}
+        for e in found.results
+    ]
+    sections = (
+        _section("Facts", [f"{e['key']}: {e['value']} ({_line(e['memory'])})" for e in facts]),
+        _section("Memories", [f"{_line(e['memory'], 600)} ({e['id']})" for e in memories]),
+        _section("Graph", [f"{e['from']} -{e['relation']}-> {e['to']}" for e in found.edges]),
+    )
+    data: Found = {
+        "query": query, "answer": said, "synthesis": synthesis, "facts": facts, "memories": memories,
+        "graph": found.edges, "degraded": " ".join(filter(None, (found.degraded, why))),
+    }  # fmt: skip
+    return Reply(render.answer(said or "", "\n\n".join(sections), data["degraded"]), data)
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"# {title}", *(f"- {render.line(each, 700)}" for each in lines or ["none"])])
+
+
+def _line(text: str, most: int = 200) -> str:
+    return render.line(text, most)
+
+
+@tool("Change a memory", writes=True, destructive=True)
+def update_memory(
+    memories: Memories, caller: Caller, memory_id: str, content: Annotated[str, about("the new words")], user_id: User
+) -> Reply[Updated]:
+    """Give a memory other words. Its id stays, and the old words stay in the history."""
+    changed = memories.update(memory_id, content, user_id, **caller)
+    return Reply("Memory updated successfully.", {"id": memory_id, "sha256": changed.written[0].sha256 or ""})
+
+
+@tool("Delete a memory", writes=True, destructive=True, deletes=True)
+def delete_memory(memories: Memories, caller: Caller, memory_id: str, user_id: User) -> Reply[Deleted]:
+    """Delete a memory. It can be brought back from the trash."""
+    gone = memories.forget(memory_id, user_id, **caller)
+    return Reply("Memory deleted successfully.", {"id": memory_id, "version": gone.written[0].version})
+
+
+@tool("Ask the knowledge base")
+def query_knowledge_base(base: KnowledgeBase, query: str, limit: Limit = 5) -> Reply[Passages]:
+    """Find passages in the documents of the knowledge base."""
+    rows: list[Any] = base.query(query, limit)
+    shown = "\n\n".join(f"{each['source']}:{each['line']}\n{each['content']}" for each in rows)
+    return Reply(render.answer("" if rows else "Nothing was found.", shown), {"results": rows})
+
+
+@tool("Write into the knowledge base", writes=True, destructive=True)
+def update_knowledge_base(
+    base: KnowledgeBase,
+    caller: Caller,
+    file_path: Annotated[str, about("relative to its folder, ending in .md")],
+    content: Annotated[str, about("the whole document")],
+) -> Reply[Written]:
+    """Write a document of the knowledge base, new or in the place of the one there is."""
+    done: Any = base.update(file_path, content, **caller)
+    return Reply("Document updated.", done)
+
+
+TOOLS: Final = (add_memory, search_memory, update_memory, delete_memory)
+KNOWLEDGE_BASE: Final = (query_knowledge_base, update_knowledge_base)
