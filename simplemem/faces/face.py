@@ -256,6 +256,8 @@ TOOLSETS: dict[str, tuple[str, str]] = {
     "cache": ("self_improving", "CACHE"),
     "hmlr": ("talk", "FIVE"),
     "talk": ("talk", "TOOLS"),
+    "remembrances": ("remembrances", "TOOLS"),
+    "knowledge-base": ("remembrances", "KNOWLEDGE_BASE"),
 }
 """Name -> the module that holds it, and what it is called there."""
 
@@ -284,6 +286,7 @@ _FACES = (
         vault_env="MEMORY_STORAGE_PATH",
     ),
     Face("hmlr", "HMLR's five tools: what was said, by topic, with its facts and the user's profile", ("hmlr",)),
+    Face("remembrances", "Remembrances' four tools: what users told, and what replaced it", ("remembrances",)),
 )
 PROFILES: dict[str, Face] = {face.name: face for face in _FACES}
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from simplemem.faces import render
 from simplemem.faces.arguments import Object, about, also
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.atoms.keeping import Memories, Told
+from simplemem.kinds.atoms.keeping import Memories
 from simplemem.kinds.documents.ingest import Remembered
 from simplemem.kinds.documents.ingest import add_memory as remember
 from simplemem.kinds.documents.recall import Edge, answered, recall, told
@@ -63,11 +63,13 @@ def search_memory(
     said, synthesis, why = answered(store, query, found)
     slots = {each.id: each for each in [*found.slots, *found.atoms] if each.slot is not None}
     facts: list[Known] = [
-        {"id": e.id, "key": " ".join(filter(None, e.slot[:2])), "value": e.slot.object, "memory": e.statement}
-        | {"confidence": e.confidence, "valid_from": told(e.valid_from)}
+        {
+            "id": e.id, "key": " ".join(filter(None, e.slot[:2])), "value": e.slot.object, "memory": e.statement,
+            "confidence": e.confidence, "valid_from": told(e.valid_from),
+        }
         for e in list(slots.values())[:limit]
         if e.slot is not None
-    ]  # type: ignore[misc]
+    ]  # fmt: skip
     memories: list[Said] = [
         {"id": e["id"], "kind": e["kind"], "memory": e["text"], "score": e["score"], "source": e["source"]["name"]}
         for e in found.results
