@@ -258,6 +258,7 @@ TOOLSETS: dict[str, tuple[str, str]] = {
     "talk": ("talk", "TOOLS"),
     "remembrances": ("remembrances", "TOOLS"),
     "knowledge-base": ("remembrances", "KNOWLEDGE_BASE"),
+    "supermemento": ("supermemento", "TOOLS"),
 }
 """Name -> the module that holds it, and what it is called there."""
 
@@ -287,6 +288,7 @@ _FACES = (
     ),
     Face("hmlr", "HMLR's five tools: what was said, by topic, with its facts and the user's profile", ("hmlr",)),
     Face("remembrances", "Remembrances' four tools: what users told, and what replaced it", ("remembrances",)),
+    Face("supermemento", "Supermemento's eleven tools: a graph, statements that age, documents", ("supermemento",)),
 )
 PROFILES: dict[str, Face] = {face.name: face for face in _FACES}
 

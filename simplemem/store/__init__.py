@@ -6,7 +6,9 @@ from simplemem.index.sync import SyncReport as SyncReport
 from simplemem.store.bench import Bench as Bench
 from simplemem.store.bench import Carried as Carried
 from simplemem.store.bench import Draft as Draft
+from simplemem.store.bench import Likeness as Likeness
 from simplemem.store.bench import Read as Read
+from simplemem.store.packs import Piece as Piece
 from simplemem.store.store import EnhancedStore as EnhancedStore
 from simplemem.store.store import open_store as open_store
 from simplemem.store.write import now as now

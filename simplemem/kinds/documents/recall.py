@@ -13,6 +13,7 @@ from simplemem.errors import SimplememError
 from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import Atom, check_scope
 from simplemem.kinds.atoms.reading import answers, asked_slot, read_statement
+from simplemem.kinds.documents.document import Document
 from simplemem.kinds.documents.ingest import documents_of
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.talk.block import stamp
@@ -21,7 +22,7 @@ from simplemem.note.names import path_of
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
-    from simplemem.store import EnhancedStore
+    from simplemem.store import EnhancedStore, Likeness, Piece
 
 MODES: Final = ("hybrid", "memory", "rag")
 _MOST_QUESTION: Final = 2_000  # characters
@@ -104,11 +105,8 @@ def recall(
     best = max((piece.score for piece in by_text.passages), default=0.0) or 1.0
     share = _NEAREST if by_text.only_nearest else 1.0
     for piece in by_text.passages:
-        document = texts[path_of(piece.name)]
-        where = {"heading": piece.heading, "line": piece.line, "url": document.source_url or None}
-        id_ = f"{document.id}:{piece.line}"
-        row = _result("chunk", id_, piece.text, document.id, document.title, document.path, document.scope, **where)
-        ranked.append((share * piece.score / best, 1, row, document.path))
+        row = _of_piece(texts[path_of(piece.name)], piece)
+        ranked.append((share * piece.score / best, 1, row, path_of(piece.name)))
     if mode != "rag" and scope in (None, "default"):
         ranked += [(0.9 * _NEAREST, 2, row, path) for path, row in _entities(store, question)]
     by = by_atom.reranker or by_text.reranker
@@ -186,6 +184,12 @@ def _result(kind: str, id_: str, text: str, of: str, title: str, path: str, scop
     source: Source = {"id": of, "title": title, "name": path.removesuffix(".md"), "heading": "", "line": 1, "url": None}
     source |= more  # type: ignore[typeddict-item]
     return {"kind": kind, "id": id_, "text": text, "score": 0.0, "container_tag": scope, "source": source}
+
+
+def _of_piece(of: Document, piece: Piece, score: float = 0.0) -> Result:
+    where = {"heading": piece.heading, "line": piece.line, "url": of.source_url or None}
+    row = _result("chunk", f"{of.id}:{piece.line}", piece.text, of.id, of.title, of.path, of.scope, **where)
+    return row | {"score": score}
 
 
 def _of_atom(atom: Atom) -> Result:
@@ -282,3 +286,45 @@ def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
 
 def _links(atom: Atom) -> list[str]:
     return [atom.source, atom.updates, atom.extends, atom.superseded_by, *atom.derived_from]
+
+
+def like(
+    store: EnhancedStore,
+    query: str,
+    scope: str | None,
+    *,
+    mode: str,
+    limit: int,
+    least: float,
+    types: Collection[str],
+    expired: bool,
+    rewrite: bool,
+) -> dict[str, Any]:
+    """Statements and passages by how like a question they are, on the scale of the graph's search by meaning."""
+    documents, steps = documents_of(store), list[Step]()
+    scope = check_scope(scope) if scope is not None else None
+    question = query[:_MOST_QUESTION].replace("\0", " ")
+    question = _rewritten(store, question, steps) if rewrite else question
+    every = documents.memories.atoms(scope, expired=expired) if mode != "rag" else []
+    held = {each.path: each for each in every if not types or each.memory_type in types}
+    texts = {each.path: each for each in documents.documents(scope)} if mode != "memory" and not types else {}
+    scores = _alike(documents.bench.likeness(question, [*held, *texts]), least)
+    best = sorted(scores, key=lambda path: -scores[path])
+    atoms = [path for path in best if path in held][:limit]
+    found = documents.bench.answers(question, [path for path in best if path in texts], limit, passages=limit)
+    chunks = [_of_piece(texts[path_of(piece.name)], piece, scores[path_of(piece.name)]) for piece in found.passages]
+    rows = [
+        row | {"score": scores[path]} for row, path in zip(rows_of(store, [held[p] for p in atoms]), atoms, strict=True)
+    ]
+    return {"memories": rows, "chunks": chunks, "steps": steps}
+
+
+def _alike(found: Likeness, least: float) -> dict[str, float]:
+    """The scores of notes that reach a threshold, by meaning or with their words."""
+    scores = {}
+    for path in {*found.meaning, *found.words}:
+        meaning = (1 + found.meaning.get(path, -1.0)) / 2
+        score = found.words.get(path, 0.0) if found.missing else 0.6 * meaning + 0.4 * found.words.get(path, 0.0)
+        if max(score, meaning) >= least:
+            scores[path] = round(min(1.0, score), 4)
+    return scores
