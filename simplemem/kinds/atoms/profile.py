@@ -1,5 +1,5 @@
-"""What is known of a scope in short, the note `profiles/<scope>.md`: statements as they were said, with links, between marks.
-All else in the note is the person's, or conversations'."""
+"""What is known of a scope in short, the note `profiles/<scope>.md`: statements as they were said, with links to their
+notes, between marks. All else in the note is the person's, or conversations'."""
 
 from __future__ import annotations
 
