@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    profiles = "which tools to show: default, or those of simplemem, server-memory, memento or self-improving"
+    profiles = "which tools to show: default, simplemem, server-memory, memento, self-improving, hmlr or remembrances"
     clients = "claude-desktop, claude-code, cursor, vscode, zed, codex, windsurf"
     add("--vault", metavar="FOLDER", help="the folder of notes; without it one is found")
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")
@@ -78,8 +78,9 @@ def _serve(asked: argparse.Namespace) -> int:
     flags["documents.knowledge_base"] = _knowledge_base(asked)
     settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
     if base := settings.documents.knowledge_base:
-        if not base.expanduser().is_dir():
-            raise Invalid(f"the knowledge base {base} is no folder", hint="Make it, or name another.")
+        from simplemem.kinds.documents.base import base_of, located
+
+        located(base, root)
         tools = choose(profile, f"{toolsets},knowledge-base")
     if settings.voyage_ai.api_key and "voyage" not in (settings.embed.provider, settings.rerank.provider):
         why = "no note is sent to a service unless embed.provider or rerank.provider is voyage"
@@ -99,8 +100,6 @@ def _serve(asked: argparse.Namespace) -> int:
         if profile.file_env:
             take_over(profile, store, os.environ)
         if settings.documents.knowledge_base:
-            from simplemem.kinds.documents.base import base_of
-
             base_of(store)
         return store
 

@@ -16,6 +16,16 @@ from simplemem.store import Draft, EnhancedStore
 _PATIENCE: Final = 10.0  # seconds for the first look at the folder
 
 
+def located(folder: Path, vault: Path) -> tuple[Path, str]:
+    """Where a knowledge base lies, and how its paths begin in the vault, "" beside it. Invalid where it can be none."""
+    root, base = (Path(os.path.realpath(each.expanduser())) for each in (vault, folder))
+    if not base.is_dir():
+        raise Invalid(f"the knowledge base {folder} is no folder", hint="Make it, or name another.")
+    if root.is_relative_to(base):
+        raise Invalid(f"the knowledge base {folder} holds the vault", hint="Name a folder in it, or beside it.")
+    return base, f"{base.relative_to(root).as_posix()}/" if base.is_relative_to(root) else ""
+
+
 class KnowledgeBase(Keeper):
     """The folder that the settings name. A source and a file path are paths in it."""
 
@@ -23,12 +33,7 @@ class KnowledgeBase(Keeper):
         super().__init__(store)
         if (folder := self.settings.documents.knowledge_base) is None:
             raise NotFound("there is no knowledge base", hint="`simplemem serve --knowledge-base FOLDER` names one.")
-        root, base = (Path(os.path.realpath(each.expanduser())) for each in (store.root, folder))
-        if not base.is_dir():
-            raise Invalid(f"the knowledge base {folder} is no folder", hint="Make it, or name another.")
-        if root.is_relative_to(base):
-            raise Invalid(f"the knowledge base {folder} holds the vault", hint="Name a folder in it, or beside it.")
-        self._prefix = f"{base.relative_to(root).as_posix()}/" if base.is_relative_to(root) else ""
+        base, self._prefix = located(folder, store.root)
         self._beside = None if self._prefix else self._opened(store, base)
 
     def _opened(self, store: EnhancedStore, base: Path) -> EnhancedStore:
