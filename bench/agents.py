@@ -1,9 +1,10 @@
 """What a call costs as an agent meets it: `python bench/agents.py [--vault DIR] [--peer COMMAND] [--locomo FILE.json.gz]`.
 
 `tools/call` over standard streams, in CPU milliseconds of the server, which has answered a few calls before. It is asked
-on a copy of the vault, or on 10,000 synthetic notes: six words of a note, the same as a question, a note to read, a note
-to write. With `--peer "…/markdown-vault-mcp serve"` the other server does the same on the same notes, `--locomo` joins
-the sessions of such a file to 120 notes of 13 kB and asks its questions, and `--doctor` says what `doctor` costs.
+on a copy of the vault, or on 10,000 synthetic notes: six words of a note, the same as a question, a note to read, twenty
+to edit, the first search again, a note to write. With `--peer "…/markdown-vault-mcp serve"` the other server does the
+same on the same notes, `--locomo` joins the sessions of such a file to 120 notes of 13 kB and asks its questions, and
+`--doctor` says what `doctor` costs.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ def calls_of(vault: Path, count: int, *, of_peer: bool = False) -> Calls:
         "search, six words": [("search_memories", {"query": each}) for each in said],
         "search, a question": [("search_memories", {"query": f"{each}?"}) for each in said],
         "read": [("read_memory", {"name": name.removesuffix(".md")}) for name in names],
+        "edit": [("update_memory", {"name": name.removesuffix(".md"), "append": "More."}) for name in names[:20]],
+        "search, six words, after these edits": [("search_memories", {"query": each}) for each in said],
         "write": [("create_memory", {"name": f"written/n{k}", "content": each}) for k, each in enumerate(said)],
     }
 

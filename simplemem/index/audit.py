@@ -11,6 +11,8 @@ from typing import Any
 
 import apsw
 
+from simplemem.index.text import APART
+
 Row = tuple[Any, ...]
 Difference = tuple[Row | None, Row | None]
 """A row of the first index and the one in its place in the second, None where one has none."""
@@ -43,7 +45,7 @@ _TABLES = {
     "note": """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
                       words, hidden, problem, private FROM notes ORDER BY path""",
 }
-_LEGS = {"note_text": 0, "block_text": 20}  # and how far a note's number is shifted in the ids of its places
+_LEGS = {"note_text": 1, "block_text": APART}  # and how far the rows of two notes lie apart
 _ORDER = {name: number for number, name in enumerate([*_TABLES, *_OF_NOTE, *_LEGS])}
 
 
@@ -109,14 +111,14 @@ def dump(db: apsw.Connection, *, vectors: bool = True, words: bool = True) -> It
             sql = f"""SELECT coalesce(n.of, '?'), {rest} FROM (SELECT {note} AS note, * FROM {name})
                       LEFT JOIN (SELECT id AS note, path AS of FROM notes) n USING (note) ORDER BY 1, 2, 3"""
             yield from ((name, *row) for row in db.execute(sql))
-    for leg, shift in _LEGS.items() if words else ():
+    for leg, apart in _LEGS.items() if words else ():
         try:
             db.execute(f"CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, {leg}, instance)").fetchall()
             db.execute("CREATE TEMP TABLE numbers (id INTEGER PRIMARY KEY, number INTEGER)").fetchall()
             db.execute("INSERT INTO numbers SELECT id, row_number() OVER (ORDER BY path) FROM notes").fetchall()
             is_counted = db.execute("SELECT 1 FROM numbers WHERE id <> number LIMIT 1").fetchone() is None
-            m = "doc" if is_counted else f"(coalesce(number, -1) << {shift:d} | (doc & {(1 << shift) - 1:d}))"
-            of_note = "" if is_counted else f"LEFT JOIN temp.numbers ON id = doc >> {shift:d}"
+            m = "doc" if is_counted else f"(coalesce(number, -1) * {apart:d} + doc % {apart:d})"
+            of_note = "" if is_counted else f"LEFT JOIN temp.numbers ON id = doc / {apart:d}"
             sql = f"""SELECT '', term, count(*), sum({m} % 1000000007), sum({m} % 65537 * ("offset" * "offset" % 65521)),
                              sum({m} % 65521 * ((2 * "offset" + col) % 65521))
                       FROM temp.places {of_note} GROUP BY term"""

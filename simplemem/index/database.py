@@ -18,7 +18,7 @@ from simplemem.errors import Unavailable
 from simplemem.index.legs import scored
 from simplemem.vault.lock import is_alive
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
 WAL_LIMIT = 8 * 1024 * 1024

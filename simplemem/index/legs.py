@@ -15,7 +15,7 @@ import apsw
 from simplemem.index import notes
 from simplemem.index.changes import written_by
 from simplemem.index.door import AnyOf, Beside, Match, Narrow, NotePage, Position, Question, Row, Term
-from simplemem.index.text import SHIFT
+from simplemem.index.text import APART, PLACE_OF_ROW
 from simplemem.note.names import base_name, compare_key, date_in
 from simplemem.note.note import joined
 from simplemem.note.words import stretches
@@ -268,12 +268,13 @@ def _best(
 ) -> _Leg:
     """The best rows that match. With a limit `ORDER BY bm25()` keeps only these, `rank` sorts all (limits.md C.2)."""
     table = source = LEGS[name]
-    note, place = ("rowid", "0") if name == "note" else (f"({table}.rowid >> {SHIFT})", f"{table}.rowid")
+    note, place = ("rowid", "0") if name == "note" else (f"({table}.rowid / {APART})", PLACE_OF_ROW)
     score = f"-bm25({table}, {TITLE_WEIGHT}, {BODY_WEIGHT})" if counts is None else f"scored({table}, :counts)"
     narrowed = ""
     if sought:
         source = f"{IDS} AS asked CROSS JOIN {table}"
-        narrowed = f"AND {place} >= (asked.value << {SHIFT}) AND {place} < ((asked.value + 1) << {SHIFT})"
+        row = f"{table}.rowid"
+        narrowed = f"AND {row} >= asked.value * {APART} AND {row} < (asked.value + 1) * {APART}"
     elif ids is not None:  # by the bare rowid, SQLite asks FTS5 for each of the ids by itself
         row = "(rowid >> 0)" if name == "note" and len(ids) > _SOUGHT else note
         narrowed = f"AND {row} IN (SELECT value FROM {IDS})"

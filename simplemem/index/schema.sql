@@ -93,6 +93,7 @@ CREATE TABLE vector_space (embedder TEXT NOT NULL, dimension INTEGER NOT NULL, r
 
 -- The lexical legs: whole notes and blocks. Contentless: the words are here, the text is in the vault. Behind the words
 -- stand the parts of names and the stems of the note's language, behind a whole note the language's mark (words.py).
+-- The rows of block_text are not the ids of places (_row_of in text.py).
 CREATE VIRTUAL TABLE note_text USING fts5 (
     title, body, content = '', contentless_delete = 1,
     tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'");
