@@ -134,41 +134,43 @@ class Memories(Keeper):
     ) -> Added:
         """Keep statements as one step. `source` is the path of what they were drawn from; what came from outside
         replaces nothing that was said here."""
-        scope, warnings = check_scope(scope), list[str]()
-        advice = self._advice(scope, statements, warnings)
+        added = Added([], [], "rules", [])
+        # A model is asked about one statement after the other, each in view of those before it; else all are one step.
+        for some in [[each] for each in statements] if self.chat else [statements]:
+            self._add(check_scope(scope), some, added, source, outside, by)
+        deciders = (each["rule"] for each in added.events if each["rule"].startswith("llm:"))
+        return added._replace(reconciliation=next(deciders, "rules"))
+
+    def _add(self, scope: str, some: Sequence[Statement], added: Added, source: str, outside: bool, by: By) -> None:
+        advice = self._advice(scope, some[0], added) if self.chat else []
 
         def draft(step: ChangeSet) -> _Adding:
             adding = _Adding(self, step, scope, source, outside)
-            for statement in statements:
-                adding.take(statement, advice.get(statement.text, []))
+            for statement in some:
+                adding.take(statement, advice)
             return adding
 
         adding, carried = self.shelf.change(draft, by)
-        deciders = [each["rule"] for each in adding.events if each["rule"].startswith("llm:")]
-        return Added(adding.events, adding.reviews, next(iter(deciders), "rules"), [*warnings, *carried.warnings])
+        added.events.extend(adding.events)
+        added.needs_review.extend(adding.reviews)
+        added.warnings.extend(carried.warnings)
 
-    def _advice(self, scope: str, statements: Sequence[Statement], warnings: list[str]) -> dict[str, list[_Advice]]:
-        """What a model says of statements that no rule decides; never asked while the vault is held."""
-        advice: dict[str, list[_Advice]] = {}
-        if (chat := self.chat) is None:
-            return advice
+    def _advice(self, scope: str, statement: Statement, added: Added) -> list[_Advice]:
+        """What a model says of a statement that no rule decides; never asked while the vault is held."""
         from simplemem.kinds.atoms.asking import classify
 
-        held = self.atoms(scope)
-        for each in statements:
-            verdict, _, near = self.decide(each.text, held)
-            shown = [atom for atom, _ in near if atom.path not in self.bench.private([atom.path])]
-            if verdict.event != "ADD" or not shown or len(advice) >= _MOST_ASKED:
-                continue
-            try:
-                rulings = classify(self, chat, each.text, [atom.statement for atom in shown])
-            except SimplememError as error:
-                warnings += [error.message] if error.message not in warnings else []
-                continue
-            advice[each.text] = [
-                _Advice(chat.method, _RELATIONS[r.relation], shown[r.place], r.derived) for r in rulings
-            ]
-        return advice
+        verdict, _, near = self.decide(statement.text, self.atoms(scope))
+        private = self.bench.private([atom.path for atom, _ in near])
+        shown = [atom for atom, _ in near if atom.path not in private]
+        chat, is_much = self.chat, len(added.events) >= _MOST_ASKED
+        if chat is None or verdict.event != "ADD" or not shown or is_much:
+            return []
+        try:
+            rulings = classify(self, chat, statement.text, [atom.statement for atom in shown])
+        except SimplememError as error:
+            added.warnings.extend({error.message} - {*added.warnings})
+            return []
+        return [_Advice(chat.method, _RELATIONS[r.relation], shown[r.place], r.derived) for r in rulings]
 
     def decide(self, text: str, held: Collection[Atom]) -> tuple[Verdict, Atom | None, list[tuple[Atom, float]]]:
         """What the rules say of a statement among those that hold, of which one, and which are near."""

@@ -1,11 +1,16 @@
-"""What a new statement does to those that are known, by rules. What no rule decides is added. Pure."""
+"""What a new statement does to those that are known, by rules: the same words, slots, polarity, one other number, more
+words. What no rule decides is added: two statements that both hold are the honest failure. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from simplemem.kinds.atoms.reading import Reading
+from simplemem.kinds.atoms.reading import Reading, names_numbers
+
+_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*%?")
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
 
 class Verdict(NamedTuple):
@@ -17,9 +22,70 @@ class Verdict(NamedTuple):
     rule: str = "rule:new"
 
 
+_ORDER: Final = ("rule:same", "rule:slot", "rule:ended", "rule:polarity", "rule:number", "rule:more", "rule:less")
+
+
 def reconcile(new: Reading, known: Sequence[Reading]) -> Verdict:
     """What a new statement does among those that hold."""
-    for place, old in enumerate(known):
-        if new.words == old.words:
-            return Verdict("NOOP", None, place, "rule:same")
-    return Verdict("ADD")
+    found = [verdict for place, old in enumerate(known) if (verdict := _judge(new, old, place)) is not None]
+    return min(found, key=lambda verdict: _ORDER.index(verdict.rule), default=Verdict("ADD"))
+
+
+def _judge(new: Reading, old: Reading, place: int) -> Verdict | None:
+    """What a new statement does to one that holds, None for nothing."""
+
+    def update(rule: str) -> Verdict:
+        return Verdict("UPDATE", "UPDATES", place, rule)
+
+    if new.words == old.words and new.sign == old.sign:
+        return Verdict("NOOP", None, place, "rule:same")
+    if new.hedged or old.hedged or new.episode or old.episode or not new.words:
+        return None
+    if new.slot and old.slot and _is_one_slot(new, old):
+        if new.value == old.value:
+            if new.sign != old.sign:
+                return update("rule:ended" if new.ended else "rule:polarity")
+            return _by_words(new, old, place) or Verdict("NOOP", None, place, "rule:same")
+        if new.sign and old.sign:
+            if new.value > old.value:
+                return Verdict("UPDATE", "EXTENDS", place, "rule:more")
+            return Verdict("NOOP", None, place, "rule:less") if new.value < old.value else update("rule:slot")
+        return None
+    if new.sign != old.sign:
+        is_over = new.ended and _is_within(new.words, old.words)
+        return update("rule:ended" if is_over else "rule:polarity") if is_over or new.words == old.words else None
+    if (new.slot is None) == (old.slot is None) and _has_other_number(new, old):
+        return update("rule:number")
+    return _by_words(new, old, place)
+
+
+def _is_one_slot(new: Reading, old: Reading) -> bool:
+    return bool(new.slot and old.slot) and new.slot[:2] == old.slot[:2] and new.limit == old.limit  # type: ignore[index]
+
+
+def _by_words(new: Reading, old: Reading, place: int) -> Verdict | None:
+    """More words, or fewer of them, of one that says the same."""
+    if new.sign != old.sign or new.limited or old.limited:
+        return None
+    if len(new.words) > len(old.words) and _is_within(old.words, new.words):
+        return Verdict("UPDATE", "EXTENDS", place, "rule:more")
+    return Verdict("NOOP", None, place, "rule:less") if _is_within(new.words, old.words) else None
+
+
+def _is_within(few: Sequence[str], many: Sequence[str]) -> bool:
+    """Whether all words stand among others in their order, and both begin alike; numbers are not left out."""
+    rest = iter(many)
+    return few[:1] == many[:1] and all(word in rest for word in few)
+
+
+def _has_other_number(new: Reading, old: Reading) -> bool:
+    """Whether two statements differ in one number, which measures something."""
+    if len(new.words) != len(old.words):
+        return False
+    differ = [at for at, (one, other) in enumerate(zip(new.words, old.words, strict=True)) if one != other]
+    if len(differ) != 1 or not (at := differ[0]):
+        return False
+    numbers = new.words[at], old.words[at]
+    if not all(map(_NUMBER.fullmatch, numbers)) or any(map(_YEAR.fullmatch, numbers)):
+        return False
+    return not names_numbers(new.text, new.words[at])
