@@ -11,9 +11,11 @@ from simplemem.faces import render
 from simplemem.faces.arguments import Object, about, also
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.kinds.atoms.keeping import Memories
-from simplemem.kinds.documents.ingest import Remembered
+from simplemem.kinds.atoms.life import confidence_at
+from simplemem.kinds.documents.ingest import Remembered, documents_of
 from simplemem.kinds.documents.ingest import add_memory as remember
-from simplemem.kinds.documents.recall import Edge, answered, recall, told
+from simplemem.kinds.documents.recall import Asked, Edge, answered, recall, told
+from simplemem.note.clock import now
 
 if TYPE_CHECKING:
     from simplemem.kinds.documents.base import KnowledgeBase
@@ -59,28 +61,26 @@ def search_memory(
     store: EnhancedStore, query: Annotated[str, about("a question, in plain words")], user_id: User, limit: Limit = 10
 ) -> Reply[Found]:
     """Find what is known of a user: facts, statements and passages of documents, and what leads from name to name."""
-    found = recall(store, query, user_id, limit=limit)
-    said, synthesis, why = answered(store, query, found)
-    slots = {each.id: each for each in [*found.slots, *found.atoms] if each.slot is not None}
-    facts: list[Known] = [
-        {
-            "id": e.id, "key": " ".join(filter(None, e.slot[:2])), "value": e.slot.object, "memory": e.statement,
-            "confidence": e.confidence, "valid_from": told(e.valid_from),
-        }
-        for e in list(slots.values())[:limit]
-        if e.slot is not None
+    found = recall(store, Asked(query, user_id, limit=limit))
+    said, synthesis, why = answered(documents_of(store), query, found)
+    stated = dict.fromkeys([*found.slots, *(hit.atom for hit in found.hits if hit.atom)])
+    facts: list[Any] = [
+        {"id": e.id, "key": " ".join(filter(None, e.slot[:2])), "value": e.slot.object, "memory": e.statement}
+        | {"confidence": round(confidence_at(e, now()), 4), "valid_from": told(e.valid_from)}
+        for e in stated if e.slot
     ]  # fmt: skip
+    results = [hit.result for hit in found.hits]
     memories: list[Said] = [
         {"id": e["id"], "kind": e["kind"], "memory": e["text"], "score": e["score"], "source": e["source"]["name"]}
-        for e in found.results
+        for e in results
     ]
     sections = (
-        _section("Facts", [f"{e['key']}: {e['value']} ({_line(e['memory'])})" for e in facts]),
-        _section("Memories", [f"{_line(e['memory'], 600)} ({e['id']})" for e in memories]),
+        _section("Facts", [f"{e['key']}: {e['value']} ({render.line(e['memory'])})" for e in facts[:limit]]),
+        _section("Memories", [f"{render.line(e['memory'], 600)} ({e['id']})" for e in memories]),
         _section("Graph", [f"{e['from']} -{e['relation']}-> {e['to']}" for e in found.edges]),
     )
     data: Found = {
-        "query": query, "answer": said, "synthesis": synthesis, "facts": facts, "memories": memories,
+        "query": query, "answer": said, "synthesis": synthesis, "facts": facts[:limit], "memories": memories,
         "graph": found.edges, "degraded": " ".join(filter(None, (found.degraded, why))),
     }  # fmt: skip
     return Reply(render.answer(said or "", "\n\n".join(sections), data["degraded"]), data)

@@ -1,13 +1,15 @@
 """The face of Supermemento (remember.md §8): five tools of the graph as Memento has them, and six for statements and
-documents. The text of an answer is the JSON of its data."""
+documents. The text of an answer is the JSON of its data. Which entities were found is counted beside the notes (SU-26)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
+import json
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypedDict
 
 from pydantic import Field
 
-from simplemem.errors import Invalid
 from simplemem.faces import memento
 from simplemem.faces.arguments import Several, Share, about, also
 from simplemem.faces.face import Caller, Data, Reply, tool
@@ -17,24 +19,30 @@ from simplemem.kinds.atoms.keeping import Memories
 from simplemem.kinds.atoms.profile import Profile, profile_of
 from simplemem.kinds.documents import ingest
 from simplemem.kinds.documents.ingest import Ingested
-from simplemem.kinds.documents.recall import Result, Row, Step, like, recall, rows_of
-from simplemem.kinds.graph.graph import graph_of
+from simplemem.kinds.documents.recall import Asked, Result, Row, Step, recall, rows_of
 from simplemem.kinds.kind import StateLog
 from simplemem.note.clock import now
 
 if TYPE_CHECKING:
-    from simplemem.store import EnhancedStore
+    from simplemem.kinds.graph.graph import KnowledgeGraph
+    from simplemem.store import Bench, EnhancedStore
 
-Tag = Annotated[str, about("whose it is"), also("container_tag", "user_id", "scope")]
-AnyTag = Annotated[
-    str | None, about("only what is of this tag; all when left out"), also("container_tag", "user_id", "scope")
-]
+_TAG: Final = also("container_tag", "user_id", "scope")
+Tag = Annotated[str, about("whose it is"), _TAG]
+AnyTag = Annotated[str | None, about("only what is of this tag; all when left out"), _TAG]
 Mode = Literal["hybrid", "memory", "rag"]
 Kind = Literal["fact", "preference", "episode", "derived"]
 Limit = Annotated[int, Field(ge=1, le=1000)]
+Title = Annotated[str, about("what to call it")]
+_MODES: Final = about("hybrid, memory (statements) or rag (passages)")
 Page = TypedDict("Page", {"memories": list[Row], "total": int, "next_cursor": "str | None"})
 Found = TypedDict("Found", {
     "query": str, "search_mode": str, "results": list[Result], "steps": list[Step], "tokens": int, "left_out": int,
+})  # fmt: skip
+Alike = TypedDict("Alike", {
+    "entities": list[Data], "relations": list[Data], "total": int, "timeTaken": int, "scores": list[Data],
+    "diagnostics": NotRequired[Data], "memories": NotRequired[list[Row]], "chunks": NotRequired[list[Result]],
+    "steps": NotRequired[list[Step]],
 })  # fmt: skip
 
 
@@ -42,13 +50,33 @@ def _as_json(data: Any) -> Reply[Any]:
     return Reply(pretty(data), data)
 
 
+def _counted(bench: Bench, found: Reply[Any]) -> Data:
+    """The data of an answer, when which entities it names was noted."""
+    data: Data = json.loads(found.text)
+    if names := [each["name"] for each in data["entities"]]:
+        log = StateLog[None](bench, "state/found.jsonl", lambda: None, lambda *_: None)
+        log.add({"at": now().isoformat(timespec="seconds"), "entities": names})
+    return data
+
+
+_GRAPH: Final = {each.name: each for each in memento.TOOLS}
+
+
+@wraps(_GRAPH["search_nodes"].run)
+def _search_nodes(graph: KnowledgeGraph, **more: Any) -> Reply[Any]:
+    found = _GRAPH["search_nodes"].run(graph=graph, **more)
+    _counted(graph.bench, found)
+    return found
+
+
 @tool("Semantic Search", manner=memento.semantic_search.manner)
 def semantic_search(
     store: EnhancedStore,
+    graph: KnowledgeGraph,
     query: Annotated[str, about("What to look for, in words or as a question")],
     container_tag: AnyTag = None,
-    search_mode: Annotated[Mode | None, about("hybrid, memory (statements) or rag (passages)")] = None,
-    rerank: bool | None = None,
+    search_mode: Annotated[Mode | None, _MODES] = None,
+    rerank: Annotated[bool | None, about("Order the best again")] = None,
     rewrite_query: Annotated[bool | None, about("Ask the model for other words first")] = None,
     limit: Annotated[float, Field(ge=1, le=1000), about("The most to answer with, 10 unless said")] = 10,
     min_similarity: Annotated[Share, about("How like the question it must be, 0.6 unless said")] = 0.6,
@@ -57,20 +85,23 @@ def semantic_search(
     entity_types: Annotated[Several[str] | None, about("Only entities of these types")] = None,
     hybrid_search: Annotated[bool, about("Whether words count beside meaning, true unless said")] = True,
     semantic_weight: Annotated[Share, about("What meaning counts beside words, 0.6 unless said")] = 0.6,
-) -> Reply[Any]:
+) -> Reply[Alike]:
     """Find entities by meaning, or by meaning and words together; with a container_tag or a search_mode also statements
     and passages of documents."""
-    graph, of_graph = graph_of(store), (query, limit, min_similarity, entity_types, hybrid_search, semantic_weight)
-    found = memento.semantic_search.run(store, graph, *of_graph)
-    _count(store, found.text)
     own = (container_tag, search_mode, rerank, rewrite_query, memory_types, include_expired)
-    if all(each is None for each in own):
-        return found
-    alike = like(
-        store, query, container_tag, mode=search_mode or "hybrid", limit=int(limit), least=min_similarity,
-        types=memory_types or (), expired=bool(include_expired), rewrite=bool(rewrite_query),
+    asked = Asked(
+        query, container_tag, search_mode or "hybrid", int(limit), bool(rerank), bool(rewrite_query),
+        types=memory_types or (), expired=bool(include_expired), least=min_similarity,
     )  # fmt: skip
-    return _as_json(_loads(found.text) | alike)
+    found = None if all(each is None for each in own) else recall(store, asked)
+    of_graph = (query, limit, min_similarity, entity_types, hybrid_search, semantic_weight)
+    reply = memento.semantic_search.run(store, graph, *of_graph)
+    data: Any = _counted(store.bench, reply)
+    if found is None:
+        return Reply(reply.text, data)
+    rows = rows_of(store, [hit.atom for hit in found.hits if hit.atom])
+    chunks = [hit.result for hit in found.hits if hit.result["kind"] == "chunk"]
+    return _as_json(data | {"memories": rows, "chunks": chunks, "steps": found.steps})
 
 
 @tool("Ingest a text", writes=True)
@@ -79,10 +110,10 @@ def ingest_text(
     caller: Caller,
     content: Annotated[str, about("text or Markdown")],
     container_tag: Tag,
-    title: Annotated[str | None, about("what to call it")] = None,
+    title: Title = "",
 ) -> Reply[Ingested]:
     """Keep a text as a document, and the statements in it as memories."""
-    return _as_json(ingest.ingest_text(store, content, container_tag, title or "", **caller))
+    return _as_json(ingest.ingest_text(store, content, container_tag, title, **caller))
 
 
 @tool("Ingest a page", writes=True)
@@ -91,10 +122,10 @@ def ingest_url(
     caller: Caller,
     url: Annotated[str, about("of a page, a text, a PDF or a DOCX file")],
     container_tag: Tag,
-    title: Annotated[str | None, about("what to call it")] = None,
+    title: Title = "",
 ) -> Reply[Ingested]:
     """Fetch an address, and keep what it gives as a document. What a page states replaces nothing that the user said."""
-    return _as_json(ingest.ingest_url(store, url, container_tag, title or "", **caller))
+    return _as_json(ingest.ingest_url(store, url, container_tag, title, **caller))
 
 
 @tool("Read a profile", writes=True)
@@ -113,19 +144,16 @@ def list_memories(
     memory_type: Kind | None = None,
     limit: Limit = 50,
     include_expired: Annotated[bool, about("what no longer holds too")] = False,
-    cursor: Annotated[str | None, about("next_cursor of the page before")] = None,
+    cursor: Annotated[str | None, about("next_cursor of the page before"), Field(pattern=r"^\d{1,9}$")] = None,
 ) -> Reply[Page]:
     """The memories of a tag, newest first, with how sure each is now."""
-    scope, start = check_scope(container_tag), cursor or "0"
-    if not (start.isdecimal() and len(start) < 10):
-        raise Invalid("this cursor does not belong to this list", hint="Begin again without a cursor.")
-    every = memories.atoms(scope, expired=include_expired)
-    every = [each for each in every if memory_type in (None, each.memory_type)]
-    every.sort(key=lambda each: (each.valid_from is not None and each.valid_from.timestamp(), each.path), reverse=True)
-    stop = int(start) + limit
-    more = str(stop) if stop < len(every) else None
-    rows = rows_of(store, every[int(start) : stop])
-    return _as_json({"memories": rows, "total": len(every), "next_cursor": more})
+    every = memories.atoms(check_scope(container_tag), expired=include_expired)
+    some = [each for each in every if memory_type in (None, each.memory_type)]
+    some.sort(key=lambda each: (each.valid_from is not None and each.valid_from.timestamp(), each.path), reverse=True)
+    start = int(cursor or 0)
+    following = str(start + limit) if start + limit < len(some) else None
+    rows = rows_of(store, some[start : start + limit])
+    return _as_json({"memories": rows, "total": len(some), "next_cursor": following})
 
 
 @tool("Search everything")
@@ -133,37 +161,19 @@ def superrag_search(
     store: EnhancedStore,
     query: Annotated[str, about("a question, in plain words")],
     container_tag: AnyTag = None,
-    search_mode: Annotated[Mode, about("hybrid, memory (statements) or rag (passages)")] = "hybrid",
+    search_mode: Annotated[Mode, _MODES] = "hybrid",
     rerank: Annotated[bool, about("order the best again")] = True,
     limit: Limit = 10,
     budget_tokens: Annotated[int | None, Field(ge=1, le=100_000), about("no more text than this")] = None,
 ) -> Reply[Found]:
     """Find statements, passages and entities that answer a question, best first, with the steps that were taken."""
-    found = recall(
-        store, query, container_tag, mode=search_mode, limit=limit, rerank=rerank, rewrite=True, budget=budget_tokens
-    )
-    data = {"query": query, "search_mode": search_mode, "results": found.results, "steps": found.steps}
-    return _as_json(data | {"tokens": found.tokens, "left_out": found.left_out})
-
-
-def _loads(text: str) -> Data:
-    import json
-
-    return dict(json.loads(text))
-
-
-def _count(store: EnhancedStore, text: str) -> None:
-    """Note beside the notes which entities were found, and when."""
-    if names := [each["name"] for each in _loads(text)["entities"]]:
-        log = StateLog[None](store.bench, "state/graph-access.jsonl", lambda: None, lambda *_: None)
-        log.add({"at": now().isoformat(timespec="seconds"), "entities": names})
-
-
-_GRAPH: Final = {each.name: each for each in memento.TOOLS}
+    found = recall(store, Asked(query, container_tag, search_mode, limit, rerank, rewrite=True, budget=budget_tokens))
+    data = {"query": query, "search_mode": search_mode, "results": [hit.result for hit in found.hits]}
+    return _as_json(data | {"steps": found.steps, "tokens": found.tokens, "left_out": found.left_out})
 
 
 TOOLS: Final = (
     *(_GRAPH[name] for name in ("create_entities", "add_observations", "create_relations")),
-    *(_GRAPH["search_nodes"], semantic_search, _GRAPH["read_graph"]),
+    *(replace(_GRAPH["search_nodes"], run=_search_nodes), semantic_search, _GRAPH["read_graph"]),
     *(ingest_url, ingest_text, get_user_profile, list_memories, superrag_search),
 )

@@ -56,6 +56,7 @@ class Answers(NamedTuple):
     only_nearest: bool = False
     degraded: str = ""
     reranker: str = ""
+    by_meaning: bool = False  # not by words alone
 
 
 class Draft(NamedTuple):
@@ -191,7 +192,8 @@ class Bench:
         said = passages_of(self._core, ranking)[:passages] if passages else []
         said = [replace(piece, score=min(1.0, piece.score / best)) for piece in said]
         reranker = str(ranking.reranker.get("name", ""))
-        return Answers(notes, said, only_nearest(self._core, ranking), ranking.degraded_by, reranker)
+        by_meaning, nearest = ranking.mode != "text", only_nearest(self._core, ranking)
+        return Answers(notes, said, nearest, ranking.degraded_by, reranker, by_meaning)
 
     def vector_of(self, path: str) -> tuple[list[float], str] | None:
         """A note's vector, the mean of its passages' at length one, and the name of the embedder that made them."""

@@ -1,255 +1,273 @@
-"""What a question finds: statements by the slot it names, by words and meaning, and by walking from name to name; passages
-of documents beside them. Only what holds, only of the scope that is asked. Nothing is written for being found."""
+"""What a question finds: statements by the slot it names, by words and meaning, and by walking from name to name; entities
+of the graph and passages of documents beside them. Only of the scope that is asked. Nothing is written for an answer."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NotRequired, TypeAlias, TypedDict
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 from simplemem.errors import SimplememError
 from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import Atom, check_scope
 from simplemem.kinds.atoms.reading import answers, asked_slot, read_statement
 from simplemem.kinds.documents.document import Document
-from simplemem.kinds.documents.ingest import documents_of
+from simplemem.kinds.documents.ingest import Documents, documents_of
 from simplemem.kinds.graph.graph import graph_of
+from simplemem.kinds.graph.values import Graph
 from simplemem.kinds.talk.block import stamp
 from simplemem.note.clock import now
 from simplemem.note.names import path_of
-from simplemem.note.words import count_tokens
+from simplemem.note.words import STOP_WORDS, count_tokens, well_formed, words_in_order
 
 if TYPE_CHECKING:
-    from simplemem.store import EnhancedStore, Likeness, Piece
+    from simplemem.store import Bench, EnhancedStore
 
-MODES: Final = ("hybrid", "memory", "rag")
 _MOST_QUESTION: Final = 2_000  # characters
-_NEAREST: Final = 0.5  # what a leg counts when it found only what is nearest
-_STEPS, _MOST_EDGES = 2, 20  # of the graph
+_NEAREST: Final = 0.5  # of a score, where no more was found than what is nearest
+_STEPS, _MOST_MET = (0.5, 0.25), 20  # of a walk: what each step leaves of a score, how many ways one takes
+_LONGEST_NAME: Final = 6  # words
+_SHARED: Final = "default"  # whose entities are, and what conversations keep
+_MEANING: Final = 0.6  # of how like a question a note is; the rest is words
 _MOST_SHOWN: Final = 10  # statements and passages that a model answers from
 
-
 Maybe: TypeAlias = "str | None"
-# A statement as lists show it.
+Source = TypedDict("Source", {"id": str, "title": str, "name": str, "heading": str, "line": int, "url": Maybe})
+Edge = TypedDict("Edge", {"from": str, "relation": str, "to": str, "id": str})
+Step = TypedDict("Step", {"step": str, "used": bool, "why": str})
+Result = TypedDict("Result", {
+    "kind": str, "id": str, "text": str, "score": float, "container_tag": str, "source": Source,
+    "memory_type": NotRequired[str], "confidence": NotRequired[float], "valid_from": NotRequired[Maybe],
+    "valid_to": NotRequired[Maybe], "is_latest": NotRequired[bool],
+})  # fmt: skip
 Row = TypedDict("Row", {
     "id": str, "memory": str, "memory_type": str, "container_tag": str, "is_latest": bool, "confidence": float,
     "base_confidence": float, "valid_from": Maybe, "valid_to": Maybe, "forgotten_at": Maybe, "source_doc_id": Maybe,
     "updates": Maybe, "extends": Maybe, "derived_from": list[str], "superseded_by": Maybe, "status": str,
     "created_at": str, "name": str,
 })  # fmt: skip
-# A statement, a passage or an entity that answers, and where it comes from.
-Source = TypedDict("Source", {"id": str, "title": str, "name": str, "heading": str, "line": int, "url": Maybe})
-Result = TypedDict("Result", {
-    "kind": str, "id": str, "text": str, "score": float, "container_tag": str, "source": Source,
-    "memory_type": NotRequired[str], "confidence": NotRequired[float], "valid_from": NotRequired[Maybe],
-    "valid_to": NotRequired[Maybe], "is_latest": NotRequired[bool],
-})  # fmt: skip
-# A statement as a step from name to name.
-Edge = TypedDict("Edge", {"from": str, "relation": str, "to": str, "id": str})
-# What was done for an answer, or why it was not.
-Step = TypedDict("Step", {"step": str, "used": bool, "why": str})
 
 
-@dataclass
-class Recalled:
-    """What a question found, best first."""
+class Asked(NamedTuple):
+    """A question, of whom it is asked (None: of everybody), and what may answer."""
 
-    results: list[Result] = field(default_factory=list)
-    slots: list[Atom] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    tokens: int = 0
-    left_out: int = 0
-    degraded: str = ""
-    atoms: list[Atom] = field(default_factory=list)  # those among the results
-    shown: list[str] = field(default_factory=list)  # the paths of all notes among them
-
-
-def recall(
-    store: EnhancedStore,
-    query: str,
-    scope: str | None,
-    *,
-    mode: str = "hybrid",
-    limit: int = 10,
-    rerank: bool = True,
-    rewrite: bool = False,
-    budget: int | None = None,
-) -> Recalled:
-    """What answers a question in a scope, or in all."""
-    documents, found = documents_of(store), Recalled()
-    scope = check_scope(scope) if scope is not None else None
-    question, bench = query[:_MOST_QUESTION].replace("\0", " "), documents.bench
-    held = {each.path: each for each in documents.memories.atoms(scope)} if mode != "rag" else {}
-    texts = {each.path: each for each in documents.documents(scope)} if mode != "memory" else {}
-    found.slots = _in_slots(question, held.values())
-    found.steps.append(
-        _step("slots", bool(found.slots), "" if found.slots else "the question names none that is filled")
-    )
-    wider = _rewritten(store, question, found.steps) if rewrite else question
-    by_atom = bench.answers(wider, held, limit, rerank=rerank)
-    by_text = bench.answers(wider, texts, limit, passages=2 * limit, rerank=rerank)
-    found.degraded = " ".join(dict.fromkeys(filter(None, (by_atom.degraded, by_text.degraded))))
-    used, why = bool(bench.embedder), by_atom.degraded or by_text.degraded
-    found.steps.append(
-        _step("vectors", used and not why, bench.embedder if used and not why else why or "there are none")
-    )
-    share = _NEAREST if by_atom.only_nearest else 1.0
-    scores = {path: share * score for path, score in by_atom.notes.items()} | {e.path: 1.0 for e in found.slots}
-    found.edges, near = _walked(question, held.values(), scores)
-    scores |= {path: score for path, score in near.items() if path not in scores}
-    found.steps.append(_step("graph", bool(found.edges), "" if found.edges else "no name leads on"))
-    ranked = [(score, 0, _of_atom(held[path]), path) for path, score in scores.items()]
-    best = max((piece.score for piece in by_text.passages), default=0.0) or 1.0
-    share = _NEAREST if by_text.only_nearest else 1.0
-    for piece in by_text.passages:
-        row = _of_piece(texts[path_of(piece.name)], piece)
-        ranked.append((share * piece.score / best, 1, row, path_of(piece.name)))
-    if mode != "rag" and scope in (None, "default"):
-        ranked += [(0.9 * _NEAREST, 2, row, path) for path, row in _entities(store, question)]
-    by = by_atom.reranker or by_text.reranker
-    found.steps.append(
-        _step("rerank", rerank, f"by {by}" if rerank and by else "words and meaning" if rerank else "not asked")
-    )
-    _take(found, sorted(ranked, key=lambda each: (-round(each[0], 6), each[1])), limit, budget, held)
-    return found
+    query: str
+    scope: str | None
+    mode: str = "hybrid"  # memory, rag
+    limit: int = 10
+    rerank: bool = True
+    rewrite: bool = False
+    budget: int | None = None  # tokens
+    types: Collection[str] = ()  # of statements
+    expired: bool = False
+    least: float = 0.0  # of how like the question it is
 
 
-def _step(step: str, used: bool, why: str) -> Step:
-    return {"step": step, "used": used, "why": why}
+class Hit(NamedTuple):
+    """Something that answers, the note it stands in, and the statement it is."""
+
+    result: Result
+    path: str
+    atom: Atom | None = None
 
 
-def _in_slots(question: str, held: Iterable[Atom]) -> list[Atom]:
-    """The statements that fill the slot which a question names, those that fit best first."""
+class _Way(NamedTuple):
+    """A step from name to name: a statement of a slot, or a relation of the graph."""
+
+    source: str  # "" is the scope
+    relation: str
+    target: str
+    id: str
+    path: str = ""  # of a statement
+    scope: str = ""
+
+    def names(self) -> list[str]:
+        return [name for name in (_plain(self.source), _plain(self.target)) if name]
+
+    def edge(self) -> Edge:
+        return {"from": self.source or self.scope, "relation": self.relation, "to": self.target, "id": self.id}
+
+
+class Recalled(NamedTuple):
+    """What a question found, best first, and what was done for that or why it was not."""
+
+    hits: Sequence[Hit]
+    slots: Sequence[Atom]
+    edges: list[Edge]
+    steps: list[Step]
+    tokens: int
+    left_out: int
+    degraded: str
+
+
+def recall(store: EnhancedStore, asked: Asked) -> Recalled:
+    """What answers a question."""
+    documents, steps = documents_of(store), list[Step]()
+    scope = None if asked.scope is None else check_scope(asked.scope)
+    question, bench = well_formed(asked.query[:_MOST_QUESTION]).replace("\0", " "), documents.bench
+
+    def note(step: str, used: object, why: str) -> None:
+        steps.append({"step": step, "used": bool(used), "why": why})
+
+    every = documents.memories.atoms(scope, expired=asked.expired) if asked.mode != "rag" else []
+    atoms = {each.path: each for each in every if not asked.types or each.memory_type in asked.types}
+    texts = {each.path: each for each in documents.documents(scope)}
+    graph = graph_of(store).read() if asked.mode != "rag" and scope in (None, _SHARED) else Graph()
+    entities = {each.path: each for each in graph.entities if not each.is_note}
+    slots = _filled(question, atoms.values())
+    note("slots", slots, "a statement fills it" if slots else "the question names none that is filled")
+    wider, is_wider, why = _rewritten(documents, question) if asked.rewrite else (question, False, "not asked for")
+    note("hyde", is_wider, why)
+    sought = [[*atoms, *entities], list(texts) if asked.mode != "memory" else []]
+    sought = sought if words_in_order(wider) else [[], []]
+    stated = bench.answers(wider, sought[0], asked.limit, rerank=asked.rerank)
+    written = bench.answers(wider, sought[1], asked.limit, passages=2 * asked.limit, rerank=asked.rerank)
+    degraded = " ".join(dict.fromkeys(filter(None, (stated.degraded, written.degraded))))
+    note("vectors", stated.by_meaning or written.by_meaning, degraded or bench.embedder or "there are none")
+    share = [_NEAREST if leg.only_nearest else 1.0 for leg in (stated, written)]
+    scores = {each.path: 1.0 for each in slots}
+    scores |= {path: max(share[0] * score, scores.get(path, 0.0)) for path, score in stated.notes.items()}
+    ways = [_Way(*each.slot, each.id, each.path, each.scope) for each in atoms.values() if each.slot]
+    ways += [_Way(*each.key, each.source) for each in graph.relations]
+    called = {_plain(each.name): path for path, each in entities.items()}
+    walked, met = _walked(question, {path for path, score in scores.items() if score > _NEAREST}, ways, called)
+    scores |= {path: max(score, scores.get(path, 0.0)) for path, score in met.items()}
+    note("graph", walked, "from name to name" if walked else "no name leads on")
+    by = stated.reranker or written.reranker or "words and meaning"
+    note("rerank", asked.rerank, by if asked.rerank else "not asked for")
+
+    drawn = [atom for path in scores if (atom := atoms.get(path)) and atom.source]
+    origins = dict(zip(drawn, bench.meant([(each.source, each.path) for each in drawn]), strict=True))
+    hits = [
+        _of_atom(score, atom, texts.get(origins.get(atom) or ""))
+        if (atom := atoms.get(path))
+        else _hit(score, "entity", (e := entities[path]).name, "; ".join([e.name, *e.texts]), _SHARED, e.name, path)
+        for path, score in scores.items()
+    ]
+    for piece in written.passages:
+        of = texts[path_of(piece.name)]
+        where: Any = {"title": of.title, "heading": piece.heading, "line": piece.line, "url": of.source_url or None}
+        id_ = f"{of.id}:{piece.line}"
+        hits.append(_hit(share[1] * piece.score, "chunk", id_, piece.text, of.scope, of.id, of.path, **where))
+    hits = _alike(bench, question, hits, slots, asked.least) if asked.least else hits
+    once = _once(sorted(hits, key=lambda hit: -hit.result["score"]))  # at a tie a statement goes before a passage
+    note("dedupe", len(once) < len(hits), f"{len(hits) - len(once)} said what another says")
+    taken, tokens = list[Hit](), 0
+    for hit, size in ((hit, count_tokens(hit.result["text"])) for hit in once[: asked.limit]):
+        if asked.budget is None or tokens + size <= asked.budget:
+            taken.append(hit)
+            tokens += size
+    left_out = len(once[: asked.limit]) - len(taken)
+    note("budget", asked.budget is not None, "none was given" if asked.budget is None else f"{left_out} left out")
+    return Recalled(taken, slots, [way.edge() for way in walked], steps, tokens, left_out, degraded)
+
+
+def _filled(question: str, atoms: Iterable[Atom]) -> list[Atom]:
+    """The statements that fill the slot which a question names, best first."""
     if not (asked := asked_slot(question)):
         return []
-    candidates = (each for each in held if each.slot is not None and each.slot.relation in asked)
-    fits = [(answers(question, read_statement(each.statement)), each) for each in candidates]
-    return [each for fit, each in sorted(fits, key=lambda pair: -pair[0]) if fit > 0]
+    told = [each for each in atoms if (each.slot.relation in asked if each.slot else not each.decided_by)]
+    fits = {each: answers(question, read_statement(each.statement)) for each in told}
+    return [each for each in sorted(told, key=lambda each: -fits[each]) if fits[each] > 0]
 
 
-def _rewritten(store: EnhancedStore, question: str, steps: list[Step]) -> str:
-    """The question with the words that an answer might have, where there is a model."""
-    documents = documents_of(store)
-    if documents.chat is None:
-        steps.append(_step("hyde", False, "there is no model"))
-        return question
+def _rewritten(documents: Documents, question: str) -> tuple[str, bool, str]:
+    """The question with words that an answer might have, if there is a model; and who found them, or why nobody did."""
+    if (chat := documents.chat) is None:
+        return question, False, "there is no model"
     from simplemem.kinds.atoms.asking import rewrite
 
     try:
-        said = rewrite(documents, documents.chat, question)
+        return f"{question} {rewrite(documents, chat, question)}", True, chat.method
     except SimplememError as error:
-        steps.append(_step("hyde", False, f"the model was no help: {error.message}"))
-        return question
-    steps.append(_step("hyde", True, documents.chat.method))
-    return f"{question} {said}"
+        return question, False, f"the model was no help: {error.message}"
 
 
-def _walked(question: str, held: Collection[Atom], hits: Collection[str]) -> tuple[list[Edge], dict[str, float]]:
-    """Statements met by walking from the names in a question and its hits, with half a score a step."""
-    edges = [(each, _names(each)) for each in held if each.slot is not None]
-    asked = set(re.findall(r"\w+", question.casefold()))
-    names = {name for _, ends in edges for name in ends if set(re.findall(r"\w+", name)) <= asked}
-    names |= {name for each, ends in edges if each.path in hits for name in ends}
-    found: dict[str, float] = {}
-    for step in range(1, _STEPS + 1):
-        met = [(each, ends) for each, ends in edges if each.path not in found and names & set(ends)]
-        found |= {each.path: 0.5**step for each, _ in met[:_MOST_EDGES]}
-        names |= {name for _, ends in met for name in ends}
-    walked = [each for each, _ in edges if each.path in found][:_MOST_EDGES]
-    return [_edge(each) for each in walked], {each.path: found[each.path] for each in walked}
+def _walked(
+    question: str, best: Collection[str], ways: Sequence[_Way], called: Mapping[str, str]
+) -> tuple[list[_Way], dict[str, float]]:
+    """The ways from the names in a question and in its best hits, and the paths that are met, each step with half a
+    score. `called` are the paths of entities by their names."""
+    leading = defaultdict[str, list[_Way]](list)
+    for way in ways:
+        for name in way.names():
+            leading[name].append(way)
+    words, walked, met = _plain(question).split(), dict[_Way, None](), dict[str, float]()
+    spans = {" ".join(words[at:end]) for at in range(len(words)) for end in range(at + 1, at + 1 + _LONGEST_NAME)}
+    names = spans & (leading.keys() | called.keys()) | {name for name, path in called.items() if path in best}
+    names |= {name for way in ways if way.path in best for name in way.names()}
+    for score in _STEPS:
+        fresh = dict.fromkeys(way for name in sorted(names) for way in leading.get(name, ()) if way not in walked)
+        fresh = dict.fromkeys([*fresh][:_MOST_MET])
+        paths = [*(called[name] for name in names & called.keys()), *(way.path for way in fresh if way.path)]
+        walked, met = walked | fresh, dict.fromkeys(paths, score) | met
+        names = {name for way in fresh for name in way.names()}
+    return [*walked], met
 
 
-def _names(atom: Atom) -> list[str]:
-    """The names that a statement leads between; the scope itself is none."""
-    return [name.casefold() for name in (atom.slot.subject, atom.slot.object) if name] if atom.slot else []
+@lru_cache(maxsize=50_000)
+def _plain(text: str) -> str:
+    """A text as names are compared; "" where its words only hold a sentence together."""
+    words = words_in_order(text)
+    return "" if STOP_WORDS.issuperset(words) else " ".join(words)
 
 
-def _edge(atom: Atom) -> Edge:
-    subject, relation, value = atom.slot or ("", "", "")
-    return {"from": subject or atom.scope, "relation": relation, "to": value, "id": atom.id}
+def _hit(
+    score: float, kind: str, id_: str, text: str, scope: str, of: str, path: str, atom: Atom | None = None, **more: Any
+) -> Hit:
+    """Something found, and what it is of: a document, else its own note."""
+    source = {"id": of, "title": text[:80], "name": path.removesuffix(".md"), "heading": "", "line": 1, "url": None}
+    result: Any = {"kind": kind, "id": id_, "text": text, "score": round(score, 4), "container_tag": scope}
+    return Hit(result | {"source": source | more}, path, atom)
 
 
-def _entities(store: EnhancedStore, question: str) -> list[tuple[str, Result]]:
-    """The entities of the graph that a question names."""
-    asked = " ".join(["", *re.findall(r"[^\W_]+", question.casefold()), ""])
-    named = [each for each in graph_of(store).read().entities if f" {each.name.casefold()} " in asked]
-    told = [(each, "; ".join([each.name, *(said.text for said in each.observations)])) for each in named]
-    return [(e.path, _result("entity", e.name, text, e.name, e.name, e.path, "default")) for e, text in told]
-
-
-def _result(kind: str, id_: str, text: str, of: str, title: str, path: str, scope: str, **more: Any) -> Result:
-    source: Source = {"id": of, "title": title, "name": path.removesuffix(".md"), "heading": "", "line": 1, "url": None}
-    source |= more  # type: ignore[typeddict-item]
-    return {"kind": kind, "id": id_, "text": text, "score": 0.0, "container_tag": scope, "source": source}
-
-
-def _of_piece(of: Document, piece: Piece, score: float = 0.0) -> Result:
-    where = {"heading": piece.heading, "line": piece.line, "url": of.source_url or None}
-    row = _result("chunk", f"{of.id}:{piece.line}", piece.text, of.id, of.title, of.path, of.scope, **where)
-    return row | {"score": score}
-
-
-def _of_atom(atom: Atom) -> Result:
-    row, at = _result("memory", atom.id, atom.statement, atom.id, atom.statement[:80], atom.path, atom.scope), now()
-    row["memory_type"], row["confidence"] = atom.memory_type, round(life.confidence_at(atom, at), 4)
-    row["valid_from"], row["valid_to"], row["is_latest"] = (
-        told(atom.valid_from),
-        told(atom.valid_to),
-        atom.status == "active",
-    )
-    return row
+def _of_atom(score: float, atom: Atom, of: Document | None) -> Hit:
+    where = {"title": of.title, "name": of.path.removesuffix(".md"), "url": of.source_url or None} if of else {}
+    hit = _hit(score, "memory", atom.id, atom.statement, atom.scope, of.id if of else atom.id, atom.path, atom, **where)
+    hit.result["memory_type"], hit.result["confidence"] = atom.memory_type, round(life.confidence_at(atom, now()), 4)
+    hit.result["valid_from"], hit.result["valid_to"] = told(atom.valid_from), told(atom.valid_to)
+    hit.result["is_latest"] = atom.status == "active"
+    return hit
 
 
 def told(at: datetime | None) -> str | None:
-    """A moment as rows have it."""
+    """A moment as answers have it."""
     return stamp(at) if at is not None else None
 
 
-def _take(
-    found: Recalled,
-    ranked: Sequence[tuple[float, int, Result, str]],
-    limit: int,
-    budget: int | None,
-    held: dict[str, Atom],
-) -> None:
-    """Take the best, each text once, within a number and a budget of tokens."""
-    said, duplicates = set[str](), 0
-    for score, _, row, path in ranked:
-        plain = " ".join(row["text"].casefold().split())
-        if plain in said:
-            duplicates += 1
-            continue
-        said.add(plain)
-        tokens = count_tokens(row["text"])
-        if len(found.results) >= limit or (budget is not None and found.tokens + tokens > budget):
-            found.left_out += 1
-            continue
-        found.tokens += tokens
-        found.results.append(row | {"score": round(min(1.0, max(0.0, score)), 4)})
-        found.shown.append(path)
-        found.atoms += [held[path]] if row["kind"] == "memory" else []
-    found.steps.append(
-        _step("dedupe", bool(duplicates), f"{duplicates} said the same" if duplicates else "nothing was said twice")
-    )
-    found.steps.append(
-        _step("budget", budget is not None, f"{found.left_out} left out" if budget else "none was given")
-    )
+def _alike(bench: Bench, question: str, hits: list[Hit], slots: Collection[Atom], least: float) -> list[Hit]:
+    """Those so like the question, as the graph's search by meaning reckons; without vectors those with a word of it."""
+    found = bench.likeness(question, {hit.path for hit in hits})
+
+    def is_like(path: str) -> bool:
+        meaning, words = (1 + found.meaning.get(path, -1.0)) / 2, found.words.get(path, 0.0)
+        both = words and 1.0 if found.missing else _MEANING * meaning + (1 - _MEANING) * words
+        return max(meaning, both) >= least
+
+    return [hit for hit in hits if hit.atom in slots or is_like(hit.path)]
 
 
-def answered(store: EnhancedStore, query: str, found: Recalled) -> tuple[str | None, str, str]:
+def _once(hits: Iterable[Hit]) -> list[Hit]:
+    """Without what says the same as one before it, or was drawn from a passage before it."""
+    kept: dict[tuple[str, str], Hit] = {}
+    for hit in hits:
+        said, of = f" {' '.join(words_in_order(hit.result['text']))} ", hit.result["source"]["id"]
+        if not any(said in text and of == kept[key].result["source"]["id"] for key in kept for text in key[1:]):
+            kept.setdefault((hit.result["container_tag"], said), hit)
+    return list(kept.values())
+
+
+def answered(documents: Documents, query: str, found: Recalled) -> tuple[str | None, str, str]:
     """An answer with citations by the model, who gave it, and why there is none."""
-    documents = documents_of(store)
-    if (chat := documents.chat) is None or not found.results:
+    if (chat := documents.chat) is None or not found.hits:
         return None, "none", ""
     from simplemem.kinds.atoms.asking import answer
 
-    private = documents.bench.private(found.shown)
-    held = {each.id: each.valid_from for each in found.atoms}
-    pairs = zip(found.results, found.shown, strict=True)
-    shown = [(row["text"], held.get(row["id"])) for row, path in pairs if path not in private][:_MOST_SHOWN]
+    private = documents.bench.private(hit.path for hit in found.hits)
+    told_of = [hit for hit in found.hits if hit.path not in private][:_MOST_SHOWN]
+    shown = [(hit.result["text"], hit.atom.valid_from if hit.atom else None) for hit in told_of]
     try:
         said = answer(documents, chat, query, shown) if shown else ""
     except SimplememError as error:
@@ -260,71 +278,23 @@ def answered(store: EnhancedStore, query: str, found: Recalled) -> tuple[str | N
 def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
     """Statements as lists show them, with the ids of what they link to."""
     documents, at = documents_of(store), now()
-    links = [(link, atom.path) for atom in atoms for link in _links(atom) if link]
-    paths = dict(zip(links, documents.bench.meant(links), strict=True)) if links else {}
-    there = documents.memories.shelf.items
-    files = {each.path: each.id for each in documents.documents(None)} if any(each.source for each in atoms) else {}
-
-    def id_of(link: str, atom: Atom) -> str | None:
-        path = paths.get((link, atom.path)) or ""
-        return there[path].id if path in there else files.get(path, link or None)
-
+    every: list[Atom | Document] = [*documents.memories.atoms(None, expired=True), *documents.documents(None)]
+    there = {(each.scope, each.path): each.id for each in every}
+    links = [
+        (e, link) for e in atoms for link in (e.source, e.updates, e.extends, e.superseded_by, *e.derived_from) if link
+    ]
+    paths = documents.bench.meant([(link, e.path) for e, link in links])
+    ids = {key: there.get((key[0].scope, path or "")) for key, path in zip(links, paths, strict=True)}
     return [
         {
             "id": e.id, "memory": e.statement, "memory_type": e.memory_type, "container_tag": e.scope,
             "is_latest": e.status == "active", "confidence": round(life.confidence_at(e, at), 4),
             "base_confidence": e.confidence, "valid_from": told(e.valid_from), "valid_to": told(e.valid_to),
-            "forgotten_at": told(life.forgotten_at(e)), "source_doc_id": id_of(e.source, e),
-            "updates": id_of(e.updates, e), "extends": id_of(e.extends, e),
-            "derived_from": [id_of(link, e) or link for link in e.derived_from],
-            "superseded_by": id_of(e.superseded_by, e), "status": e.status,
+            "forgotten_at": told(life.forgotten_at(e)), "source_doc_id": ids.get((e, e.source)),
+            "updates": ids.get((e, e.updates)), "extends": ids.get((e, e.extends)),
+            "derived_from": [id_ for link in e.derived_from if (id_ := ids[e, link])],
+            "superseded_by": ids.get((e, e.superseded_by)), "status": e.status,
             "created_at": e.created or told(e.valid_from) or "", "name": e.path.removesuffix(".md"),
         }
         for e in atoms
     ]  # fmt: skip
-
-
-def _links(atom: Atom) -> list[str]:
-    return [atom.source, atom.updates, atom.extends, atom.superseded_by, *atom.derived_from]
-
-
-def like(
-    store: EnhancedStore,
-    query: str,
-    scope: str | None,
-    *,
-    mode: str,
-    limit: int,
-    least: float,
-    types: Collection[str],
-    expired: bool,
-    rewrite: bool,
-) -> dict[str, Any]:
-    """Statements and passages by how like a question they are, on the scale of the graph's search by meaning."""
-    documents, steps = documents_of(store), list[Step]()
-    scope = check_scope(scope) if scope is not None else None
-    question = query[:_MOST_QUESTION].replace("\0", " ")
-    question = _rewritten(store, question, steps) if rewrite else question
-    every = documents.memories.atoms(scope, expired=expired) if mode != "rag" else []
-    held = {each.path: each for each in every if not types or each.memory_type in types}
-    texts = {each.path: each for each in documents.documents(scope)} if mode != "memory" and not types else {}
-    scores = _alike(documents.bench.likeness(question, [*held, *texts]), least)
-    best = sorted(scores, key=lambda path: -scores[path])
-    atoms = [path for path in best if path in held][:limit]
-    found = documents.bench.answers(question, [path for path in best if path in texts], limit, passages=limit)
-    chunks = [_of_piece(texts[path_of(piece.name)], piece, scores[path_of(piece.name)]) for piece in found.passages]
-    rows = [
-        row | {"score": scores[path]} for row, path in zip(rows_of(store, [held[p] for p in atoms]), atoms, strict=True)
-    ]
-    return {"memories": rows, "chunks": chunks, "steps": steps}
-
-
-def _alike(found: Likeness, least: float) -> dict[str, float]:
-    """The scores of notes that reach a threshold, by meaning or with their words."""
-    scores = {}
-    for path in {*found.meaning, *found.words}:
-        meaning = (1 + found.meaning.get(path, -1.0)) / 2
-        score = found.words.get(path, 0.0) if found.missing else 0.6 * meaning + 0.4 * found.words.get(path, 0.0)
-        if max(score, meaning) >= least:
-            scores[path] = round(min(1.0, score), 4)
-    return scores
