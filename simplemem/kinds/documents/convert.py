@@ -1,116 +1,115 @@
-"""Files as Markdown. Plain text and Markdown are read here; PDF, DOCX and HTML in a process of its own, one at a time, with
-limits of time and memory: files are hostile, and their readers are large. That process runs this module."""
+"""Files as Markdown. Plain text is read here; PDF, DOCX and HTML in a process of its own, one at a time, with limits of
+time and memory and no network: files are hostile, and their readers are large. That process runs this module."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import tomllib
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final
 
-from simplemem.errors import Invalid, Unavailable, Unreadable
+from simplemem.errors import Invalid, TooLong, Unavailable, Unreadable
 
-_MOST_SECONDS, _MOST_MEMORY = 60, 1_000_000_000
-_INSTALL: Final = "pip install 'simplemem-vault[documents]' brings what reads PDF, DOCX and HTML."
-_WORD: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_BY_TYPE: Final = {"application/pdf": "pdf", _WORD: "docx", "text/html": "html", "application/xhtml+xml": "html"} | {
-    "text/markdown": "text", "text/x-markdown": "text", "text/plain": "text",
-}  # fmt: skip
-_BY_NAME: Final = {"pdf": "pdf", "docx": "docx", "html": "html", "htm": "html", "xhtml": "html", "md": "text"} | {
-    "markdown": "text", "txt": "text", "text": "text",
-}  # fmt: skip
+MOST_BYTES: Final = 10_000_000
+_MOST_SECONDS, _MOST_MEMORY, _MOST_CHARACTERS = 60, 1_000_000_000, 1_000_001  # one more than a document may have
+_FORMS: Final = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
 _ONE: Final = threading.Lock()
-
-
-class Converted(NamedTuple):
-    """The text of a file as Markdown, and what it calls itself."""
-
-    text: str
-    title: str
+_HEADLESS: Final = re.compile(r"<table\b(?:(?!<table\b|<th\b|</tr\b).)*+", re.IGNORECASE | re.DOTALL)
+_UNREADABLE: Final = re.compile(r"[^\n\t -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def form_of(data: bytes, name: str = "", content_type: str = "") -> str:
     """What a file is: pdf, docx, html or text. Invalid where nothing reads it."""
-    ending = name.rpartition(".")[2].lower() if "." in name else ""
-    form = _BY_TYPE.get(content_type) or ("" if content_type not in ("", "application/octet-stream") else "unknown")
-    if form == "unknown":
-        form = "pdf" if data.startswith(b"%PDF-") else _BY_NAME.get(ending, "")
-    if not form or (form == "text" and b"\0" in data):
-        what = content_type or (f".{ending}" if ending else "a file without an ending")
-        raise Invalid(f"nothing here reads {what[:60]}", hint="Text, Markdown, HTML, PDF and DOCX are read.")
-    return form
+    if len(data) > MOST_BYTES:
+        raise TooLong(f"{name[:60] or 'the file'} has more than {MOST_BYTES:,} bytes")
+    ending, form = name.rpartition(".")[2].lower(), _FORMS["type"].get(content_type, "")
+    if content_type in _FORMS["vague"]:
+        form = "pdf" if data.startswith(b"%PDF-") else _FORMS["ending"].get(ending, "")
+    if not form:
+        what = content_type or (f".{ending}" if "." in name else "a file without an ending")
+        raise Invalid(f"nothing here reads {what[:60]}", hint=_FORMS["unknown"])
+    return str(form)
 
 
-def convert(data: bytes, form: str, charset: str = "") -> Converted:
-    """The text of a file. Unreadable says why there is none."""
-    if form == "text":
-        text = decoded(data, charset).replace("\r\n", "\n")
-        heading = re.search(r"^# +(.+)$", text, re.MULTILINE)
-        return _with_text(Converted(text, heading[1].strip() if heading else ""))
-    command = [sys.executable, "-P", "-m", __name__, form, charset]
+def convert(data: bytes, form: str, charset: str = "") -> tuple[str, str]:
+    """The text of a file, and what it calls itself. Unreadable says why there is none."""
+    text = _decoded(data, charset) if form in ("text", "html") else ""
+    told = {"text": text} if form == "text" else _told(text.encode() or data, form)
+    if "missing" in told:
+        raise Unavailable(f"{told['missing']} is not installed", hint=_FORMS["install"])
+    if not re.search(r"\w", told.get("text", "")):
+        raise Unreadable(f"the file could not be read: {told.get('error', 'it has no text')[:200]}")
+    heading = re.search(r"^#+ +(.+)$", told["text"], re.MULTILINE)
+    return told["text"].strip(), " ".join((told.get("title") or (heading[1] if heading else "")).split())[:200]
+
+
+def _told(data: bytes, form: str) -> dict[str, str]:
+    """What the process says that reads the file."""
+    env = {key: os.environ[key] for key in _FORMS["environment"] if key in os.environ}  # no key, no password
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    command: Any = {"args": [sys.executable, "-P", "-m", __name__, form], "env": env, "capture_output": True}
     with _ONE:
         try:
-            ran = subprocess.run(command, input=data, capture_output=True, timeout=_MOST_SECONDS, check=False)
+            return dict(json.loads(subprocess.run(**command, input=data, timeout=_MOST_SECONDS, check=False).stdout))
         except subprocess.TimeoutExpired:
-            raise Unreadable(f"the file was not read within {_MOST_SECONDS} s") from None
-    try:
-        told = json.loads(ran.stdout)
-    except ValueError:
-        raise Unreadable("the file could not be read: its reader ended, maybe for want of memory") from None
-    if "missing" in told:
-        raise Unavailable(f"{told['missing']} is not installed", hint=_INSTALL)
-    if "error" in told:
-        raise Unreadable(f"the file could not be read: {told['error'][:200]}")
-    return _with_text(Converted(told["text"], told["title"]))
+            return {"error": f"it took longer than {_MOST_SECONDS} s"}
+        except ValueError:
+            return {"error": "its reader ended, maybe for want of memory"}
 
 
-def _with_text(found: Converted) -> Converted:
-    if not re.search(r"\w", found.text):
-        raise Unreadable("the file has no text (pictures of text are not read)")
-    return found
-
-
-def decoded(data: bytes, charset: str = "") -> str:
+def _decoded(data: bytes, charset: str) -> str:
     """Text in the encoding it says, else UTF-8, else cp1252."""
-    for encoding in filter(None, (charset, "utf-8-sig", "cp1252")):
-        with suppress(UnicodeDecodeError, LookupError):
-            return data.decode(encoding)
-    return data.decode("utf-8", "replace")
+    text = data.decode("cp1252", "replace")
+    for encoding in ("utf-8-sig", charset):
+        with suppress(LookupError, ValueError):
+            text = data.decode(encoding)
+    if "\0" in text:
+        raise Invalid("this is no text: it holds NUL", hint=_FORMS["unknown"])
+    return text
 
 
-def _pdf(data: bytes, _charset: str) -> tuple[str, str]:
-    import pypdfium2
+def _read(data: bytes, form: str) -> dict[str, str]:
+    """The text of a file, and what its header calls it."""
+    if form == "pdf":
+        import pypdfium2
 
-    with pypdfium2.PdfDocument(data) as document:
-        pages = [page.get_textpage().get_text_bounded().replace("\r\n", "\n").strip() for page in document]
-        return "\n\n".join(filter(None, pages)), str(document.get_metadata_dict().get("Title") or "")
+        with pypdfium2.PdfDocument(data) as document:
+            pages = [page.get_textpage().get_text_bounded() for page in document]
+            title = str(document.get_metadata_dict().get("Title") or "")
+        text = re.sub(r"[\x02\ufffe]\n?", "", "\n\n".join(pages).replace("\r\n", "\n"))  # words divided at lines' ends
+    elif form == "docx":
+        import mammoth
+        import markdownify
+
+        page = _with_heads(mammoth.convert_to_html(io.BytesIO(data), convert_image=lambda _: []).value)
+        text, title = markdownify.markdownify(page, heading_style="ATX", bullets="-"), ""
+    else:
+        import trafilatura
+        from trafilatura.settings import DEFAULT_CONFIG
+
+        DEFAULT_CONFIG.set("DEFAULT", "MIN_EXTRACTED_SIZE", "1")  # a short page has its form too
+        page, form = _with_heads(data.decode()), "markdown"
+        text = trafilatura.extract(page, output_format=form, include_comments=False, favor_recall=True) or ""
+        title = getattr(trafilatura.extract_metadata(page), "title", "")
+    text = re.sub(r"(?<=\w)\\_(?=\w)", "_", _UNREADABLE.sub(" ", text))
+    return {"text": text[:_MOST_CHARACTERS], "title": title or ""}
 
 
-def _docx(data: bytes, _charset: str) -> tuple[str, str]:
-    import mammoth
-    import markdownify
-
-    html = mammoth.convert_to_html(io.BytesIO(data)).value
-    text = markdownify.markdownify(html, heading_style="ATX", bullets="-", table_infer_header=True)
-    heading = re.search(r"^#+ +(.+)$", text, re.MULTILINE)
-    return text, heading[1].strip() if heading else ""
+def _with_heads(page: str) -> str:
+    """A page with the first row of each table as its head: Markdown has no table without."""
+    return _HEADLESS.sub(lambda found: re.sub(r"(</?)td\b", r"\1th", found[0], flags=re.IGNORECASE), page)
 
 
-def _html(data: bytes, charset: str) -> tuple[str, str]:
-    import trafilatura
-
-    page = decoded(data, charset)
-    text = trafilatura.extract(page, output_format="markdown", include_formatting=True, include_comments=False)
-    told: Any = trafilatura.extract_metadata(page)
-    return text or "", (told and told.title) or ""
-
-
-_READERS: Final[dict[str, Callable[[bytes, str], tuple[str, str]]]] = {"pdf": _pdf, "docx": _docx, "html": _html}
+def _deny(event: str, _: object) -> None:
+    if event.startswith(("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn")):
+        raise PermissionError(event)
 
 
 def main() -> None:
@@ -119,13 +118,12 @@ def main() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-    form, charset = sys.argv[1:3]
+    sys.addaudithook(_deny)
     try:
-        text, title = _READERS[form](sys.stdin.buffer.read(), charset)
-        told = {"text": re.sub(r"[\0\f\v]", " ", text).strip(), "title": " ".join(title.split())}
+        told = _read(sys.stdin.buffer.read(), sys.argv[1])
     except ImportError as error:
         told = {"missing": error.name or str(error)}
-    except Exception as error:  # noqa: BLE001 - whatever a hostile file makes of its reader
+    except BaseException as error:  # noqa: BLE001 - whatever a hostile file makes of its reader
         told = {"error": " ".join(str(error).split()) or type(error).__name__}
     sys.stdout.write(json.dumps(told))
 

@@ -12,7 +12,7 @@ from simplemem.kinds.kind import Kind
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.note import read_note
-from simplemem.note.properties import set_property
+from simplemem.note.properties import remove_property, set_property
 from simplemem.store import Read
 
 _MOST_NAME: Final = 100  # characters
@@ -43,16 +43,20 @@ _WORDS: Final = ("id", "title", "content_type", "status", "error", "source_url",
 
 
 def read_document(read: Read) -> Document:
-    """The document that a note is."""
+    """The document that a note is, without its text."""
     note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
     name = base_name(read.path)
     told = {key: said for key in _WORDS if (said := note.string(key))}
     told |= {"original": link_in(told["original"])} if "original" in told else {}
     scope = scope_of(note.string("scope"), read.path)
     more: dict[str, Any] = {"id": name, "title": name, "scope": scope, **told}
-    problem = read.problem or note.problem or ""
     is_own = DOCUMENT.holds(read.path, note.string("type"))
-    return Document(read.path, read.sha256, text=note.content.strip(), problem=problem, is_own=is_own, **more)
+    return Document(read.path, read.sha256, problem=read.problem or note.problem or "", is_own=is_own, **more)
+
+
+def text_in(note: str) -> str:
+    """The text of a document, of its whole note."""
+    return note[read_header(note).body_start :].strip()
 
 
 DOCUMENT: Final[Kind[Document]] = Kind("documents", "document", read=read_document, place=lambda each: each.path)
@@ -83,5 +87,5 @@ def new_document(document: Document, more: Mapping[str, Any], now: str) -> str:
 def with_text(note: str, document: Document) -> str:
     """The note with what the document says now."""
     for key, value in properties_of(document).items():
-        note = note if value is None else set_property(note, key, value)
+        note = remove_property(note, key) if value is None else set_property(note, key, value)
     return f"{note[: read_header(note).body_start]}\n{document.text}\n"

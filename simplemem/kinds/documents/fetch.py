@@ -3,110 +3,101 @@ nothing of this machine or its network is asked unless a person allows it. No pr
 
 from __future__ import annotations
 
-import http.client
-import ipaddress
 import socket
-import ssl
-import time
-from typing import Final, NamedTuple
-from urllib.parse import SplitResult, quote, urljoin, urlsplit
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any, Final, NamedTuple
 
-from simplemem.errors import Invalid, NotFound, SimplememError, TooLong, Unavailable
+import httpx2
 
-MOST_BYTES: Final = 10_000_000
-_MOST_SECONDS, _MOST_HOPS, _CHUNK = 30.0, 5, 65_536
-_CARRIERS: Final = ("::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "::/96", "2001::/32")
-_EMBEDDING: Final = [ipaddress.ip_network(each) for each in _CARRIERS]  # IPv6 addresses that carry one of IPv4
-_SAFE: Final = "/%:=&?~#+!$,;'@()*[]"
+from simplemem.errors import Invalid, NotFound, TooLong, Unavailable
+from simplemem.kinds.documents.convert import MOST_BYTES
+
+_MOST_SECONDS, _MOST_HOPS = 30.0, 5
+_HEADERS: Final = {"User-Agent": "simplemem", "Accept-Encoding": "identity"}
+_HINT: Final = "Give http:// or https:// and a host, without a name or password."
+_ALLOWED: Final = "The setting documents.allow_private allows it; no vault can."
+_PUBLIC, *_CARRIERS = map(ip_network, ("2000::/3", "::ffff:0:0/96", "64:ff9b::/96"))  # these of IPv4, in 32 last bits
+# Clouds' own services, and tunnels to whatever an address carries: Python takes them for public.
+_CLOSED: Final = [*map(ip_network, "168.63.129.16 192.0.0.0/24 192.88.99.0/24 2001::/32 2002::/16 3fff::/20".split())]
 
 
 class Fetched(NamedTuple):
-    """What an address gave, and which that was in the end."""
+    """What an address gave, and what a file would be called that came from there."""
 
-    url: str
-    kind: str
+    name: str
+    content_type: str
     charset: str
     data: bytes
 
 
-def may_fetch(address: str) -> bool:
-    """Whether an address, as numbers, is of the public network."""
-    ip = ipaddress.ip_address(address.split("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address) and any(ip in each for each in _EMBEDDING):
-        shift = 80 if ip in _EMBEDDING[3] else 0
-        carried = int(ip) >> shift & 0xFFFFFFFF
-        return ip not in _EMBEDDING[5] and ip not in _EMBEDDING[2] and may_fetch(str(ipaddress.IPv4Address(carried)))
-    return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
+def may_fetch(host: str) -> bool:
+    """Whether an address is of the public network, however it is spelled. A name may be asked for its addresses."""
+    bare = host.strip("[]").split("%")[0].rstrip(".").casefold()
+    with suppress(OSError, ValueError):
+        bare = socket.inet_ntoa(socket.inet_aton(bare))  # 2130706433, 0x7f.1, 127.1
+    try:
+        ip = ip_address(bare)
+    except ValueError:
+        return bool(bare) and not f".{bare}".endswith(".localhost")
+    if isinstance(ip, IPv6Address) and any(ip in each for each in _CARRIERS):
+        ip = IPv4Address(int(ip) & 0xFFFFFFFF)
+    is_closed = ip.is_multicast or ip.is_reserved or any(ip in each for each in _CLOSED)
+    return ip.is_global and not is_closed and (ip.version == 4 or ip in _PUBLIC)
+
+
+def checked(url: str) -> httpx2.URL:
+    """An address that may be fetched, without its fragment. Invalid says what is wrong."""
+    with suppress(httpx2.InvalidURL, ValueError):
+        found = httpx2.URL(url.strip()).copy_with(fragment=None)
+        if found.scheme in ("http", "https") and found.host and not found.userinfo and (found.port or 80) < 65_536:
+            return found
+    raise Invalid(f"{url[:200]!r} is no address of a page", hint=_HINT)
 
 
 def fetch(url: str, *, allow_private: bool = False) -> Fetched:
-    """What an address gives, after so many redirections at most."""
-    ends = time.monotonic() + _MOST_SECONDS
-    try:
-        for _ in range(_MOST_HOPS + 1):
-            found = _hop(checked(url), allow_private, ends)
-            if isinstance(found, Fetched):
-                return found
-            url = urljoin(url, found)
-    except SimplememError:
-        raise
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise Unavailable(f"{url[:200]} could not be fetched: {error or type(error).__name__}") from error
-    raise Unavailable(f"{url[:200]} was redirected more than {_MOST_HOPS} times")
+    """What an address gives, after so many redirections at most, within so many seconds."""
+    start, pool = checked(url), ThreadPoolExecutor(1)
+    with httpx2.Client(trust_env=False, headers=_HEADERS, timeout=_MOST_SECONDS) as client:
+        try:
+            return pool.submit(_follow, client, start, allow_private).result(_MOST_SECONDS)
+        except (TimeoutError, httpx2.TimeoutException):
+            raise Unavailable(f"{url[:200]} gave no answer within {_MOST_SECONDS:g} s") from None
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+            raise Unavailable(f"{url[:200]} could not be fetched: {error or type(error).__name__}") from error
+        finally:
+            pool.shutdown(wait=False)
 
 
-def checked(url: str) -> SplitResult:
-    """The parts of an address that may be fetched. Invalid says what is wrong."""
-    try:
-        parts = urlsplit(url.strip())
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise Invalid(f"{url[:200]!r} is no address: {error}") from None
-    if parts.scheme not in ("http", "https") or not host or parts.username is not None:
-        hint = "Give http:// or https:// and a host, without a name or password."
-        raise Invalid(f"{url[:200]!r} is no address of a page", hint=hint)
-    return parts
+def _follow(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> Fetched:
+    for _ in range(_MOST_HOPS + 1):
+        shown, data = str(url)[:200], bytearray()
+        with closing(_asked(client, url, allow_private)) as answer:
+            if answer.has_redirect_location:
+                url = checked(str(url.join(answer.headers["Location"])))
+                continue
+            if answer.status_code != 200:
+                failed = NotFound if answer.status_code in (404, 410) else Unavailable
+                raise failed(f"{shown} answered {answer.status_code} {answer.reason_phrase}")
+            for chunk in answer.iter_bytes():
+                data += chunk
+                if len(data) > MOST_BYTES:
+                    raise TooLong(f"{shown} has more than {MOST_BYTES:,} bytes")
+            content_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+            return Fetched(url.path.rpartition("/")[2], content_type, answer.charset_encoding or "", bytes(data))
+    raise Unavailable(f"{shown} is redirected more than {_MOST_HOPS} times")
 
 
-def _hop(parts: SplitResult, allow_private: bool, ends: float) -> Fetched | str:
-    """What one address gives, or where it leads."""
-    host, is_tls = str(parts.hostname), parts.scheme == "https"
-    port = parts.port or (443 if is_tls else 80)
-    addresses = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    if not allow_private and not all(map(may_fetch, addresses)):
-        hint = "documents.allow_private allows it in your own settings."
-        raise Invalid(f"{host} is an address of this machine or its network", hint=hint)
-    connection = http.client.HTTPConnection(host, port, timeout=_left(ends))
-    connection.sock = socket.create_connection((addresses[0], port), timeout=_left(ends))
-    try:
-        if is_tls:
-            connection.sock = ssl.create_default_context().wrap_socket(connection.sock, server_hostname=host)
-        path = quote(f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}", safe=_SAFE)
-        shown = host if port in (80, 443) else f"{f'[{host}]' if ':' in host else host}:{port}"
-        headers = {"Host": shown, "Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "simplemem"}
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        if answer.status in (301, 302, 303, 307, 308) and (led := answer.getheader("Location")):
-            return led
-        if answer.status != 200:
-            failed = NotFound if answer.status in (404, 410) else Unavailable
-            raise failed(f"{parts.geturl()[:200]} answered with {answer.status} {answer.reason}")
-        data = bytearray()
-        while chunk := answer.read1(_CHUNK):
-            data += chunk
-            if len(data) > MOST_BYTES:
-                raise TooLong(f"{parts.geturl()[:200]} has more than {MOST_BYTES:,} bytes")
-            connection.sock.settimeout(_left(ends)) if connection.sock else None
-        if answer.length:
-            raise Unavailable(f"{parts.geturl()[:200]} broke off after {len(data):,} bytes")
-        return Fetched(
-            parts.geturl(), answer.headers.get_content_type(), answer.headers.get_content_charset() or "", bytes(data)
-        )
-    finally:
-        connection.close()
-
-
-def _left(ends: float) -> float:
-    if (left := ends - time.monotonic()) <= 0:
-        raise Unavailable(f"no answer within {_MOST_SECONDS:g} s")
-    return left
+def _asked(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> httpx2.Response:
+    """The answer of the first of a host's addresses that takes the connection. All of them must be public."""
+    name = url.raw_host.decode()
+    known = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM) if allow_private or may_fetch(name) else []
+    if not allow_private and not (known and all(may_fetch(str(each[4][0])) for each in known)):
+        raise Invalid(f"{url.host} is an address of this machine or its network", hint=_ALLOWED)
+    more: Any = {"headers": {"Host": url.netloc.decode()}, "extensions": {"sni_hostname": name}}
+    for address in dict.fromkeys(str(each[4][0]) for each in known):
+        client.cookies.clear()
+        with suppress(httpx2.ConnectError):
+            return client.send(client.build_request("GET", url.copy_with(host=address), **more), stream=True)
+    raise Unavailable(f"{url.host} takes no connection, or has no valid certificate")

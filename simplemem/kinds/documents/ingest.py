@@ -4,13 +4,15 @@ to it. The same again is the same document; other content at the same address ta
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict, Unpack
 
-from simplemem.errors import Invalid, NotFound, SimplememError
+from simplemem.errors import Invalid, SimplememError
 from simplemem.kinds.atoms.atom import Atom, Statement, check_scope
 from simplemem.kinds.atoms.keeping import Added, Event, Review, memories_of
 from simplemem.kinds.atoms.reading import drawn_from, statements_in
@@ -21,13 +23,14 @@ from simplemem.kinds.documents.document import (
     file_place_of,
     new_document,
     place_of,
+    text_in,
     with_text,
 )
-from simplemem.kinds.documents.fetch import checked, fetch
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
 from simplemem.kinds.talk.block import stamp
 from simplemem.memory import By
 from simplemem.note.clock import now
+from simplemem.note.names import name_of
 from simplemem.note.note import read_note
 from simplemem.note.passages import cut_passages
 from simplemem.store import now as local_stamp
@@ -69,185 +72,194 @@ class Remembered(TypedDict):
 
 
 class Documents(Keeper):
-    """The documents of one vault."""
+    """The documents of one vault. What one states is drawn from it after it was kept: by rules at once, by a model in a
+    thread beside the store. Whatever was left undone is gone on with when the store is used again."""
 
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
         self.shelf = Shelf[Document](store.bench, DOCUMENT)
         self.memories = memories_of(store)
-        self._ending = threading.Event()
-        self._at_work: threading.Thread | None = None
+        self._ending, self._worker = threading.Event(), threading.Thread()
         self.bench.closing.append(self._end)
+        self._draw_later()
 
     def documents(self, scope: str | None) -> list[Document]:
         """The documents of a scope, or all."""
         with self.shelf.reading():
             return [each for each in self.shelf.in_order() if scope is None or each.scope == scope]
 
-    def find(self, id_: str, scope: str) -> Document:
-        """The document of this id."""
-        if (found := next((each for each in self.documents(scope) if each.id == id_), None)) is None:
-            raise NotFound(f"there is no document {id_[:80]!r}")
-        return found
-
-    def ingest(
-        self,
-        new: Document,
-        original: tuple[str, bytes] | None = None,
-        more: Mapping[str, Any] | None = None,
-        **by: Unpack[By],
-    ) -> Ingested:
-        """Keep a document, and what it states."""
-        chat = self.chat
-        new = replace(new, scope=check_scope(new.scope), status="extracting" if chat else "done")
-        kept, before = self.shelf.change(lambda step: self._keep(step, new, original, more or {}), by)[0]
-        if before is not None and before.content_hash != kept.content_hash:
-            self.memories.forget_drawn(kept.path, lambda atom: not _says(kept.text, atom), **by)
-        drawn, is_new = Added([], [], "rules", []), before is None or before.content_hash != kept.content_hash
-        if chat is None and is_new:
-            drawn = self._add(kept, [Statement(each) for each in drawn_from(kept.text)], by)
-        elif chat is not None and kept.status == "extracting":
-            self.extract_later()
-        chunks = len(cut_passages(kept.text, read_note(kept.text.encode()).body))
-        answer: Ingested = {
-            "id": kept.id, "status": kept.status, "title": kept.title, "container_tag": kept.scope,
-            "content_type": kept.content_type, "name": kept.path.removesuffix(".md"), "chunks": chunks,
-            "memories": drawn.events, "extraction": chat.method if chat else "rules", "warnings": drawn.warnings,
-        }  # fmt: skip
-        if not is_new:
-            answer["duplicate"] = True
-        if kept.source_url:
-            answer["source_url"], answer["fetched"] = kept.source_url, kept.fetched
-        return answer
-
-    def _add(self, kept: Document, statements: list[Statement], by: By) -> Added:
-        return self.memories.add(kept.scope, statements, source=kept.path, outside=bool(kept.source_url), **by)
+    def keep(
+        self, new: Document, original: tuple[str, bytes] | None, more: Mapping[str, Any], by: By
+    ) -> tuple[Document, Added, bool]:
+        """Keep a document: as it is kept, what was drawn from it at once, and whether it was there already."""
+        (kept, is_known), carried = self.shelf.change(lambda step: self._keep(step, new, original, more), by)
+        drawn = Added([], [], "rules", [*carried.warnings])
+        if kept.status == "extracting" and self.chat is not None:
+            self._draw_later()
+        elif kept.status == "extracting":
+            drawn = self._draw(kept, new.text, [Statement(each) for each in drawn_from(new.text)], "", by)
+            kept = replace(kept, status="done")
+        return kept, drawn, is_known
 
     def _keep(
         self, step: ChangeSet, new: Document, original: tuple[str, bytes] | None, more: Mapping[str, Any]
-    ) -> tuple[Document, Document | None]:
-        """The document as it is kept, and as it was."""
+    ) -> tuple[Document, bool]:
+        """The document as it is kept, in the place of what its address gave before; and whether it was there already."""
         every = [each for each in self.shelf.in_order() if each.scope == new.scope and not each.problem]
-        there = next((e for e in every if new.source_url and e.source_url == new.source_url), None)
-        there = there or next((e for e in every if e.content_hash == new.content_hash and not new.source_url), None)
+        same = (each for each in every if each.content_hash == new.content_hash)
+        at = (each for each in every if new.source_url and each.source_url == new.source_url)
+        there = next(at, None) or next(same, None)
         if there is not None and there.content_hash == new.content_hash:
-            return there, there
+            return there, True
         path = there.path if there else self.free(step, place_of(new.scope, new.title), between=" ")
         if original is not None:
-            place = self.free(step, file_place_of(path), between=" ", ending=original[0])
+            place = file_place_of(path) + original[0]
+            was = there and there.original and self.bench.meant([(there.original, path)])[0]
+            place = place if was == place else self.free(step, file_place_of(path), between=" ", ending=original[0])
             step.put(place, original[1])
-            new = replace(new, original=place)
+            name = place.rpartition("/")[2]
+            is_alone = all(each == place for each in self.bench.files_called(name))
+            new = replace(new, original=name if is_alone else place)
+        is_done = self.chat is None and there is None and not drawn_from(new.text)
+        new = replace(new, path=path, status="done" if is_done else "extracting")
         if there is None:
-            new = replace(new, path=path, id=f"doc_{now():%Y%m%d}_{secrets.token_hex(3)}")
+            new = replace(new, id=f"doc_{now():%Y%m%d}_{secrets.token_hex(3)}")
             step.put(path, new_document(new, more, local_stamp()))
         else:
-            new = replace(new, path=path, id=there.id, title=there.title)
+            new = replace(new, id=there.id, title=there.title)
             step.put(path, with_text(step.text(path), new))
-        return new, there
+        return new, False
 
-    def extract_later(self) -> None:
-        """Ask the model about every document that waits for it, in one thread beside the store."""
-        if self._at_work is None or not self._at_work.is_alive():
-            self._at_work = threading.Thread(target=self._extract, name="simplemem-extract", daemon=True)
-            self._at_work.start()
+    def _draw(self, document: Document, text: str, statements: list[Statement], why: str, by: By) -> Added:
+        """Keep what a document states, and forget what was drawn from it and is there no longer."""
+        self.memories.forget_drawn(document.path, lambda atom: not self._is_in(text, atom), **by)
+        outside, path = bool(document.source_url), document.path
+        drawn = self.memories.add(document.scope, statements, source=path, outside=outside, **by)
 
-    def _extract(self) -> None:
-        from simplemem.kinds.atoms.asking import extract
+        def finish(step: ChangeSet) -> None:
+            there = self.shelf.items.get(path)
+            if there is not None and not there.problem and there.content_hash == document.content_hash:
+                done = replace(there, status="done", error=why, text=text_in(step.text(path)))
+                step.put(path, with_text(step.text(path), done))
 
+        self.shelf.change(finish, by)
+        return drawn
+
+    def _is_in(self, text: str, atom: Atom) -> bool:
+        """Whether a text says a statement, or the words that it was drawn from."""
+        note = next((each.text for each in self.bench.read([atom.path])), "")
+        quote = " ".join(line[1:] for line in note.splitlines() if line.startswith(">"))
+        return " ".join((quote or atom.statement).split()).casefold() in " ".join(text.split()).casefold()
+
+    def _draw_later(self) -> None:
+        if not self._worker.is_alive() and not self.bench.read_only:
+            self._worker = threading.Thread(target=self._draw_waiting, name="simplemem-documents", daemon=True)
+            self._worker.start()
+
+    def _draw_waiting(self) -> None:
+        """Draw what the documents state that wait for it, in one process at a time."""
         tried = set[str]()
-        while not self._ending.is_set() and (chat := self.chat) is not None:
-            waiting = [each for each in self.documents(None) if each.status == "extracting" and each.path not in tried]
-            if not waiting:
-                return
-            document = waiting[0]
-            tried.add(document.path)
-            by, why = By(who=chat.method, tool="ingest"), ""
-            try:
-                if not self.bench.private([document.path]):
-                    statements, _ = extract(self, chat, document.text)
-                else:
-                    statements = [Statement(each) for each in drawn_from(document.text)]
-            except SimplememError as error:
-                why, statements = error.message, [Statement(each) for each in drawn_from(document.text)]
-            if not self._ending.is_set():
-                self._add(document, statements, by)
-                self._finish(document, why, by)
+        with suppress(SimplememError), self.bench.side("state/documents.jsonl").held(0.0) as has_turn:
+            while has_turn and not self._ending.is_set():
+                waiting = [e for e in self.documents(None) if e.status == "extracting" and e.sha256 not in tried]
+                if not waiting:
+                    return
+                document, chat = waiting[0], self.chat
+                tried.add(document.sha256)
+                text = text_in(next((each.text for each in self.bench.read([document.path])), ""))
+                statements, why = [Statement(each) for each in drawn_from(text)], ""
+                if chat is not None and not self.bench.private([document.path]):
+                    from simplemem.kinds.atoms.asking import extract
 
-    def _finish(self, document: Document, why: str, by: By) -> None:
-        def draft(step: ChangeSet) -> None:
-            there = self.shelf.items.get(document.path)
-            if there is not None and there.status == "extracting" and not there.problem:
-                step.put(there.path, with_text(step.text(there.path), replace(there, status="done", error=why)))
-
-        self.shelf.change(draft, by)
+                    try:
+                        statements = extract(self, chat, text)[0]
+                    except SimplememError as error:
+                        why = f"by rules, because {error.message}"
+                there = {each.sha256 for each in self.documents(None)} if not self._ending.is_set() else ()
+                if document.sha256 in there:
+                    self._draw(document, text, statements, why, By(who=chat.method if chat else "", tool="ingest"))
 
     def _end(self) -> None:
         self._ending.set()
-        if self._at_work is not None:
-            self._at_work.join(2.0)
+        if self._worker.is_alive():
+            self._worker.join(2.0)
 
 
 documents_of: Final = Documents.of
 
 
-def _says(text: str, atom: Atom) -> bool:
-    return atom.statement.casefold() in " ".join(text.split()).casefold()
-
-
 def _document(text: str, title: str, scope: str, content_type: str, **more: Any) -> Document:
     said = clean_text(text, "content", MOST_CHARACTERS, "Divide it, then try again.").strip()
-    if not said:
+    if not re.search(r"\w", said):
         raise Invalid("there is no content", hint="Give a text with a word in it.")
     called = " ".join(clean_text(title, "title", _MOST_TITLE, "Give a shorter one.").split())
     called = called or " ".join(said.lstrip("# ").split("\n")[0].split())[:80].rstrip()
     digest = hashlib.sha256(said.encode()).hexdigest()
-    return Document("", "", "", called, scope, content_type, content_hash=digest, text=said, **more)
+    return Document("", "", "", called, check_scope(scope), content_type, content_hash=digest, text=said, **more)
+
+
+def _ingested(store: EnhancedStore, new: Document, original: tuple[str, bytes] | None, by: By) -> Ingested:
+    documents = documents_of(store)
+    kept, drawn, is_known = documents.keep(new, original, {}, by)
+    answer: Ingested = {
+        "id": kept.id, "status": kept.status, "title": kept.title, "container_tag": kept.scope,
+        "content_type": kept.content_type, "name": name_of(kept.path),
+        "chunks": len(cut_passages(new.text, read_note(new.text.encode()).body)), "memories": drawn.events,
+        "extraction": documents.chat.method if documents.chat else "rules", "warnings": drawn.warnings,
+    }  # fmt: skip
+    if is_known:
+        answer["duplicate"] = True
+    if new.source_url:
+        answer["source_url"], answer["fetched"] = new.source_url, new.fetched
+    return answer
 
 
 def ingest_text(store: EnhancedStore, content: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
     """Keep a text as a document."""
-    return documents_of(store).ingest(_document(content, title, scope, "text"), **by)
+    return _ingested(store, _document(content, title, scope, "text"), None, by)
 
 
 def ingest_file(
     store: EnhancedStore, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[By]
 ) -> Ingested:
     """Keep a file as a document, a PDF or DOCX with its original beside it."""
-    return _ingest(store, data, form_of(data, name), scope, title or name.rpartition(".")[0], by)
+    return _converted(store, data, form_of(data, name), scope, title or name.rpartition(".")[0], by)
 
 
 def ingest_url(store: EnhancedStore, url: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
     """Fetch an address, and keep what it gives as a document."""
+    from simplemem.kinds.documents.fetch import checked, fetch
+
     check_scope(scope)
-    address = checked(url).geturl()
+    address = str(checked(url))
     found = fetch(address, allow_private=store.settings.documents.allow_private)
-    form = form_of(found.data, found.url.partition("?")[0].rpartition("/")[2], found.kind)
-    return _ingest(
-        store, found.data, form, scope, title, by, charset=found.charset, source_url=address, fetched=stamp(now())
-    )
+    form = form_of(found.data, found.name, found.content_type)
+    more = {"source_url": address, "fetched": stamp(now())}
+    return _converted(store, found.data, form, scope, title, by, found.charset, **more)
 
 
-def _ingest(
+def _converted(
     store: EnhancedStore, data: bytes, form: str, scope: str, title: str, by: By, charset: str = "", **more: str
 ) -> Ingested:
     check_scope(scope)
-    found = convert(data, form, charset)
+    text, called = convert(data, form, charset)
     kind = "pdf" if form == "pdf" else "url" if more else "text"
     original = (f".{form}", data) if form in ("pdf", "docx") else None
-    return documents_of(store).ingest(_document(found.text, title or found.title, scope, kind, **more), original, **by)
+    return _ingested(store, _document(text, title or called, scope, kind, **more), original, by)
 
 
 def add_memory(
     store: EnhancedStore, content: str, scope: str, metadata: Mapping[str, Any] | None = None, **by: Unpack[By]
 ) -> Remembered:
     """Remember a text: a short one as statements, a long one as a document with what it states."""
-    check_scope(scope)
     new = _document(content, "", scope, "conversation")
     if (parts := statements_in(new.text)) is None:
-        made = documents_of(store).ingest(new, None, metadata, **by)
+        more = {key: value for key, value in (metadata or {}).items() if key.casefold() != "type"}
+        kept, drawn, _ = documents_of(store).keep(new, None, more, by)
+        chat = documents_of(store).chat
         return {
-            "events": made["memories"], "document": made["id"], "extraction": made["extraction"],
-            "reconciliation": "rules", "needs_review": [], "warnings": made["warnings"],
+            "events": drawn.events, "document": kept.id, "extraction": chat.method if chat else "rules",
+            "reconciliation": drawn.reconciliation, "needs_review": drawn.needs_review, "warnings": drawn.warnings,
         }  # fmt: skip
     memories, extraction, warnings = memories_of(store), "verbatim", list[str]()
     statements = [Statement(each) for each in parts]
