@@ -10,14 +10,17 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from canary import SECRET, Room
 from effort import LONG
 from hostile_names import hostile_names
-from tool_calls import harmless, put_back
+from tool_calls import HARMLESS, harmless, put_back
 
 from simplemem.config import Settings
 from simplemem.faces.face import PROFILES, Face, Tool, choose
@@ -28,20 +31,37 @@ from simplemem.store import EnhancedStore
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and a pipe")
 
-PLAIN = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
+PLAIN = {"embed": {"provider": "none"}, "write": {"durability": "fast"}}
 NAMES = frozenset(["name", "new_name"])
 """Arguments that say which file is meant get every name, the others one in so many: together they get all."""
-TOOLSET_GRAPH = Face("graph", "The toolset that is added to the default server", ("graph",))
+ADDED = [Face(name, "A toolset that is added to a server", (name,)) for name in ("graph", "knowledge-base")]
 TOOLS = [
     pytest.param(profile, tool, id=f"{profile.name}.{tool.name}")
-    for profile in (*PROFILES.values(), TOOLSET_GRAPH)
+    for profile in (*PROFILES.values(), *ADDED)
     for tool in choose(profile)
 ]
 
 
+class Pages(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module", autouse=True)
+def a_page_of_the_web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    (folder := tmp_path_factory.mktemp("web")).joinpath("page.txt").write_text("The tide turns at noon.\n")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Pages, directory=folder)) as server:
+        Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        HARMLESS["ingest_url"]["url"] = f"http://127.0.0.1:{server.server_port}/page.txt"
+        yield
+        server.shutdown()
+
+
 @contextmanager
 def door_of(room: Room) -> Iterator[Door]:
-    door = Door(lambda: EnhancedStore(room.vault, PLAIN))
+    (base := room.vault / "kb").mkdir(exist_ok=True)
+    documents = {"allow_private": True, "knowledge_base": base}
+    door = Door(lambda: EnhancedStore(room.vault, Settings.model_validate({**PLAIN, "documents": documents})))
     yield door
     door.close(writing=1, closing=5)
 
@@ -158,7 +178,7 @@ def test_writing_a_note_that_has_a_second_name_outside_leaves_the_other_alone(tm
     other = room.folder / "outside" / "shared.md"
     other.write_text("shared text\n")
     os.link(other, room.vault / "hard.md")
-    with EnhancedStore(room.vault, PLAIN) as store:
+    with EnhancedStore(room.vault, Settings.model_validate(PLAIN)) as store:
         store.sync()
         assert store.read("hard").content == "shared text\n"
         store.update("hard", append="ours")

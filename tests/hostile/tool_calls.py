@@ -13,9 +13,10 @@ USES = {"from": "Apollo", "to": "Saturn", "relationType": "uses"}
 HARMLESS: dict[str, dict[str, Any]] = {
     "search_memories": {"query": "harbours"}, "build_context": {"query": "harbours"},
     "create_memory": {"name": "new", "content": "text", "metadata": METADATA, "overwrite": True},
-    "update_memory": {"name": "n", "content": "text", "metadata": METADATA},
+    "update_memory": {"name": "n", "content": "text", "metadata": METADATA, "memory_id": "atom-one", "user_id": "alex"},
     "change_tag": {"name": "n", "tags": {"todo": None}}, "move_memory": {"name": "n", "new_name": "moved"},
-    **{key: {"name": "n"} for key in ("read_memory", "get_backlinks", "delete_memory", "undo_change")},
+    **{key: {"name": "n"} for key in ("read_memory", "get_backlinks", "undo_change")},
+    "delete_memory": {"name": "n", "memory_id": "atom-one", "user_id": "alex"},
     # the graph, as each of its servers has it: a tool is given those of these arguments that it lists
     "create_entities": {"entities": [{"name": "Vega", "entityType": "component", "observations": ["Bright"]}]},
     "create_relations": {"relations": [{"from": "Saturn", "to": "Apollo", "relationType": "lifts"}]},
@@ -36,6 +37,13 @@ HARMLESS: dict[str, dict[str, Any]] = {
                            "facts": [{"key": "boat", "value": "Plover"}], "timestamp": "2026-01-01", "session_id": "s"},
     "retrieve_memory": {"query": "tides"}, "talk_context": {"message": "tides"},
     "get_topic_history": {"block_id": "block_20260101_000000"}, "garden_topics": {"block_id": "all"},
+    # what is remembered
+    "add_memory": {"content": "I like gentian tea.", "user_id": "alex", "metadata": {"from": "a letter"}},
+    "search_memory": {"query": "tea", "user_id": "alex"}, "superrag_search": {"query": "tea", "container_tag": "alex"},
+    "ingest_text": {"content": "The crane is greased.", "container_tag": "alex", "title": "Crane"},
+    "ingest_url": {"url": "said when there is a server", "container_tag": "alex", "title": "Page"},
+    "get_user_profile": {"container_tag": "alex"}, "list_memories": {"container_tag": "alex"},
+    "query_knowledge_base": {"query": "tea"}, "update_knowledge_base": {"file_path": "docs/tea.md", "content": "Tea.\n"},
 }  # fmt: skip
 """Tools that need no argument are not named here."""
 _KNOWN = "---\ntype: knowledge\nid: {}\nknowledge_type: solution\nconfidence: 0.8\nverified: false\n---\n\n{}\n"
@@ -48,6 +56,7 @@ NOTES = {
     "> [!quote] You, 00:00\n> The tides of Brest.\n\n^turn-20260101-000000-aaaaaa\n",
     "facts/pin.md": "---\ntype: fact\nkey: pin\nvalue: '1'\n---\n\n> My pin is 1.\n",
     "profiles/default.md": "---\ntype: profile\nname: Ada\n---\n\n## Constraints\n- vegan\n",
+    "atoms/alex/Tea.md": "---\ntype: atom\nid: atom-one\nscope: alex\n---\n\nI like green tea.\n",
     "knowledge/solution/two.md": _KNOWN.format("id-two", "The default timeout is 50 seconds."),
 }
 
