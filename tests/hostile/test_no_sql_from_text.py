@@ -29,7 +29,7 @@ _SQL = re.compile(
     r"\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|FROM|WHERE|ORDER BY|MATCH|JOIN|VALUES|EXISTS)\b"
 )
 OURS = {
-    "index/audit.py": "count leg m name note of_note own part rest shift",
+    "index/audit.py": "apart count leg m name note of_note own part rest shift",
     "index/changes.py": "condition order",
     "index/database.py": "name setting",
     "index/legs.py": "among_ids k name narrowed note part place row score source table where",
