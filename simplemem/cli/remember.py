@@ -18,7 +18,7 @@ from simplemem.errors import SimplememError
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.kinds.documents.ingest import Ingested
+    from simplemem.kinds.answers import Ingested
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()

@@ -10,14 +10,11 @@ from pydantic import Field
 from simplemem.faces import render
 from simplemem.faces.arguments import Object, about, also
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.atoms.keeping import Memories
-from simplemem.kinds.atoms.life import confidence_at
-from simplemem.kinds.documents.ingest import Remembered, documents_of
-from simplemem.kinds.documents.ingest import add_memory as remember
-from simplemem.kinds.documents.recall import Asked, Edge, answered, recall, told
+from simplemem.kinds.answers import Edge, Remembered
 from simplemem.note.clock import now
 
 if TYPE_CHECKING:
+    from simplemem.kinds.atoms.keeping import Memories
     from simplemem.kinds.documents.base import KnowledgeBase
     from simplemem.store import EnhancedStore
 
@@ -47,6 +44,8 @@ def add_memory(
     metadata: Annotated[Object, about("properties for the header of a long text's note")] = {},  # noqa: B006
 ) -> Reply[Remembered]:
     """Remember what the user told: a few statements, or a long text. What no longer holds is replaced and kept."""
+    from simplemem.kinds.documents.ingest import add_memory as remember
+
     made = remember(store, content, user_id, metadata, **caller)
     lines = [f"- {e['event']} {e['relation'] or ''}: {_line(e['memory'])} ({e['id']})" for e in made["events"]]
     is_known = bool(made["events"]) and all(each["event"] == "NOOP" for each in made["events"])
@@ -61,6 +60,10 @@ def search_memory(
     store: EnhancedStore, query: Annotated[str, about("a question, in plain words")], user_id: User, limit: Limit = 10
 ) -> Reply[Found]:
     """Find what is known of a user: facts, statements and passages of documents, and what leads from name to name."""
+    from simplemem.kinds.atoms.life import confidence_at
+    from simplemem.kinds.documents.ingest import documents_of
+    from simplemem.kinds.documents.recall import Asked, answered, recall, told
+
     found = recall(store, Asked(query, user_id, limit=limit))
     said, synthesis, why = answered(documents_of(store), query, found)
     stated = dict.fromkeys([*found.slots, *(hit.atom for hit in found.hits if hit.atom)])

@@ -14,16 +14,11 @@ from simplemem.faces import memento
 from simplemem.faces.arguments import Several, Share, about, also
 from simplemem.faces.face import Caller, Data, Reply, tool
 from simplemem.faces.render import pretty
-from simplemem.kinds.atoms.atom import check_scope
-from simplemem.kinds.atoms.keeping import Memories
-from simplemem.kinds.atoms.profile import Profile, profile_of
-from simplemem.kinds.documents import ingest
-from simplemem.kinds.documents.ingest import Ingested
-from simplemem.kinds.documents.recall import Asked, Result, Row, Step, recall, rows_of
-from simplemem.kinds.kind import StateLog
+from simplemem.kinds.answers import Ingested, Profile, Result, Row, Step
 from simplemem.note.clock import now
 
 if TYPE_CHECKING:
+    from simplemem.kinds.atoms.keeping import Memories
     from simplemem.kinds.graph.graph import KnowledgeGraph
     from simplemem.store import Bench, EnhancedStore
 
@@ -52,6 +47,8 @@ def _as_json(data: Any) -> Reply[Any]:
 
 def _counted(bench: Bench, found: Reply[Any]) -> Data:
     """The data of an answer, when which entities it names was noted."""
+    from simplemem.kinds.kind import StateLog
+
     data: Data = json.loads(found.text)
     if names := [each["name"] for each in data["entities"]]:
         log = StateLog[None](bench, "state/found.jsonl", lambda: None, lambda *_: None)
@@ -88,6 +85,8 @@ def semantic_search(
 ) -> Reply[Alike]:
     """Find entities by meaning, or by meaning and words together; with a container_tag or a search_mode also statements
     and passages of documents."""
+    from simplemem.kinds.documents.recall import Asked, recall, rows_of
+
     own = (container_tag, search_mode, rerank, rewrite_query, memory_types, include_expired)
     asked = Asked(
         query, container_tag, search_mode or "hybrid", int(limit), bool(rerank), bool(rewrite_query),
@@ -113,6 +112,8 @@ def ingest_text(
     title: Title = "",
 ) -> Reply[Ingested]:
     """Keep a text as a document, and the statements in it as memories."""
+    from simplemem.kinds.documents import ingest
+
     return _as_json(ingest.ingest_text(store, content, container_tag, title, **caller))
 
 
@@ -125,6 +126,8 @@ def ingest_url(
     title: Title = "",
 ) -> Reply[Ingested]:
     """Fetch an address, and keep what it gives as a document. What a page states replaces nothing that the user said."""
+    from simplemem.kinds.documents import ingest
+
     return _as_json(ingest.ingest_url(store, url, container_tag, title, **caller))
 
 
@@ -133,6 +136,8 @@ def get_user_profile(
     memories: Memories, caller: Caller, container_tag: Tag, regenerate: Annotated[bool, about("make it anew")] = False
 ) -> Reply[Profile]:
     """What is known of somebody, as it was said: static, what lasts, and dynamic, what is of late."""
+    from simplemem.kinds.atoms.profile import profile_of
+
     return _as_json(profile_of(memories, container_tag, regenerate, **caller))
 
 
@@ -147,6 +152,9 @@ def list_memories(
     cursor: Annotated[str | None, about("next_cursor of the page before"), Field(pattern=r"^\d{1,9}$")] = None,
 ) -> Reply[Page]:
     """The memories of a tag, newest first, with how sure each is now."""
+    from simplemem.kinds.atoms.atom import check_scope
+    from simplemem.kinds.documents.recall import rows_of
+
     every = memories.atoms(check_scope(container_tag), expired=include_expired)
     some = [each for each in every if memory_type in (None, each.memory_type)]
     some.sort(key=lambda each: (each.valid_from is not None and each.valid_from.timestamp(), each.path), reverse=True)
@@ -167,6 +175,8 @@ def superrag_search(
     budget_tokens: Annotated[int | None, Field(ge=1, le=100_000), about("no more text than this")] = None,
 ) -> Reply[Found]:
     """Find statements, passages and entities that answer a question, best first, with the steps that were taken."""
+    from simplemem.kinds.documents.recall import Asked, recall
+
     found = recall(store, Asked(query, container_tag, search_mode, limit, rerank, rewrite=True, budget=budget_tokens))
     data = {"query": query, "search_mode": search_mode, "results": [hit.result for hit in found.hits]}
     return _as_json(data | {"steps": found.steps, "tokens": found.tokens, "left_out": found.left_out})

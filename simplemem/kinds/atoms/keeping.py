@@ -7,9 +7,10 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple, NotRequired, TypedDict, Unpack
+from typing import Any, Final, NamedTuple, Unpack
 
 from simplemem.errors import NotFound, SimplememError, Unreadable
+from simplemem.kinds.answers import Candidate, Event, Review
 from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import ATOM, Atom, Slot, Statement, check_scope, new_atom, place_of, with_statement
 from simplemem.kinds.atoms.reading import kind_of, read_statement
@@ -26,37 +27,6 @@ _NEAREST: Final = 20  # by words and meaning, beside those of the same slot
 _NEAR: Final = 0.7  # of cosine: what is nearer and undecided is named
 _MOST_ASKED: Final = 5  # statements of one call that a model is asked about
 _DERIVED: Final = 0.8  # of its least sure parent's confidence
-
-
-class Told(TypedDict):
-    """A statement as it is named in an answer."""
-
-    id: str
-    memory: str
-
-
-class Event(TypedDict):
-    """What became of a statement."""
-
-    event: str
-    relation: str | None
-    id: str
-    memory: str
-    rule: str
-    previous: NotRequired[Told]
-
-
-class Candidate(Told):
-    """A statement that is near to another."""
-
-    similarity: float
-
-
-class Review(TypedDict):
-    """A statement, and those near it about which nothing was decided."""
-
-    id: str
-    candidates: list[Candidate]
 
 
 class Added(NamedTuple):

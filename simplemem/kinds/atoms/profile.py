@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final, TypedDict, Unpack
+from typing import Final, Unpack
 
 from simplemem.errors import Conflict, Unreadable
+from simplemem.kinds.answers import Profile
 from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import Atom, check_scope, folder_of
 from simplemem.kinds.atoms.keeping import Memories
@@ -23,16 +24,6 @@ from simplemem.store import now as local_stamp
 _SURE: Final = 0.7  # of what lasts
 _LATELY: Final = timedelta(days=30)
 _SECTIONS: Final = ("static", "dynamic")
-
-
-class Profile(TypedDict):
-    container_tag: str
-    static: list[str]
-    dynamic: list[str]
-    sources: dict[str, list[str]]
-    generated_at: str
-    cached: bool
-    method: str  # fmt: skip
 
 
 def profile_of(memories: Memories, scope: str, regenerate: bool = False, **by: Unpack[By]) -> Profile:

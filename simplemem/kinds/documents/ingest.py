@@ -10,11 +10,12 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from simplemem.errors import Invalid, SimplememError
+from simplemem.kinds.answers import Ingested, Remembered
 from simplemem.kinds.atoms.atom import Atom, Statement, check_scope
-from simplemem.kinds.atoms.keeping import Added, Event, Review, memories_of
+from simplemem.kinds.atoms.keeping import Added, memories_of
 from simplemem.kinds.atoms.reading import drawn_from, statements_in
 from simplemem.kinds.documents.convert import convert, form_of
 from simplemem.kinds.documents.document import (
@@ -40,35 +41,6 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS: Final = 1_000_000
 _MOST_TITLE: Final = 200
-
-
-class Ingested(TypedDict):
-    """A document that was ingested, and what was drawn from it."""
-
-    id: str
-    status: str
-    title: str
-    container_tag: str
-    content_type: str
-    name: str
-    chunks: int
-    memories: list[Event]
-    extraction: str
-    warnings: list[str]
-    duplicate: NotRequired[bool]
-    source_url: NotRequired[str]
-    fetched: NotRequired[str]
-
-
-class Remembered(TypedDict):
-    """What became of a text that was to be remembered."""
-
-    events: list[Event]
-    document: str | None
-    extraction: str
-    reconciliation: str
-    needs_review: list[Review]
-    warnings: list[str]
 
 
 class Documents(Keeper):

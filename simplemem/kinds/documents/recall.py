@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NotRequired, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError
+from simplemem.kinds.answers import Edge, Result, Row, Step
 from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import Atom, check_scope
 from simplemem.kinds.atoms.reading import answers, asked_slot, read_statement
@@ -32,22 +33,6 @@ _LONGEST_NAME: Final = 6  # words
 _SHARED: Final = "default"  # whose entities are, and what conversations keep
 _MEANING: Final = 0.6  # of how like a question a note is; the rest is words
 _MOST_SHOWN: Final = 10  # statements and passages that a model answers from
-
-Maybe: TypeAlias = "str | None"
-Source = TypedDict("Source", {"id": str, "title": str, "name": str, "heading": str, "line": int, "url": Maybe})
-Edge = TypedDict("Edge", {"from": str, "relation": str, "to": str, "id": str})
-Step = TypedDict("Step", {"step": str, "used": bool, "why": str})
-Result = TypedDict("Result", {
-    "kind": str, "id": str, "text": str, "score": float, "container_tag": str, "source": Source,
-    "memory_type": NotRequired[str], "confidence": NotRequired[float], "valid_from": NotRequired[Maybe],
-    "valid_to": NotRequired[Maybe], "is_latest": NotRequired[bool],
-})  # fmt: skip
-Row = TypedDict("Row", {
-    "id": str, "memory": str, "memory_type": str, "container_tag": str, "is_latest": bool, "confidence": float,
-    "base_confidence": float, "valid_from": Maybe, "valid_to": Maybe, "forgotten_at": Maybe, "source_doc_id": Maybe,
-    "updates": Maybe, "extends": Maybe, "derived_from": list[str], "superseded_by": Maybe, "status": str,
-    "created_at": str, "name": str,
-})  # fmt: skip
 
 
 class Asked(NamedTuple):
