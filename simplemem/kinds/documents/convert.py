@@ -21,8 +21,7 @@ MOST_BYTES: Final = 10_000_000
 _MOST_SECONDS, _MOST_MEMORY, _MOST_CHARACTERS = 60, 1_000_000_000, 1_000_001  # one more than a document may have
 _FORMS: Final = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
 _ONE: Final = threading.Lock()
-_HEADLESS: Final = re.compile(r"<table\b(?:(?!<table\b|<th\b|</tr\b).)*+", re.IGNORECASE | re.DOTALL)
-_UNREADABLE: Final = re.compile(r"[^\n\t -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_HEADLESS, _UNREADABLE = (re.compile(str(_FORMS[name])) for name in ("headless", "unreadable"))
 
 
 def form_of(data: bytes, name: str = "", content_type: str = "") -> str:
@@ -95,8 +94,9 @@ def _read(data: bytes, form: str) -> dict[str, str]:
         from trafilatura.settings import DEFAULT_CONFIG
 
         DEFAULT_CONFIG.set("DEFAULT", "MIN_EXTRACTED_SIZE", "1")  # a short page has its form too
-        page, form = _with_heads(data.decode()), "markdown"
-        text = trafilatura.extract(page, output_format=form, include_comments=False, favor_recall=True) or ""
+        page = _with_heads(_UNREADABLE.sub(" ", data.decode()))
+        page = page if re.search("<html", page, re.IGNORECASE) else f"<html><body>{page}</body></html>"
+        text = trafilatura.extract(page, output_format="markdown", include_comments=False, favor_recall=True) or ""
         title = getattr(trafilatura.extract_metadata(page), "title", "")
     text = re.sub(r"(?<=\w)\\_(?=\w)", "_", _UNREADABLE.sub(" ", text))
     return {"text": text[:_MOST_CHARACTERS], "title": title or ""}
