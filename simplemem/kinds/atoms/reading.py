@@ -17,8 +17,10 @@ from simplemem.note.words import stem
 
 _MOST_CHARACTERS, _MOST_STATEMENTS = 400, 5  # of a text whose lines or sentences are statements; more is a document
 _MOST_READ: Final = 300  # characters of a statement that the rules look at
+_PASSIVE: Final = ("is", "are", "am", "be", "been", "being")  # before what did not happen once
+_SEVERAL: Final = re.compile(r"(?<!\S)(?:and|or|both|y|o)(?!\S)")
 _LIKING: Final = "♥"  # stands for every word of liking
-_WORD: Final = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:-[^\W_]+)*|\d\w*|[^\w\s.,;:!?'\"()]")
+_WORD: Final = re.compile(r"[\w.+-]+@[\w.-]+\w|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:-[^\W_]+)*|\d\w*|[^\w\s.,;:!?'\"()]")
 _SHORT: Final = {"n't": " not", "'m": " am", "'re": " are", "'ve": " have", "'ll": " will", "can not": "cannot"}
 
 
@@ -33,7 +35,7 @@ class _Language:
         self.attribute = re.compile(
             rf"\b(?:{about['nouns']}|(?:{about['adjectives']}) [\w-]+|[\w-]+ (?:{about['adjectives']}))\b"
         )
-        self.asks = re.compile(about["asks"])
+        self.asks, self.adjectives = re.compile(about["asks"]), re.compile(rf"\b(?:{about['adjectives']})\b")
         self.slots = [
             (each["relation"], re.compile(rf"(?P<who>(?:[\w'-]+ ){{0,4}}?){each['is']} (?P<rest>.+)"),
              re.compile(each.get("what", "(?P<value>.+)")), re.compile(each["asks"]), "by_verb" in each)
@@ -77,6 +79,7 @@ class Reading(NamedTuple):
     episode: bool  # it happened, and may happen again
     hedged: bool  # a plan, a condition, a question, another's word
     limited: bool  # "only", "except"
+    one_of_several: bool  # "my brother works at …" may be of another brother, unless something has changed
 
 
 def _plain(text: str) -> str:
@@ -102,7 +105,7 @@ def _language(said: str) -> _Language:
 @lru_cache(maxsize=50_000)
 def read_statement(text: str) -> Reading:
     """What a statement says."""
-    said = _plain(text)
+    said = plain = _plain(text)
     language = _language(said)
     ended = language.patterns["ended"].search(said) is not None
     said = " ".join(language.patterns["ended"].sub(" ", said).split())
@@ -110,9 +113,14 @@ def read_statement(text: str) -> Reading:
     tokens = _WORD.findall(said)
     negated = any(language.has("no", word) for word in _WORD.findall(main)[:6])
     hated = any(language.has("hates", word) for word in _WORD.findall(main)[:6])
-    hedged = text.rstrip().endswith("?") or any(language.has("hedges", word) for word in _WORD.findall(main))
-    slot, value, limit = (None, frozenset[str](), "") if hedged else _slot(language, said)
-    happened = any(language.has("past", word) or re.fullmatch(r"\w{3,}ed", word) for word in tokens[:4])
+    hedged = text.rstrip().endswith("?") or any(
+        language.has("hedges", word) for word in _WORD.findall(language.date.sub(" ", main))
+    )
+    slot, value, limit = (None, frozenset[str](), "") if hedged else _slot(language, said, text)
+    happened = any(
+        (language.has("past", word) or re.fullmatch(r"\w{3,}ed", word)) and before not in _PASSIVE
+        for before, word in zip(["", *tokens], tokens[:3], strict=False)
+    )
     dated = (
         any(language.patterns[name].search(said) for name in ("lately", "dated"))
         or language.date.search(said) is not None
@@ -121,6 +129,8 @@ def read_statement(text: str) -> Reading:
         text, _stems(language, tokens), slot, value, limit,
         sign=not (ended or (negated != hated)), ended=ended, episode=slot is None and (happened or dated) and not ended,
         hedged=hedged, limited=any(language.has("limiting", word) for word in tokens),
+        one_of_several=_is_of_several(language, slot.subject if slot else "")
+        and not language.patterns["change"].search(plain),
     )  # fmt: skip
 
 
@@ -129,16 +139,21 @@ def _stems(language: _Language, tokens: list[str]) -> tuple[str, ...]:
     code = "" if language.code == "en" else language.code
     kept = (word for word in tokens if not (language.has("empty", word) or language.has("no", word)))
     return tuple(
-        _LIKING if language.has("likes", word) or language.has("hates", word) else stem(word, code) for word in kept
+        _LIKING
+        if language.has("likes", word) or language.has("hates", word)
+        else stem(word, code)
+        if word.isalpha()
+        else word
+        for word in kept
     )
 
 
-def _slot(language: _Language, said: str) -> tuple[Slot | None, frozenset[str], str]:
+def _slot(language: _Language, said: str, text: str) -> tuple[Slot | None, frozenset[str], str]:
     """The slot that a sentence fills, the words of its value, and where or when alone that is so."""
     for relation, pattern, what, _, by_verb in language.slots:
         if (found := pattern.fullmatch(said)) is None:
             continue
-        rest, limit = _cut(language, found["rest"], limits=what.groups < 2)
+        rest, limit = _cut(language, found["rest"], "limit" if by_verb else "when" if what.groups < 2 else "")
         told = what.fullmatch(rest)
         subject = _subject(language, found["who"])
         if told is None or subject is None or language.patterns["dated"].search(found["rest"]):
@@ -152,14 +167,26 @@ def _slot(language: _Language, said: str) -> tuple[Slot | None, frozenset[str], 
         return _filled_slot(language, subject, relation, told["value"], limit)
     for pattern in language.attributes:
         if (found := pattern.fullmatch(said)) is not None:
-            rest, limit = _cut(language, found["value"], limits=True)
+            rest, limit = _cut(language, found["value"], "limit")
             of = found["of"] if "of" in found.groupdict() and found["of"] else found["who"]
             subject = _subject(language, of)
             names_several = found["noun"] == "name" and _is_of_several(language, subject or "")
-            if subject is None or names_several:
+            if subject is None or names_several or not _is_value(language, found["noun"], rest, text):
                 return None, frozenset(), ""
             return _filled_slot(language, subject, found["noun"].replace("favorite", "favourite"), rest, limit)
     return None, frozenset(), ""
+
+
+def _is_value(language: _Language, noun: str, value: str, text: str) -> bool:
+    """Whether what is said of something is which it is, not what it is like: a name of a person, a number or a day of
+    what is measured."""
+    if language.has("people", noun):
+        at = text.lower().rfind(value.split()[0]) if value.split() else -1
+        return at >= 0 and text[at].isupper()
+    if language.has("measured", noun.split()[-1]):
+        days = (*language.words("weekdays"), *language.words("months"))
+        return any(map(str.isdigit, value)) or any(word in days for word in value.split())
+    return language.adjectives.search(noun) is not None or language.patterns["quality"].fullmatch(value) is None
 
 
 def _is_of_several(language: _Language, subject: str) -> bool:
@@ -167,14 +194,11 @@ def _is_of_several(language: _Language, subject: str) -> bool:
     return any(language.has("several", word) for word in subject.split())
 
 
-def _cut(language: _Language, rest: str, *, limits: bool) -> tuple[str, str]:
+def _cut(language: _Language, rest: str, limits: str) -> tuple[str, str]:
     """A value without what stands behind it, and the limit that does."""
-    rest = (
-        language.patterns["but"].split(language.patterns["tail"].sub("", f"{rest} ").strip())[0].strip()
-        if limits
-        else rest
-    )
-    found = language.patterns["limit"].search(rest) if limits else None
+    rest = language.patterns["tail"].sub("", f"{rest} ").strip()
+    rest = language.patterns["but"].split(rest)[0].strip() if limits == "limit" else rest
+    found = language.patterns[limits].search(rest) if limits else None
     if found is None or not found.start():
         return rest.strip(), ""
     return rest[: found.start()].strip(), found[0].strip()
@@ -192,7 +216,11 @@ def _filled_slot(
     language: _Language, subject: str, relation: str, value: str, limit: str
 ) -> tuple[Slot | None, frozenset[str], str]:
     words = frozenset(_stems(language, _WORD.findall(value)))
-    if not words or any(language.has("hedges", word) for word in value.split()):
+    if (
+        not words
+        or _SEVERAL.search(value)
+        or any(language.has("hedges", word) for word in language.date.sub("", value).split())
+    ):
         return None, frozenset(), ""
     return Slot(subject, relation, value), words, limit
 
@@ -285,11 +313,12 @@ def answers(question: str, reading: Reading) -> float:
 
 
 def names_numbers(text: str, number: str) -> bool:
-    """Whether a number of a statement names something, as in "step 2", "Flight 3" or "3 March"."""
+    """Whether a number of a statement names something, as in "step 2", "Flight 3", "iPhone 12" or "3 March"."""
     language = _language(_plain(text))
     before, _, after = text[:_MOST_READ].partition(number)
-    last, following = re.findall(r"[\w'-]+", before)[-1:], re.findall(r"[^\W\d_]+", after)[:1]
-    is_name = any(word[:1].isupper() or language.has("names", word.lower()) for word in last)
-    return is_name or any(
-        word.lower()[:3] in language.months or language.has("weekdays", word.lower()) for word in following
+    words, following = re.findall(r"[\w'-]+", before), re.findall(r"[^\W\d_]+", after)[:1]
+    is_name = any(word != word.lower() for word in words[1:][-1:]) or any(
+        language.has("names", w.lower()) for w in words[-1:]
     )
+    is_day = any(word.lower()[:3] in language.months or language.has("weekdays", word.lower()) for word in following)
+    return is_name or is_day or not words

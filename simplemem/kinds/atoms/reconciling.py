@@ -37,7 +37,8 @@ def _judge(new: Reading, old: Reading, place: int) -> Verdict | None:
     def update(rule: str) -> Verdict:
         return Verdict("UPDATE", "UPDATES", place, rule)
 
-    if new.words == old.words and new.sign == old.sign:
+    is_same = new.words == old.words if new.words else new.text.casefold() == old.text.casefold()
+    if is_same and new.sign == old.sign:
         return Verdict("NOOP", None, place, "rule:same")
     if new.hedged or old.hedged or new.episode or old.episode or not new.words:
         return None
@@ -49,7 +50,9 @@ def _judge(new: Reading, old: Reading, place: int) -> Verdict | None:
         if new.sign and old.sign:
             if new.value > old.value:
                 return Verdict("UPDATE", "EXTENDS", place, "rule:more")
-            return Verdict("NOOP", None, place, "rule:less") if new.value < old.value else update("rule:slot")
+            if new.value < old.value:
+                return Verdict("NOOP", None, place, "rule:less")
+            return None if new.one_of_several else update("rule:slot")
         return None
     if new.sign != old.sign:
         is_over = new.ended and _is_within(new.words, old.words)
@@ -75,7 +78,7 @@ def _by_words(new: Reading, old: Reading, place: int) -> Verdict | None:
 def _is_within(few: Sequence[str], many: Sequence[str]) -> bool:
     """Whether all words stand among others in their order, and both begin alike; numbers are not left out."""
     rest = iter(many)
-    return few[:1] == many[:1] and all(word in rest for word in few)
+    return len(few) > 1 and few[:1] == many[:1] and all(word in rest for word in few)
 
 
 def _has_other_number(new: Reading, old: Reading) -> bool:
@@ -83,8 +86,9 @@ def _has_other_number(new: Reading, old: Reading) -> bool:
     if len(new.words) != len(old.words):
         return False
     differ = [at for at, (one, other) in enumerate(zip(new.words, old.words, strict=True)) if one != other]
-    if len(differ) != 1 or not (at := differ[0]):
+    if len(differ) != 1:
         return False
+    at = differ[0]
     numbers = new.words[at], old.words[at]
     if not all(map(_NUMBER.fullmatch, numbers)) or any(map(_YEAR.fullmatch, numbers)):
         return False
