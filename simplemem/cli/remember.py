@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,10 +16,6 @@ from simplemem.cli.options import Group, VaultOption, argument, flag, option
 from simplemem.cli.output import Part
 from simplemem.errors import SimplememError
 from simplemem.note.words import counted
-
-if TYPE_CHECKING:
-    from simplemem.kinds.answers import Ingested
-    from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
 _atoms = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
@@ -41,10 +37,19 @@ def ingest(
     $ simplemem ingest https://example.org/rules --scope alex --title 'House rules'
     $ pbpaste | simplemem ingest - --scope alex
     """
+    from simplemem.kinds.documents.ingest import ingest_file, ingest_url
+    from simplemem.memory import By
+
     with opened(vault, make=True) as store:
         for source in sources:
             try:
-                made = _ingested(store, source, scope, title)
+                file, by = Path(source).expanduser(), By(who=WHO, tool="ingest")
+                if re.match(r"https?://", source, re.IGNORECASE):
+                    made = ingest_url(store, source, scope, title, **by)
+                elif source == "-":
+                    made = ingest_file(store, sys.stdin.buffer.read(), ".txt", scope, title, **by)
+                else:
+                    made = ingest_file(store, file.read_bytes(), file.name, scope, title, **by)
                 kept = sum(event["event"] != "NOOP" for event in made["memories"])
                 said: list[Part] = [("Known already: " if made.get("duplicate") else "Kept ", "green")]
                 said += [(made["name"], "cyan"), f", {counted(kept, 'statement')}" if kept else ""]
@@ -53,16 +58,6 @@ def ingest(
                 hint = getattr(error, "hint", "")
                 why = {"code": getattr(error, "code", "unavailable"), "message": str(error), "hint": hint}
                 yield Answer({"source": source, "error": why}, warnings=[f"{source}: {error}. {hint}"], failed=True)
-
-
-def _ingested(store: EnhancedStore, source: str, scope: str, title: str) -> Ingested:
-    from simplemem.kinds.documents.ingest import ingest_file, ingest_url
-
-    if re.match(r"https?://", source, re.IGNORECASE):
-        return ingest_url(store, source, scope, title, who=WHO, tool="ingest")
-    file = Path(source).expanduser()
-    data, name = (sys.stdin.buffer.read(), ".txt") if source == "-" else (file.read_bytes(), file.name)
-    return ingest_file(store, data, name, scope, title, who=WHO, tool="ingest")
 
 
 @command(_atoms)

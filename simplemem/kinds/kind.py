@@ -246,9 +246,8 @@ class Keeper:
         if "chat" not in made and llm.provider != "none" and llm.model.strip():
             from simplemem.services.chat import Chat
 
-            made["chat"] = Chat(
-                llm.provider, llm.model, llm.url, llm.api_key, llm.timeout_seconds, llm.max_calls_per_hour
-            )
+            about = llm.provider, llm.model, llm.url, llm.api_key, llm.timeout_seconds, llm.max_calls_per_hour
+            made.setdefault("chat", Chat(*about))
         return cast("Chat | None", made.get("chat"))
 
     @classmethod
@@ -259,9 +258,8 @@ class Keeper:
 
     def free(self, step: ChangeSet, name: str, *, between: str, ending: str = ".md") -> str:
         """The path of a new note of this name, or with a number behind it."""
-        paths = (
-            f"{name}{between}{number}{ending}" if number > 1 else f"{name}{ending}" for number in range(1, 100_000)
-        )
+        numbers = (f"{between}{number}" if number > 1 else "" for number in range(1, 100_000))
+        paths = (f"{name}{number}{ending}" for number in numbers)
         return next(path for path in paths if not (step.has(path) or self._is_taken(path)))
 
     def _is_taken(self, path: str) -> bool:

@@ -88,7 +88,7 @@ class Memories(Keeper):
     def near(self, text: str, held: Collection[Atom]) -> list[tuple[Atom, float]]:
         """The statements nearest to a text by words and meaning, and how near each is in meaning."""
         by_path = {each.path: each for each in held}
-        alike = self.bench.likeness(text, by_path)
+        alike = self.bench.likeness(text, by_path, _NEAREST)
         nearest = sorted(alike.meaning, key=alike.meaning.__getitem__, reverse=True)[:_NEAREST]
         worded = sorted(alike.words, key=alike.words.__getitem__, reverse=True)[:_NEAREST]
         return [(by_path[path], alike.meaning.get(path, 0.0)) for path in dict.fromkeys([*nearest, *worded])]

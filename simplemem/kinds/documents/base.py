@@ -4,6 +4,7 @@ its own, which is looked after for as long as the first is open."""
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Unpack
 
@@ -34,19 +35,16 @@ class KnowledgeBase(Keeper):
         if (folder := self.settings.documents.knowledge_base) is None:
             raise NotFound("there is no knowledge base", hint="`simplemem serve --knowledge-base FOLDER` names one.")
         base, self._prefix = located(folder, store.root)
-        self._beside = None if self._prefix else self._opened(store, base)
-
-    def _opened(self, store: EnhancedStore, base: Path) -> EnhancedStore:
-        beside = EnhancedStore(base, self.settings.model_copy(update={"db": None}), read_only=self.bench.read_only)
-        store.bench.closing.append(beside.close)
-        beside.bench.expect_more()
-        beside.start()
-        self.bench = beside.bench
-        return beside
+        self._settled: Callable[[float], bool] = lambda patience: self.store.wait_until_settled(patience)
+        if not self._prefix:
+            beside = EnhancedStore(base, self.settings.model_copy(update={"db": None}), read_only=self.bench.read_only)
+            store.bench.closing.append(beside.close)
+            beside.start()
+            self.bench, self._settled = beside.bench, beside.wait_until_settled
 
     def query(self, question: str, limit: int) -> list[dict[str, Any]]:
         """The passages that answer a question, best first."""
-        (self._beside or self.store).wait_until_settled(_PATIENCE)
+        self._settled(_PATIENCE)
         self.bench.catch_up()
         sources = {name_of(path): path for path in self.bench.indexed() if path.startswith(self._prefix)}
         found = self.bench.answers(question, [*sources.values()], limit, passages=limit).passages
