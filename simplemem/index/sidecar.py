@@ -266,7 +266,7 @@ class Kept:
         """The paths that are known, with those of some notes among them."""
         if len(self._paths) > _MOST_PATHS:
             self._paths = {}
-        if unknown := [note for note in some if note not in self._paths]:
+        if unknown := set(some).difference(self._paths):
             self._paths |= notes.paths_of(db, unknown)
         return self._paths
 

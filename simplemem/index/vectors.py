@@ -336,7 +336,7 @@ class VectorsInMemory:
                 best = near[np.argsort(-passages[near], kind="stable")][:limit].tolist()
                 wanted = {*best, *others[passages[others] > _FAR].tolist()}
                 known = paths(wanted)
-                if not (gone := [note for note in wanted if note not in known]):
+                if not (gone := list(wanted.difference(known))):
                     break
                 passages[gone] = _FAR
                 for rows in filter(None, (self._passages, self._blocks)):

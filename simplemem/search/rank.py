@@ -101,22 +101,22 @@ def beside(signals: Sequence[Signal], name: str, weight: float, values: Mapping[
     return [replace(signal, weight=signal.weight / (1 + weight)) for signal in [*signals, Signal(name, weight, values)]]
 
 
-def ordered(answer: Matches, signals: Sequence[Signal]) -> list[Ranked]:
-    """The notes for which anything speaks, best first; equal scores in order of their names."""
+def ordered(answer: Matches, signals: Sequence[Signal], most: int | None = None) -> list[Ranked]:
+    """The notes for which anything speaks, best first, so many at most; equal scores in order of their names."""
     scores: dict[NoteId, float] = {}
     for signal in signals:
-        weight = signal.weight / signal.best
-        for note, value in signal.values.items():
-            scores[note] = scores.get(note, 0.0) + weight * value
-    scored = sorted((-round(score, 6), answer.paths[note], note, score) for note, score in scores.items() if score > 0)
+        weight, known = signal.weight / signal.best, scores.get
+        scores |= {note: known(note, 0.0) + weight * value for note, value in signal.values.items()}
+    paths, titled = answer.paths, answer.titled  # what is called as the question is comes before the others
+    scored = sorted(
+        (note not in titled, -round(score, 6), paths[note], note, score) for note, score in scores.items() if score > 0
+    )
     places = {match.note: match.place for match in reversed(answer.blocks)}  # the best of each note
     worded = {match.note for match in answer.notes}
-    titled = answer.titled  # what is called as the question is comes before the others
-    every = [
-        Ranked(note, path, 1.0 if note in titled else score, places.get(note, 0), note in worded)
-        for _, path, note, score in scored
+    return [
+        Ranked(note, path, score if is_other else 1.0, places.get(note, 0), note in worded)
+        for is_other, _, path, note, score in scored[:most]
     ]
-    return sorted(every, key=lambda found: found.note not in titled) if titled else every
 
 
 def is_question(text: str) -> bool:

@@ -140,21 +140,20 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
         question = replace(question, narrow=replace(narrow, phrases=()))  # quotation marks shall not hide every answer
         answer = core.index.ask(question)
     signals = rank.signals_of(answer, mode, core.settings.search.lexical_weight)
-    every = rank.ordered(answer, signals)
     days = days_in(query.text, local())
-    covers = mode == "hybrid" and rank.is_question(query.text)
-    reach = max(limit, rank.COVERED_NOTES if covers else 0, DATED_NOTES if days else 0)
+    coverage = _coverage(core) if mode == "hybrid" and rank.is_question(query.text) else None
+    reach = max(limit, rank.COVERED_NOTES if coverage else 0, DATED_NOTES if days else 0)
+    every = rank.ordered(answer, signals, reach if coverage or days else None)
     shown = core.index.shown({found.note: found.place for found in every[:reach]}, question)
     there = [found for found in every[:reach] if found.note in shown]
-    coverage = _coverage(core) if covers and vector is not None else None
-    if coverage is not None:
+    if coverage:
         notes = [found.note for found in there[: rank.COVERED_NOTES]]
         covered = coverage.of(query.words, dict(_covering(core, shown[note]) for note in notes))
         signals = rank.beside(signals, "covered", rank.COVERED_WEIGHT, dict(zip(notes, covered, strict=True)))
     if days:
         dated = [found.note for found in there[:DATED_NOTES] if is_of(shown[found.note].row, days)]
         signals = rank.beside(signals, "dated", DATED_WEIGHT, dict.fromkeys(dated, 1.0))
-    if len(signals) > 3:
+    if coverage or days:
         every = rank.ordered(answer, signals)
         there = [found for found in every if found.note in shown]
     return Ranking(query, narrow, standing, mode, there[:limit], shown, every, signals, question, less, answer.titled)
