@@ -64,12 +64,14 @@ class Memories(Keeper):
 
     def held(self, scope: str | None, *, expired: bool = False) -> list[Atom]:
         """The same, for whoever holds the shelf."""
-        every = [each for each in self.shelf.in_order() if scope is None or each.scope == scope]
-        return every if expired else [each for each in every if self.holds(each)]
-
-    def holds(self, atom: Atom) -> bool:
-        """Whether a statement holds now; a derived one does not outlive what it was derived from."""
+        every = [each for each in self.shelf.items.values() if scope is None or each.scope == scope]
         at = now()
+        return every if expired else [each for each in every if self.holds(each, at)]
+
+    def holds(self, atom: Atom, at: datetime) -> bool:
+        """Whether a statement holds; a derived one does not outlive what it was derived from."""
+        if not atom.derived_from:
+            return life.holds(atom, at)
         parents = (self.shelf.items.get(path or "") for path in self.linked(atom, atom.derived_from))
         return life.holds(atom, at) and all(each is None or each.status == "active" for each in parents)
 
@@ -144,12 +146,8 @@ class Memories(Keeper):
 
     def decide(self, text: str, held: Collection[Atom]) -> tuple[Verdict, Atom | None, list[tuple[Atom, float]]]:
         """What the rules say of a statement among those that hold, of which one, and which are near."""
-        reading = read_statement(text)
-        relation, same = reading.slot and reading.slot.relation, text.casefold().rstrip(".! ")
-        near = self.near(text, held)
-        others = (
-            e for e in held if (e.slot and e.slot.relation == relation) or e.statement.casefold().startswith(same)
-        )
+        reading, near = read_statement(text), self.near(text, held)
+        others = [e for e in held if e.slot and e.slot.relation == reading.slot.relation] if reading.slot else []
         known = list({each.path: each for each in (*others, *(atom for atom, _ in near))}.values())
         verdict = reconcile(reading, [read_statement(each.statement) for each in known])
         return verdict, known[verdict.place] if verdict.place is not None else None, near
@@ -209,7 +207,7 @@ class Memories(Keeper):
             return past or life.forgotten_at(atom) or (atom.valid_from if atom.status != "active" else None)
 
         def draft(step: ChangeSet) -> list[Atom]:
-            every = [each for each in self.held(None, expired=True) if not each.problem and not self.holds(each)]
+            every = [each for each in self.held(None, expired=True) if not each.problem and not self.holds(each, now())]
             old = [each for each in every if (at := ended(each)) is not None and at < before]
             for each in old if not dry_run else ():
                 step.drop(each.path)
