@@ -83,7 +83,7 @@ def search_memory(
         _section("Graph", [f"{e['from']} -{e['relation']}-> {e['to']}" for e in found.edges]),
     )
     data: Found = {
-        "query": query, "answer": said, "synthesis": synthesis, "facts": facts[:limit], "memories": memories,
+        "query": query, "answer": said or None, "synthesis": synthesis, "facts": facts[:limit], "memories": memories,
         "graph": found.edges, "degraded": " ".join(filter(None, (found.degraded, why))),
     }  # fmt: skip
     return Reply(render.answer(said or "", "\n\n".join(sections), data["degraded"]), data)

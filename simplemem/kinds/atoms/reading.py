@@ -117,6 +117,8 @@ def read_statement(text: str) -> Reading:
         language.has("hedges", word) for word in _WORD.findall(language.date.sub(" ", main))
     )
     slot, value, limit = (None, frozenset[str](), "") if hedged else _slot(language, said, text)
+    if slot and (spelled := re.search(r"\s+".join(map(re.escape, slot.object.split())), text, re.IGNORECASE)):
+        slot = slot._replace(object=spelled[0])
     happened = any(
         (language.has("past", word) or re.fullmatch(r"\w{3,}ed", word)) and before not in _PASSIVE
         for before, word in zip(["", *tokens], tokens[:3], strict=False)
@@ -297,19 +299,25 @@ def asked_slot(question: str) -> frozenset[str]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=100)
+def _asked(question: str) -> tuple[_Language, set[str], set[str], bool]:
+    """The language of a question, its stems, how the relations it asks for begin, and whether it asks of oneself."""
+    said = _plain(question).rstrip("?¿ ").lstrip("¿ ")
+    language, is_own = _language(said), re.search(r"\b(?:i|my|me|mi|mis|we|our)\b", said) is not None
+    stems = set(_stems(language, _WORD.findall(said)))
+    return language, stems, {each.split()[0] for each in asked_slot(question)}, is_own
+
+
 def answers(question: str, reading: Reading) -> float:
     """How well a statement fills the slot that a question asks for; 0 where it does not."""
-    said, slot = _plain(question).rstrip("?¿ ").lstrip("¿ "), reading.slot
-    if slot is None or not reading.sign:
+    (language, asked, heads, is_own), slot = _asked(question), reading.slot
+    if slot is None or not reading.sign or slot.relation.partition("/")[0].split()[0] not in heads:
         return 0.0
-    language = _language(said)
-    asked = set(_stems(language, _WORD.findall(said)))
     whom, about = (set(_stems(language, _WORD.findall(each))) for each in (slot.subject, slot.relation))
-    named = slot.relation.partition("/")[0].split()[0] in {each.split()[0] for each in asked_slot(question)}
-    if not named or not whom <= asked:
+    if not whom <= asked:
         return 0.0
-    is_own = re.search(r"\b(?:i|my|me|mi|mis|we|our)\b", said) is not None or slot.subject == ""
-    return (1.0 if whom or is_own else 0.5) * (0.5 + 0.5 * len(about & asked) / max(1, len(about)))
+    is_fit = whom or is_own or slot.subject == ""
+    return (1.0 if is_fit else 0.5) * (0.5 + 0.5 * len(about & asked) / max(1, len(about)))
 
 
 def names_numbers(text: str, number: str) -> bool:

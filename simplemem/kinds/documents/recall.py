@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from simplemem.errors import SimplememError
 from simplemem.kinds.answers import Edge, Result, Row, Step
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import Atom, check_scope
+from simplemem.kinds.atoms.atom import Atom, Slot, check_scope
+from simplemem.kinds.atoms.keeping import Memories
 from simplemem.kinds.atoms.reading import answers, asked_slot, read_statement
 from simplemem.kinds.documents.document import Document
 from simplemem.kinds.documents.ingest import Documents, documents_of
@@ -26,13 +27,11 @@ from simplemem.note.words import STOP_WORDS, count_tokens, well_formed, words_in
 if TYPE_CHECKING:
     from simplemem.store import Bench, EnhancedStore
 
-_MOST_QUESTION: Final = 2_000  # characters
+_MOST_QUESTION, _MOST_SHOWN = 2_000, 10  # characters; of what was found, to a model that answers
 _NEAREST: Final = 0.5  # of a score, where no more was found than what is nearest
-_STEPS, _MOST_MET = (0.5, 0.25), 20  # of a walk: what each step leaves of a score, how many ways one takes
-_LONGEST_NAME: Final = 6  # words
+_STEPS, _MOST_WAYS, _LONGEST_NAME = (0.5, 0.25), 20, 6  # scores of a walk's steps; ways one takes; words of a name
 _SHARED: Final = "default"  # whose entities are, and what conversations keep
 _MEANING: Final = 0.6  # of how like a question a note is; the rest is words
-_MOST_SHOWN: Final = 10  # statements and passages that a model answers from
 
 
 class Asked(NamedTuple):
@@ -58,33 +57,24 @@ class Hit(NamedTuple):
     atom: Atom | None = None
 
 
-class _Way(NamedTuple):
-    """A step from name to name: a statement of a slot, or a relation of the graph."""
-
-    source: str  # "" is the scope
-    relation: str
-    target: str
-    id: str
-    path: str = ""  # of a statement
-    scope: str = ""
-
-    def names(self) -> list[str]:
-        return [name for name in (_plain(self.source), _plain(self.target)) if name]
-
-    def edge(self) -> Edge:
-        return {"from": self.source or self.scope, "relation": self.relation, "to": self.target, "id": self.id}
-
-
 class Recalled(NamedTuple):
     """What a question found, best first, and what was done for that or why it was not."""
 
-    hits: Sequence[Hit]
-    slots: Sequence[Atom]
+    hits: list[Hit]
+    slots: list[Atom]
     edges: list[Edge]
     steps: list[Step]
     tokens: int
     left_out: int
     degraded: str
+
+
+class _Slots(NamedTuple):
+    """All statements with a slot, by the first word of its relation, and by the names that it leads between."""
+
+    of: Sequence[Atom]
+    filling: Mapping[str, Sequence[Atom]]
+    leading: Mapping[str, Sequence[Atom]]
 
 
 def recall(store: EnhancedStore, asked: Asked) -> Recalled:
@@ -101,41 +91,41 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     texts = {each.path: each for each in documents.documents(scope)}
     graph = graph_of(store).read() if asked.mode != "rag" and scope in (None, _SHARED) else Graph()
     entities = {each.path: each for each in graph.entities if not each.is_note}
-    slots = _filled(question, atoms.values())
+    index = _slots_of(documents.memories)
+    slots = _filled(question, index, atoms)
     note("slots", slots, "a statement fills it" if slots else "the question names none that is filled")
-    wider, is_wider, why = _rewritten(documents, question) if asked.rewrite else (question, False, "not asked for")
-    note("hyde", is_wider, why)
-    sought = [[*atoms, *entities], list(texts) if asked.mode != "memory" else []]
-    sought = sought if words_in_order(wider) else [[], []]
+    said, by, why = _by_model(documents, "rewrite", question) if asked.rewrite else ("", "", "not asked for")
+    note("hyde", said, why or by)
+    wider = f"{question} {said}"
+    sought = [[*atoms, *entities], [*texts] if asked.mode != "memory" else []] if words_in_order(wider) else [[], []]
     stated = bench.answers(wider, sought[0], asked.limit, rerank=asked.rerank)
     written = bench.answers(wider, sought[1], asked.limit, passages=2 * asked.limit, rerank=asked.rerank)
     degraded = " ".join(dict.fromkeys(filter(None, (stated.degraded, written.degraded))))
     note("vectors", stated.by_meaning or written.by_meaning, degraded or bench.embedder or "there are none")
-    share = [_NEAREST if leg.only_nearest else 1.0 for leg in (stated, written)]
+    share, safe = (_NEAREST if leg.only_nearest else 1.0 for leg in (stated, written))
     scores = {each.path: 1.0 for each in slots}
-    scores |= {path: max(share[0] * score, scores.get(path, 0.0)) for path, score in stated.notes.items()}
-    ways = [_Way(*each.slot, each.id, each.path, each.scope) for each in atoms.values() if each.slot]
-    ways += [_Way(*each.key, each.source) for each in graph.relations]
-    called = {_plain(each.name): path for path, each in entities.items()}
-    walked, met = _walked(question, {path for path, score in scores.items() if score > _NEAREST}, ways, called)
+    scores |= {path: max(share * score, scores.get(path, 0.0)) for path, score in stated.notes.items()}
+    edges, met = _walked(question, {path for path in scores if scores[path] > _NEAREST}, index, atoms, graph)
     scores |= {path: max(score, scores.get(path, 0.0)) for path, score in met.items()}
-    note("graph", walked, "from name to name" if walked else "no name leads on")
+    note("graph", edges, "from name to name" if edges else "no name leads on")
     by = stated.reranker or written.reranker or "words and meaning"
     note("rerank", asked.rerank, by if asked.rerank else "not asked for")
 
     drawn = [atom for path in scores if (atom := atoms.get(path)) and atom.source]
     origins = dict(zip(drawn, bench.meant([(each.source, each.path) for each in drawn]), strict=True))
     hits = [
-        _of_atom(score, atom, texts.get(origins.get(atom) or ""))
-        if (atom := atoms.get(path))
-        else _hit(score, "entity", (e := entities[path]).name, "; ".join([e.name, *e.texts]), _SHARED, e.name, path)
-        for path, score in scores.items()
+        _of_atom(scores[path], atoms[path], texts.get(origins.get(atoms[path]) or ""))
+        for path in scores
+        if path in atoms
     ]
+    for entity in (entities[path] for path in scores if path in entities):
+        text = "; ".join([entity.name, *entity.texts])
+        hits.append(_hit(scores[entity.path], "entity", entity.name, text, _SHARED, entity.name, entity.path))
     for piece in written.passages:
         of = texts[path_of(piece.name)]
         where: Any = {"title": of.title, "heading": piece.heading, "line": piece.line, "url": of.source_url or None}
         id_ = f"{of.id}:{piece.line}"
-        hits.append(_hit(share[1] * piece.score, "chunk", id_, piece.text, of.scope, of.id, of.path, **where))
+        hits.append(_hit(safe * piece.score, "chunk", id_, piece.text, of.scope, of.id, of.path, **where))
     hits = _alike(bench, question, hits, slots, asked.least) if asked.least else hits
     once = _once(sorted(hits, key=lambda hit: -hit.result["score"]))  # at a tie a statement goes before a passage
     note("dedupe", len(once) < len(hits), f"{len(hits) - len(once)} said what another says")
@@ -146,50 +136,76 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
             tokens += size
     left_out = len(once[: asked.limit]) - len(taken)
     note("budget", asked.budget is not None, "none was given" if asked.budget is None else f"{left_out} left out")
-    return Recalled(taken, slots, [way.edge() for way in walked], steps, tokens, left_out, degraded)
+    return Recalled(taken, slots, edges, steps, tokens, left_out, degraded)
 
 
-def _filled(question: str, atoms: Iterable[Atom]) -> list[Atom]:
-    """The statements that fill the slot which a question names, best first."""
-    if not (asked := asked_slot(question)):
-        return []
-    told = [each for each in atoms if (each.slot.relation in asked if each.slot else not each.decided_by)]
-    fits = {each: answers(question, read_statement(each.statement)) for each in told}
-    return [each for each in sorted(told, key=lambda each: -fits[each]) if fits[each] > 0]
+def _slots_of(memories: Memories) -> _Slots:
+    """The statements by their slots, worked out once until one changes."""
+    with memories.shelf.lock:
+        every, known = memories.shelf.in_order(), memories.bench.made.get("slots")
+    if known is None or known.of is not every:
+        filling, leading = defaultdict[str, list[Atom]](list), defaultdict[str, list[Atom]](list)
+        for each in every:
+            for name in _names(each):
+                leading[name].append(each)
+            if each.slot:
+                filling[each.slot.relation.partition("/")[0].split()[0]].append(each)
+        known = memories.bench.made["slots"] = _Slots(every, filling, leading)
+    return known
 
 
-def _rewritten(documents: Documents, question: str) -> tuple[str, bool, str]:
-    """The question with words that an answer might have, if there is a model; and who found them, or why nobody did."""
+def _filled(question: str, index: _Slots, atoms: Mapping[str, Atom]) -> list[Atom]:
+    """The statements that fill the slot which a question names, best first. One that no rule reads is its note's."""
+    fits = dict[Atom, float]()
+    for head in {each.split()[0] for each in asked_slot(question)}:
+        for each in (each for each in index.filling.get(head, ()) if each.path in atoms):
+            reading = read_statement(each.statement)
+            is_told = reading.slot or each.decided_by.startswith("rule")
+            fits[each] = answers(question, reading if is_told else reading._replace(slot=each.slot))
+    return [each for each in sorted(fits, key=lambda each: -fits[each]) if fits[each] > 0]
+
+
+def _by_model(documents: Documents, task: str, *said: Any) -> tuple[str, str, str]:
+    """What the model says to that, who it is, and why it says nothing."""
     if (chat := documents.chat) is None:
-        return question, False, "there is no model"
-    from simplemem.kinds.atoms.asking import rewrite
+        return "", "none", "there is no model"
+    from simplemem.kinds.atoms import asking
 
     try:
-        return f"{question} {rewrite(documents, chat, question)}", True, chat.method
+        answer: str = getattr(asking, task)(documents, chat, *said)
     except SimplememError as error:
-        return question, False, f"the model was no help: {error.message}"
+        return "", "none", f"the model was no help: {error.message}"
+    return (answer, chat.method, "") if answer else ("", "none", "the model said nothing of use")
 
 
 def _walked(
-    question: str, best: Collection[str], ways: Sequence[_Way], called: Mapping[str, str]
-) -> tuple[list[_Way], dict[str, float]]:
-    """The ways from the names in a question and in its best hits, and the paths that are met, each step with half a
-    score. `called` are the paths of entities by their names."""
-    leading = defaultdict[str, list[_Way]](list)
-    for way in ways:
-        for name in way.names():
-            leading[name].append(way)
-    words, walked, met = _plain(question).split(), dict[_Way, None](), dict[str, float]()
+    question: str, best: Collection[str], index: _Slots, atoms: Mapping[str, Atom], graph: Graph
+) -> tuple[list[Edge], dict[str, float]]:
+    """The ways from the names in a question and in its best hits, and the notes met, each step with half a score."""
+    called = {_plain(each.name): each.path for each in graph.entities if not each.is_note}
+    related = defaultdict[str, list[Atom]](list)  # relations, as statements without a note
+    for way in (Atom("", "", each.source, "", _SHARED, slot=Slot(*each.key)) for each in graph.relations):
+        for name in _names(way):
+            related[name].append(way)
+    words, walked, met = _plain(question).split(), dict[Atom, None](), dict[str, float]()
     spans = {" ".join(words[at:end]) for at in range(len(words)) for end in range(at + 1, at + 1 + _LONGEST_NAME)}
-    names = spans & (leading.keys() | called.keys()) | {name for name, path in called.items() if path in best}
-    names |= {name for way in ways if way.path in best for name in way.names()}
+    names = {name for name in spans if name in index.leading or name in related or name in called}
+    names |= {name for path in best if path in atoms for name in _names(atoms[path])}
+    names |= {name for name, path in called.items() if path in best}
     for score in _STEPS:
-        fresh = dict.fromkeys(way for name in sorted(names) for way in leading.get(name, ()) if way not in walked)
-        fresh = dict.fromkeys([*fresh][:_MOST_MET])
-        paths = [*(called[name] for name in names & called.keys()), *(way.path for way in fresh if way.path)]
-        walked, met = walked | fresh, dict.fromkeys(paths, score) | met
-        names = {name for way in fresh for name in way.names()}
-    return [*walked], met
+        every = (way for name in sorted(names) for way in (*index.leading.get(name, ()), *related.get(name, ())))
+        fresh = dict.fromkeys(way for way in every if way not in walked and (not way.path or way.path in atoms))
+        ways = [*fresh][:_MOST_WAYS]
+        paths = [*(called[name] for name in names & called.keys()), *(way.path for way in ways if way.path)]
+        walked, met = walked | dict.fromkeys(ways), dict.fromkeys(paths, score) | met
+        names = {name for way in ways for name in _names(way)}
+    ends = [(each.slot, each) for each in walked if each.slot]
+    return [{"from": s.subject or e.scope, "relation": s.relation, "to": s.object, "id": e.id} for s, e in ends], met
+
+
+def _names(atom: Atom) -> list[str]:
+    """The names that a statement leads between; the scope itself is none."""
+    return [name for name in (_plain(atom.slot.subject), _plain(atom.slot.object)) if name] if atom.slot else []
 
 
 @lru_cache(maxsize=50_000)
@@ -226,12 +242,11 @@ def _alike(bench: Bench, question: str, hits: list[Hit], slots: Collection[Atom]
     """Those so like the question, as the graph's search by meaning reckons; without vectors those with a word of it."""
     found = bench.likeness(question, {hit.path for hit in hits})
 
-    def is_like(path: str) -> bool:
+    def share(path: str) -> float:
         meaning, words = (1 + found.meaning.get(path, -1.0)) / 2, found.words.get(path, 0.0)
-        both = words and 1.0 if found.missing else _MEANING * meaning + (1 - _MEANING) * words
-        return max(meaning, both) >= least
+        return float(words > 0) if found.missing else max(meaning, _MEANING * meaning + (1 - _MEANING) * words)
 
-    return [hit for hit in hits if hit.atom in slots or is_like(hit.path)]
+    return [hit for hit in hits if hit.atom in slots or share(hit.path) >= least]
 
 
 def _once(hits: Iterable[Hit]) -> list[Hit]:
@@ -239,25 +254,18 @@ def _once(hits: Iterable[Hit]) -> list[Hit]:
     kept: dict[tuple[str, str], Hit] = {}
     for hit in hits:
         said, of = f" {' '.join(words_in_order(hit.result['text']))} ", hit.result["source"]["id"]
-        if not any(said in text and of == kept[key].result["source"]["id"] for key in kept for text in key[1:]):
+        if not any(said in text and of == kept[scope, text].result["source"]["id"] for scope, text in kept):
             kept.setdefault((hit.result["container_tag"], said), hit)
     return list(kept.values())
 
 
-def answered(documents: Documents, query: str, found: Recalled) -> tuple[str | None, str, str]:
+def answered(documents: Documents, query: str, found: Recalled) -> tuple[str, str, str]:
     """An answer with citations by the model, who gave it, and why there is none."""
-    if (chat := documents.chat) is None or not found.hits:
-        return None, "none", ""
-    from simplemem.kinds.atoms.asking import answer
-
+    if documents.chat is None or not found.hits:
+        return "", "none", ""
     private = documents.bench.private(hit.path for hit in found.hits)
-    told_of = [hit for hit in found.hits if hit.path not in private][:_MOST_SHOWN]
-    shown = [(hit.result["text"], hit.atom.valid_from if hit.atom else None) for hit in told_of]
-    try:
-        said = answer(documents, chat, query, shown) if shown else ""
-    except SimplememError as error:
-        return None, "none", error.message
-    return (said, chat.method, "") if said else (None, "none", "the model gave no answer that cites what it was shown")
+    shown = [(hit.result["text"], hit.atom and hit.atom.valid_from) for hit in found.hits if hit.path not in private]
+    return _by_model(documents, "answer", query, shown[:_MOST_SHOWN])
 
 
 def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
