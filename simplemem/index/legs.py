@@ -61,7 +61,7 @@ def fts_terms(terms: Sequence[Term]) -> list[str]:
 
 
 def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
-    """The WHERE of a filter, for `notes n`, and its values."""
+    """The FROM and WHERE of a filter, for `notes n`, and its values."""
     parts = [] if narrow.hidden else ["n.hidden IS NULL"]
     values: dict[str, Any] = {}
     for name, wanted, require_all in (("t", narrow.tags, narrow.require_all), ("q", narrow.all_tags, True)):
@@ -86,7 +86,6 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
         ("until", narrow.until, "n.modified < :until"),
         ("link_to", narrow.link_to, "n.id IN (SELECT note_id FROM links WHERE path = :link_to)"),
         ("linked_by", narrow.linked_by, f"n.path IN ({linked})"),
-        ("only", json.dumps(narrow.only) if narrow.only else "", "n.path IN (SELECT value FROM json_each(:only))"),
     ):
         if value:
             parts.append(part)
@@ -100,20 +99,23 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
         for k, phrase in enumerate(phrases):
             parts.append(f"n.id {part} (SELECT rowid FROM note_text WHERE note_text MATCH :{name}{k})")  # word for word
             values[f"{name}{k}"] = " AND ".join(quoted(stretch) for stretch in stretches(phrase)) or quoted(())
-    return " AND ".join(parts) or "1", values
+    where = " AND ".join(parts) or "1"
+    source = "carray(:only) o CROSS JOIN notes n ON n.path = o.value" if narrow.only else "notes n"
+    values |= {"only": apsw.carray(narrow.only)} if narrow.only else {}
+    return f"{source} WHERE {where}", values
 
 
 def passing(db: apsw.Connection, narrow: Narrow) -> array[int]:
     """The notes that pass."""
-    where, values = condition(narrow)
-    return array("q", [row[0] for row in db.execute(f"SELECT n.id FROM notes n WHERE {where} ORDER BY n.id", values)])
+    source, values = condition(narrow)
+    return array("q", [row[0] for row in db.execute(f"SELECT n.id FROM {source} ORDER BY n.id", values)])
 
 
 def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
     """A page of the notes that pass, behind so many others."""
-    where, values = condition(narrow)
-    total = int(db.execute(f"SELECT count(*) FROM notes n WHERE {where}", values).get)
-    sql = f"SELECT n.id FROM notes n WHERE {where} ORDER BY {_ORDER[sort]}, n.path LIMIT :limit OFFSET :after"
+    source, values = condition(narrow)
+    total = int(db.execute(f"SELECT count(*) FROM {source}", values).get)
+    sql = f"SELECT n.id FROM {source} ORDER BY {_ORDER[sort]}, n.path LIMIT :limit OFFSET :after"
     ids = [row[0] for row in db.execute(sql, {**values, "limit": limit, "after": after})] if limit else []
     rows = notes.rows_of(db, ids)
     return NotePage([rows[note] for note in ids], tags_of(db, ids), total)
