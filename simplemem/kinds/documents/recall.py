@@ -46,7 +46,7 @@ class Asked(NamedTuple):
     budget: int | None = None  # tokens
     types: Collection[str] = ()  # of statements
     expired: bool = False
-    least: float = 0.0  # of how like the question it is
+    least: float | None = None  # of how like the question it is; then all are compared
 
 
 class Hit(NamedTuple):
@@ -105,6 +105,8 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     share, safe = (_NEAREST if leg.only_nearest else 1.0 for leg in (stated, written))
     scores = {each.path: 1.0 for each in slots}
     scores |= {path: max(share * score, scores.get(path, 0.0)) for path, score in stated.notes.items()}
+    alike = {} if asked.least is None else _alike(bench, wider, [*atoms, *texts], asked.least)
+    scores |= {path: max(share, scores.get(path, 0.0)) for path, share in alike.items() if path in atoms}
     edges, met = _walked(question, {path for path in scores if scores[path] > _NEAREST}, index, atoms, graph)
     scores |= {path: max(score, scores.get(path, 0.0)) for path, score in met.items()}
     note("graph", edges, "from name to name" if edges else "no name leads on")
@@ -126,8 +128,9 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
         where: Any = {"title": of.title, "heading": piece.heading, "line": piece.line, "url": of.source_url or None}
         id_ = f"{of.id}:{piece.line}"
         hits.append(_hit(safe * piece.score, "chunk", id_, piece.text, of.scope, of.id, of.path, **where))
-    hits = _alike(bench, question, hits, slots, asked.least) if asked.least else hits
-    once = _once(sorted(hits, key=lambda hit: -hit.result["score"]))  # at a tie a statement goes before a passage
+    hits.sort(key=lambda hit: -hit.result["score"])  # at a tie a statement goes before a passage
+    hits = [hit for hit in hits if asked.least is None or hit.path in alike or hit.atom in slots]
+    once = _once(hits)
     note("dedupe", len(once) < len(hits), f"{len(hits) - len(once)} said what another says")
     taken, tokens = list[Hit](), 0
     for hit, size in ((hit, count_tokens(hit.result["text"])) for hit in once[: asked.limit]):
@@ -238,15 +241,15 @@ def told(at: datetime | None) -> str | None:
     return stamp(at) if at is not None else None
 
 
-def _alike(bench: Bench, question: str, hits: list[Hit], slots: Collection[Atom], least: float) -> list[Hit]:
-    """Those so like the question, as the graph's search by meaning reckons; without vectors those with a word of it."""
-    found = bench.likeness(question, {hit.path for hit in hits})
-
-    def share(path: str) -> float:
+def _alike(bench: Bench, question: str, paths: Collection[str], least: float) -> dict[str, float]:
+    """The notes that are so like a question, as the graph's search by meaning reckons; by words without vectors."""
+    found, shares = bench.likeness(question, paths), dict[str, float]()
+    for path in found.words if found.missing else found.meaning:
         meaning, words = (1 + found.meaning.get(path, -1.0)) / 2, found.words.get(path, 0.0)
-        return float(words > 0) if found.missing else max(meaning, _MEANING * meaning + (1 - _MEANING) * words)
-
-    return [hit for hit in hits if hit.atom in slots or share(hit.path) >= least]
+        share = words if found.missing else _MEANING * meaning + (1 - _MEANING) * words
+        if found.missing or max(share, meaning) >= least:
+            shares[path] = min(1.0, share)
+    return shares
 
 
 def _once(hits: Iterable[Hit]) -> list[Hit]:
