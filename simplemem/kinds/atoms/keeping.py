@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from simplemem.errors import NotFound, SimplememError, Unreadable
 from simplemem.kinds.answers import Candidate, Event, Review
@@ -19,9 +19,13 @@ from simplemem.kinds.kind import ChangeSet, Keeper, Shelf
 from simplemem.kinds.talk.block import stamp
 from simplemem.memory import By
 from simplemem.note.clock import now
+from simplemem.note.note import private_reason, read_note
 from simplemem.note.properties import remove_property, set_property
 from simplemem.store import Carried
 from simplemem.store import now as local_stamp
+
+if TYPE_CHECKING:
+    from simplemem.services.chat import Chat
 
 _NEAREST: Final = 20  # by words and meaning, beside those of the same slot
 _NEAR: Final = 0.7  # of cosine: what is nearer and undecided is named
@@ -114,7 +118,8 @@ class Memories(Keeper):
         return added._replace(reconciliation=next(deciders, "rules"))
 
     def _add(self, scope: str, some: Sequence[Statement], added: Added, source: str, outside: bool, by: By) -> None:
-        advice = self._advice(scope, some[0], added) if self.chat else []
+        chat = self.model_for(scope, some[0].text, source) if some else None
+        advice = self._advice(chat, scope, some[0], added) if chat else []
 
         def draft(step: ChangeSet) -> _Adding:
             adding = _Adding(self, step, scope, source, outside)
@@ -127,15 +132,22 @@ class Memories(Keeper):
         added.needs_review.extend(adding.reviews)
         added.warnings.extend(carried.warnings)
 
-    def _advice(self, scope: str, statement: Statement, added: Added) -> list[_Advice]:
+    def model_for(self, scope: str, text: str, source: str = "") -> Chat | None:
+        """The model that may be told a text: none what will be private, or was drawn from what is."""
+        rules, path = self.settings.embed.private, f"{place_of(scope, text)}.md"
+        is_private = private_reason(path, read_note(text.encode()), rules) or self.bench.private(
+            [source] * bool(source)
+        )
+        return None if is_private else self.chat
+
+    def _advice(self, chat: Chat, scope: str, statement: Statement, added: Added) -> list[_Advice]:
         """What a model says of a statement that no rule decides; never asked while the vault is held."""
         from simplemem.kinds.atoms.asking import classify
 
         verdict, _, near = self.decide(statement.text, self.atoms(scope))
         private = self.bench.private([atom.path for atom, _ in near])
         shown = [atom for atom, _ in near if atom.path not in private]
-        chat, is_much = self.chat, len(added.events) >= _MOST_ASKED
-        if chat is None or verdict.event != "ADD" or not shown or is_much:
+        if verdict.event != "ADD" or not shown or len(added.events) >= _MOST_ASKED:
             return []
         try:
             rulings = classify(self, chat, statement.text, [atom.statement for atom in shown])

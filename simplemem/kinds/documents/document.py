@@ -67,25 +67,12 @@ def place_of(scope: str, title: str) -> str:
     return f"{DOCUMENT.folder}/{folder_of(scope)}/{legal_name(title[:_MOST_NAME].strip())}"
 
 
-def file_place_of(path: str) -> str:
-    """Where the original of a document lies, without its ending."""
-    folder, _, name = path.removesuffix(".md").rpartition("/")
-    return f"{folder}/files/{name}"
-
-
-def properties_of(document: Document) -> dict[str, Any]:
-    """What its header says, by name; None for what it does not say."""
-    told = {key: getattr(document, key) or None for key in _WORDS} | {"scope": document.scope}
-    return told | {"original": f"[[{document.original}]]" if document.original else None}
-
-
-def new_document(document: Document, more: Mapping[str, Any], now: str) -> str:
-    """The text of a document's note."""
-    return DOCUMENT.render(dict(more) | properties_of(document), f"{document.text}\n", now)
-
-
-def with_text(note: str, document: Document) -> str:
-    """The note with what the document says now."""
-    for key, value in properties_of(document).items():
-        note = remove_property(note, key) if value is None else set_property(note, key, value)
-    return f"{note[: read_header(note).body_start]}\n{document.text}\n"
+def note_of(document: Document, before: str, more: Mapping[str, Any], now: str) -> str:
+    """The note of a document: a new one with more properties, or what was there before with what the document says."""
+    told: dict[str, Any] = {key: getattr(document, key) or None for key in _WORDS} | {"scope": document.scope}
+    told["original"] = f"[[{document.original}]]" if document.original else None
+    if not before:
+        return DOCUMENT.render(dict(more) | told, f"{document.text}\n", now)
+    for key, value in told.items():
+        before = remove_property(before, key) if value is None else set_property(before, key, value)
+    return f"{before[: read_header(before).body_start]}\n{document.text}\n"

@@ -8,9 +8,9 @@ import re
 import secrets
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.kinds.answers import Ingested, Remembered
@@ -18,15 +18,7 @@ from simplemem.kinds.atoms.atom import Atom, Statement, check_scope
 from simplemem.kinds.atoms.keeping import Added, memories_of
 from simplemem.kinds.atoms.reading import drawn_from, statements_in
 from simplemem.kinds.documents.convert import convert, form_of
-from simplemem.kinds.documents.document import (
-    DOCUMENT,
-    Document,
-    file_place_of,
-    new_document,
-    place_of,
-    text_in,
-    with_text,
-)
+from simplemem.kinds.documents.document import DOCUMENT, Document, note_of, place_of, text_in
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
 from simplemem.kinds.talk.block import stamp
 from simplemem.memory import By
@@ -34,13 +26,14 @@ from simplemem.note.clock import now
 from simplemem.note.names import name_of
 from simplemem.note.note import read_note
 from simplemem.note.passages import cut_passages
+from simplemem.note.properties import set_property
 from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
-MOST_CHARACTERS: Final = 1_000_000
-_MOST_TITLE: Final = 200
+_MOST_CHARACTERS, _MOST_TITLE = 1_000_000, 200
+File: TypeAlias = tuple[str, bytes] | None  # the ending and the bytes of an original
 
 
 class Documents(Keeper):
@@ -52,6 +45,7 @@ class Documents(Keeper):
         self.shelf = Shelf[Document](store.bench, DOCUMENT)
         self.memories = memories_of(store)
         self._ending, self._worker = threading.Event(), threading.Thread()
+        self._turn, self._next = threading.Lock(), threading.Semaphore()  # one is at work, one more may wait
         self.bench.closing.append(self._end)
         self._draw_later()
 
@@ -60,22 +54,17 @@ class Documents(Keeper):
         with self.shelf.reading():
             return [each for each in self.shelf.in_order() if scope is None or each.scope == scope]
 
-    def keep(
-        self, new: Document, original: tuple[str, bytes] | None, more: Mapping[str, Any], by: By
-    ) -> tuple[Document, Added, bool]:
+    def keep(self, new: Document, file: File, more: Mapping[str, Any], by: By) -> tuple[Document, Added, bool]:
         """Keep a document: as it is kept, what was drawn from it at once, and whether it was there already."""
-        (kept, is_known), carried = self.shelf.change(lambda step: self._keep(step, new, original, more), by)
-        drawn = Added([], [], "rules", [*carried.warnings])
-        if kept.status == "extracting" and self.chat is not None:
+        with nullcontext() if self.chat else self._turn:
+            (kept, is_known), carried = self.shelf.change(lambda step: self._keep(step, new, file, more), by)
+            if kept.status == "extracting" and self.chat is None:
+                return replace(kept, status="done"), self._draw(kept, by), is_known
+        if kept.status == "extracting":
             self._draw_later()
-        elif kept.status == "extracting":
-            drawn = self._draw(kept, new.text, [Statement(each) for each in drawn_from(new.text)], "", by)
-            kept = replace(kept, status="done")
-        return kept, drawn, is_known
+        return kept, Added([], [], "rules", [*carried.warnings]), is_known
 
-    def _keep(
-        self, step: ChangeSet, new: Document, original: tuple[str, bytes] | None, more: Mapping[str, Any]
-    ) -> tuple[Document, bool]:
+    def _keep(self, step: ChangeSet, new: Document, file: File, more: Mapping[str, Any]) -> tuple[Document, bool]:
         """The document as it is kept, in the place of what its address gave before; and whether it was there already."""
         every = [each for each in self.shelf.in_order() if each.scope == new.scope and not each.problem]
         same = (each for each in every if each.content_hash == new.content_hash)
@@ -84,35 +73,44 @@ class Documents(Keeper):
         if there is not None and there.content_hash == new.content_hash:
             return there, True
         path = there.path if there else self.free(step, place_of(new.scope, new.title), between=" ")
-        if original is not None:
-            place = file_place_of(path) + original[0]
+        if file is not None:
+            folder, _, name = name_of(path).rpartition("/")
+            place = f"{folder}/files/{name}{file[0]}"
             was = there and there.original and self.bench.meant([(there.original, path)])[0]
-            place = place if was == place else self.free(step, file_place_of(path), between=" ", ending=original[0])
-            step.put(place, original[1])
+            if was != place:  # of another kind, or a person's own
+                place = self.free(step, f"{folder}/files/{name}", between=" ", ending=file[0])
+            step.put(place, file[1])
             name = place.rpartition("/")[2]
-            is_alone = all(each == place for each in self.bench.files_called(name))
-            new = replace(new, original=name if is_alone else place)
+            new = replace(new, original=name if {*self.bench.files_called(name)} <= {place} else place)
+        id_, title = (there.id, there.title) if there else (f"doc_{now():%Y%m%d}_{secrets.token_hex(3)}", new.title)
         is_done = self.chat is None and there is None and not drawn_from(new.text)
-        new = replace(new, path=path, status="done" if is_done else "extracting")
-        if there is None:
-            new = replace(new, id=f"doc_{now():%Y%m%d}_{secrets.token_hex(3)}")
-            step.put(path, new_document(new, more, local_stamp()))
-        else:
-            new = replace(new, id=there.id, title=there.title)
-            step.put(path, with_text(step.text(path), new))
+        new = replace(new, path=path, id=id_, title=title, status="done" if is_done else "extracting")
+        step.put(path, note_of(new, step.text(path) if there else "", more, local_stamp()))
         return new, False
 
-    def _draw(self, document: Document, text: str, statements: list[Statement], why: str, by: By) -> Added:
+    def _draw(self, document: Document, by: By) -> Added:
         """Keep what a document states, and forget what was drawn from it and is there no longer."""
-        self.memories.forget_drawn(document.path, lambda atom: not self._is_in(text, atom), **by)
-        outside, path = bool(document.source_url), document.path
-        drawn = self.memories.add(document.scope, statements, source=path, outside=outside, **by)
+        path = document.path
+        text = text_in(next((each.text for each in self.bench.read([path])), ""))
+        statements, why = [Statement(each) for each in drawn_from(text)], ""
+        if self.chat is not None and not self.bench.private([path]):
+            from simplemem.kinds.atoms.asking import extract
+
+            try:
+                statements = extract(self, self.chat, text)[0]
+            except SimplememError as error:
+                why = f"by rules, because {error.message}"
+        same = [document.path, document.content_hash]
+        if self._ending.is_set() or same not in [[e.path, e.content_hash] for e in self.documents(document.scope)]:
+            return Added([], [], "rules", [])
+        self.memories.forget_drawn(path, lambda atom: not self._is_in(text, atom), **by)
+        drawn = self.memories.add(document.scope, statements, source=path, outside=bool(document.source_url), **by)
 
         def finish(step: ChangeSet) -> None:
             there = self.shelf.items.get(path)
-            if there is not None and not there.problem and there.content_hash == document.content_hash:
-                done = replace(there, status="done", error=why, text=text_in(step.text(path)))
-                step.put(path, with_text(step.text(path), done))
+            if there is not None and there.content_hash == document.content_hash and not there.problem:
+                note = set_property(step.text(path), "status", "done")
+                step.put(path, set_property(note, "error", why) if why else note)
 
         self.shelf.change(finish, by)
         return drawn
@@ -124,36 +122,26 @@ class Documents(Keeper):
         return " ".join((quote or atom.statement).split()).casefold() in " ".join(text.split()).casefold()
 
     def _draw_later(self) -> None:
-        if not self._worker.is_alive() and not self.bench.read_only:
+        if not self.bench.read_only and self._next.acquire(blocking=False):
             self._worker = threading.Thread(target=self._draw_waiting, name="simplemem-documents", daemon=True)
             self._worker.start()
 
     def _draw_waiting(self) -> None:
         """Draw what the documents state that wait for it, in one process at a time."""
-        tried = set[str]()
-        with suppress(SimplememError), self.bench.side("state/documents.jsonl").held(0.0) as has_turn:
-            while has_turn and not self._ending.is_set():
-                waiting = [e for e in self.documents(None) if e.status == "extracting" and e.sha256 not in tried]
-                if not waiting:
-                    return
-                document, chat = waiting[0], self.chat
-                tried.add(document.sha256)
-                text = text_in(next((each.text for each in self.bench.read([document.path])), ""))
-                statements, why = [Statement(each) for each in drawn_from(text)], ""
-                if chat is not None and not self.bench.private([document.path]):
-                    from simplemem.kinds.atoms.asking import extract
-
-                    try:
-                        statements = extract(self, chat, text)[0]
-                    except SimplememError as error:
-                        why = f"by rules, because {error.message}"
-                there = {each.sha256 for each in self.documents(None)} if not self._ending.is_set() else ()
-                if document.sha256 in there:
-                    self._draw(document, text, statements, why, By(who=chat.method if chat else "", tool="ingest"))
+        tried, by = set[str](), By(who=self.chat.method if self.chat else "", tool="ingest")
+        with self._turn, suppress(SimplememError):
+            self._next.release()
+            with self.bench.side("state/documents.jsonl").held(1.0) as has_turn:
+                while has_turn and not self._ending.is_set():
+                    waiting = (e for e in self.documents(None) if e.status == "extracting" and e.sha256 not in tried)
+                    if (document := next(waiting, None)) is None:
+                        return
+                    tried.add(document.sha256)
+                    self._draw(document, by)
 
     def _end(self) -> None:
         self._ending.set()
-        if self._worker.is_alive():
+        if self._worker.ident is not None:
             self._worker.join(2.0)
 
 
@@ -161,7 +149,7 @@ documents_of: Final = Documents.of
 
 
 def _document(text: str, title: str, scope: str, content_type: str, **more: Any) -> Document:
-    said = clean_text(text, "content", MOST_CHARACTERS, "Divide it, then try again.").strip()
+    said = clean_text(text, "content", _MOST_CHARACTERS, "Divide it, then try again.").strip()
     if not re.search(r"\w", said):
         raise Invalid("there is no content", hint="Give a text with a word in it.")
     called = " ".join(clean_text(title, "title", _MOST_TITLE, "Give a shorter one.").split())
@@ -170,9 +158,9 @@ def _document(text: str, title: str, scope: str, content_type: str, **more: Any)
     return Document("", "", "", called, check_scope(scope), content_type, content_hash=digest, text=said, **more)
 
 
-def _ingested(store: EnhancedStore, new: Document, original: tuple[str, bytes] | None, by: By) -> Ingested:
+def _ingested(store: EnhancedStore, new: Document, file: File, by: By) -> Ingested:
     documents = documents_of(store)
-    kept, drawn, is_known = documents.keep(new, original, {}, by)
+    kept, drawn, is_known = documents.keep(new, file, {}, by)
     answer: Ingested = {
         "id": kept.id, "status": kept.status, "title": kept.title, "container_tag": kept.scope,
         "content_type": kept.content_type, "name": name_of(kept.path),
@@ -216,8 +204,8 @@ def _converted(
     check_scope(scope)
     text, called = convert(data, form, charset)
     kind = "pdf" if form == "pdf" else "url" if more else "text"
-    original = (f".{form}", data) if form in ("pdf", "docx") else None
-    return _ingested(store, _document(text, title or called, scope, kind, **more), original, by)
+    file = (f".{form}", data) if form in ("pdf", "docx") else None
+    return _ingested(store, _document(text, title or called, scope, kind, **more), file, by)
 
 
 def add_memory(
@@ -234,13 +222,13 @@ def add_memory(
             "reconciliation": drawn.reconciliation, "needs_review": drawn.needs_review, "warnings": drawn.warnings,
         }  # fmt: skip
     memories, extraction, warnings = memories_of(store), "verbatim", list[str]()
-    statements = [Statement(each) for each in parts]
-    if memories.chat is not None and not memories.knows(scope, parts):
+    statements, chat = [Statement(each) for each in parts], memories.model_for(new.scope, new.text)
+    if chat is not None and not memories.knows(scope, parts):
         from simplemem.kinds.atoms.asking import extract
 
         try:
-            found, _ = extract(memories, memories.chat, new.text)
-            statements, extraction = found or statements, memories.chat.method if found else extraction
+            found, _ = extract(memories, chat, new.text)
+            statements, extraction = found or statements, chat.method if found else extraction
         except SimplememError as error:
             warnings.append(error.message)
     added = memories.add(scope, statements, **by)

@@ -254,7 +254,9 @@ def test_with_a_model_a_document_is_read_after_the_answer(vault: Path) -> None:
 
     with ChatService(model) as service:
         llm = {"provider": "openai", "model": "m", "url": service.url}
-        with opened(vault, llm=llm, embed={"provider": "none", "private": ["documents/secret/"]}) as store:
+        with opened(
+            vault, llm=llm, embed={"provider": "none", "private": ["documents/secret/", "atoms/own/"]}
+        ) as store:
             web = f"Ann was here, and she bakes. {LONG}"
             made = ingest_text(store, web, "alex", "Ann")
             assert (made["status"], made["extraction"], made["memories"]) == ("extracting", "llm:m", [])
@@ -266,6 +268,10 @@ def test_with_a_model_a_document_is_read_after_the_answer(vault: Path) -> None:
             private = ingest_text(store, f"I prefer tea. {LONG}", "secret", "Ann")
             assert eventually(lambda: header(store, private)["status"] == "done") and len(service.asked) == asked
             assert stated(store, "secret") and "error" not in header(store, private)
+            add_memory(store, "I live in Oslo.", "own"), add_memory(store, "I live by the sea.", "own")
+            assert len(stated(store, "own")) == 2 and len(service.asked) == asked
+            add_memory(store, "Has a dog", "alex")
+            assert len(service.asked) > asked
 
 
 def test_a_fact_that_a_model_drew_goes_when_its_words_go(vault: Path, web: Web) -> None:
