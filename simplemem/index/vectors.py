@@ -283,8 +283,8 @@ class _Rows:
         owners, vectors = np.frombuffer(self.owners, np.int64), np.frombuffer(self.vectors, np.int8)
         best = np.full(max(size, int(owners.max(initial=0)) + 1), _FAR)
         # All are compared as soon as a quarter of them.
-        if some is not None and 4 * np.count_nonzero(rows := self._of(some)) < len(rows):
-            owners, vectors = owners[rows], vectors.reshape(-1, len(query))[rows].reshape(-1)
+        if some is not None and 4 * len(rows := np.flatnonzero(self._of(some))) < len(owners):
+            owners, vectors = owners.take(rows), vectors.reshape(-1, len(query)).take(rows, 0).reshape(-1)
         np.maximum.at(best, owners, 1 - distances(query, vectors.data))
         best[_NOBODY] = _FAR
         return best
