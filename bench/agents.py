@@ -4,7 +4,7 @@
 on a copy of the vault, or on 10,000 synthetic notes: six words of a note, the same as a question, a note to read, twenty
 to edit, the first search again, a note to write. With `--peer "…/markdown-vault-mcp serve"` the other server does the
 same on the same notes, `--locomo` joins the sessions of such a file to 120 notes of 13 kB and asks its questions, and
-`--doctor` says what `doctor` costs.
+`--doctor` says what `doctor` costs. `--notes 100000 --folders 1` puts very many notes in one folder.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import gzip
 import json
 import random
+import resource
 import shlex
 import shutil
 import sys
@@ -42,12 +43,13 @@ def calls_of(vault: Path, count: int, *, of_peer: bool = False) -> Calls:
         at = chance.randrange(max(1, len(words) - 6))
         said.append(" ".join(words[at : at + 6]))
     names = [file.relative_to(vault).as_posix() for file in chance.choices(files, k=count)]
+    new = [Path(name).with_name(f"written {k}").as_posix() for k, name in enumerate(names)]
     if of_peer:
         return {
             "search, six words": [("search", {"query": each, "limit": 5}) for each in said],
             "search, a question": [("search", {"query": f"{each}?", "limit": 5}) for each in said],
             "read": [("read", {"path": name}) for name in names],
-            "write": [("write", {"path": f"written/n{k}.md", "content": each}) for k, each in enumerate(said)],
+            "write": [("write", {"path": f"{name}.md", "content": each}) for name, each in zip(new, said, strict=True)],
         }
     return {
         "search, six words": [("search_memories", {"query": each}) for each in said],
@@ -55,7 +57,7 @@ def calls_of(vault: Path, count: int, *, of_peer: bool = False) -> Calls:
         "read": [("read_memory", {"name": name.removesuffix(".md")}) for name in names],
         "edit": [("update_memory", {"name": name.removesuffix(".md"), "append": "More."}) for name in names[:20]],
         "search, six words, after these edits": [("search_memories", {"query": each}) for each in said],
-        "write": [("create_memory", {"name": f"written/n{k}", "content": each}) for k, each in enumerate(said)],
+        "write": [("create_memory", {"name": name, "content": each}) for name, each in zip(new, said, strict=True)],
     }
 
 
@@ -79,8 +81,10 @@ def joined(file: Path, room: Path, count: int) -> Calls:
 
 
 def measure(command: Sequence[str], env: Mapping[str, str], calls: Calls) -> None:
+    began = time.perf_counter()
     with Conversation(command, env=env, quiet=True) as server:
         server.ask("tools/list", {})
+        print(f"  its tools are listed after {time.perf_counter() - began:.2f} s")
         before = -1.0
         while (now := server.figures().cpu) - before > 0.1:  # its start and its index are not asked for
             before = now
@@ -93,12 +97,14 @@ def measure(command: Sequence[str], env: Mapping[str, str], calls: Calls) -> Non
                 failed += bool(failure_in(server.use(tool, **arguments)))
             spent = 1000 * (server.figures().cpu - began) / (len(given) - _BEFORE)
             print(f"  {name}: {spent:.1f} ms" + (f", {failed} failed" if failed else ""), flush=True)
+        print(f"  memory: {server.figures().resident:.0f} MB")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--vault", type=Path)
     parser.add_argument("--notes", type=int, default=10_000)
+    parser.add_argument("--folders", type=int, default=20)
     parser.add_argument("--calls", type=int, default=110)
     parser.add_argument("--locomo", type=Path)
     parser.add_argument("--peer", default="")
@@ -109,7 +115,7 @@ def main() -> None:
         if given.vault:
             shutil.copytree(given.vault, ours, ignore=shutil.ignore_patterns(".simplemem"))
         else:
-            make_vault(ours, given.notes)
+            make_vault(ours, given.notes, folders=given.folders)
         if given.peer:
             shutil.copytree(ours, theirs)
         print(f"simplemem, {len(list(ours.rglob('*.md')))} notes")
@@ -133,8 +139,11 @@ def main() -> None:
 
 
 def index(vault: Path) -> None:
+    began = time.process_time()
     with EnhancedStore(vault) as store:
         store.sync()
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"  indexed in {time.process_time() - began:.1f} s, with {most:.0f} MB at most")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ def vocabulary(seed: int, count: int = 20_000) -> list[str]:
     return ["".join(chance.choices(syllables, k=chance.randint(2, 4))) for _ in range(count)]
 
 
-def make_vault(folder: Path, count: int, seed: int = 11) -> None:
+def make_vault(folder: Path, count: int, seed: int = 11, folders: int = 20) -> None:
     """Write `count` notes of 150 to 300 words."""
     chance = random.Random(seed)
     words = vocabulary(seed)
@@ -27,7 +27,7 @@ def make_vault(folder: Path, count: int, seed: int = 11) -> None:
     def word() -> str:
         return words[int(len(words) ** chance.random()) - 1]
 
-    names = [f"area-{k % 20:02d}/note-{k:06d}" for k in range(count)]
+    names = [f"area-{k % folders:02d}/note-{k:06d}" for k in range(count)]
     for k, name in enumerate(names):
         title = " ".join(chance.choices(words[:2000], k=4)).capitalize()
         tags = "".join(f"  - {tag}\n" for tag in chance.sample(_TAGS, 2))
