@@ -82,6 +82,10 @@ class Reading(NamedTuple):
     one_of_several: bool  # "my brother works at …" may be of another brother, unless something has changed
 
 
+_Filled = tuple[Slot | None, frozenset[str], str]  # a slot, the words of its value, and where or when alone it is so
+_NOTHING: Final[_Filled] = None, frozenset(), ""
+
+
 def _plain(text: str) -> str:
     said = " ".join(text[:_MOST_READ].lower().replace("’", "'").split())
     for short, full in _SHORT.items():
@@ -116,9 +120,7 @@ def read_statement(text: str) -> Reading:
     hedged = text.rstrip().endswith("?") or any(
         language.has("hedges", word) for word in _WORD.findall(language.date.sub(" ", main))
     )
-    slot, value, limit = (None, frozenset[str](), "") if hedged else _slot(language, said, text)
-    if slot and (spelled := re.search(r"\s+".join(map(re.escape, slot.object.split())), text, re.IGNORECASE)):
-        slot = slot._replace(object=spelled[0])
+    slot, value, limit = _NOTHING if hedged else _slot(language, said, text)
     happened = any(
         (language.has("past", word) or re.fullmatch(r"\w{3,}ed", word)) and before not in _PASSIVE
         for before, word in zip(["", *tokens], tokens[:3], strict=False)
@@ -127,6 +129,7 @@ def read_statement(text: str) -> Reading:
         any(language.patterns[name].search(said) for name in ("lately", "dated"))
         or language.date.search(said) is not None
     )
+    slot = slot and slot._replace(subject=_as_said(slot.subject, text), object=_as_said(slot.object, text))
     return Reading(
         text, _stems(language, tokens), slot, value, limit,
         sign=not (ended or (negated != hated)), ended=ended, episode=slot is None and (happened or dated) and not ended,
@@ -150,7 +153,7 @@ def _stems(language: _Language, tokens: list[str]) -> tuple[str, ...]:
     )
 
 
-def _slot(language: _Language, said: str, text: str) -> tuple[Slot | None, frozenset[str], str]:
+def _slot(language: _Language, said: str, text: str) -> _Filled:
     """The slot that a sentence fills, the words of its value, and where or when alone that is so."""
     for relation, pattern, what, _, by_verb in language.slots:
         if (found := pattern.fullmatch(said)) is None:
@@ -159,13 +162,13 @@ def _slot(language: _Language, said: str, text: str) -> tuple[Slot | None, froze
         told = what.fullmatch(rest)
         subject = _subject(language, found["who"])
         if told is None or subject is None or language.patterns["dated"].search(found["rest"]):
-            return None, frozenset(), ""
+            return _NOTHING
         if by_verb:
             relation = said[found.end("who") : found.start("rest")].strip()
         if "about" in what.groupindex:
             relation = f"{relation.split()[0]}/{told['about']}" if relation == "prefers" else f"uses {told['about']}"
         if relation == "name" and _is_of_several(language, subject):
-            return None, frozenset(), ""
+            return _NOTHING
         return _filled_slot(language, subject, relation, told["value"], limit)
     for pattern in language.attributes:
         if (found := pattern.fullmatch(said)) is not None:
@@ -174,9 +177,9 @@ def _slot(language: _Language, said: str, text: str) -> tuple[Slot | None, froze
             subject = _subject(language, of)
             names_several = found["noun"] == "name" and _is_of_several(language, subject or "")
             if subject is None or names_several or not _is_value(language, found["noun"], rest, text):
-                return None, frozenset(), ""
+                return _NOTHING
             return _filled_slot(language, subject, found["noun"].replace("favorite", "favourite"), rest, limit)
-    return None, frozenset(), ""
+    return _NOTHING
 
 
 def _is_value(language: _Language, noun: str, value: str, text: str) -> bool:
@@ -193,7 +196,7 @@ def _is_value(language: _Language, noun: str, value: str, text: str) -> bool:
 
 def _is_of_several(language: _Language, subject: str) -> bool:
     """Whether somebody may have more than one of whom a sentence is about: two sisters have two names."""
-    return any(language.has("several", word) for word in subject.split())
+    return any(language.has("several", word) for word in subject.lower().split())
 
 
 def _cut(language: _Language, rest: str, limits: str) -> tuple[str, str]:
@@ -214,17 +217,20 @@ def _subject(language: _Language, who: str) -> str | None:
     return " ".join(word for word in words if not (language.has("self", word) or language.has("empty", word)))
 
 
-def _filled_slot(
-    language: _Language, subject: str, relation: str, value: str, limit: str
-) -> tuple[Slot | None, frozenset[str], str]:
+def _filled_slot(language: _Language, subject: str, relation: str, value: str, limit: str) -> _Filled:
     words = frozenset(_stems(language, _WORD.findall(value)))
-    if (
-        not words
-        or _SEVERAL.search(value)
-        or any(language.has("hedges", word) for word in language.date.sub("", value).split())
-    ):
-        return None, frozenset(), ""
-    return Slot(subject, relation, value), words, limit
+    is_doubtful = any(language.has("hedges", word) for word in language.date.sub("", value).split())
+    return (
+        _NOTHING
+        if not words or _SEVERAL.search(value) or is_doubtful
+        else (Slot(subject, relation, value), words, limit)
+    )
+
+
+def _as_said(words: str, text: str) -> str:
+    """Words with the capitals that they have in a text."""
+    at = text.lower().rfind(words)
+    return text[at : at + len(words)] if at >= 0 and len(text) == len(text.lower()) else words
 
 
 def kind_of(text: str, at: datetime) -> tuple[str, datetime | None, datetime | None]:
@@ -313,7 +319,7 @@ def answers(question: str, reading: Reading) -> float:
     (language, asked, heads, is_own), slot = _asked(question), reading.slot
     if slot is None or not reading.sign or slot.relation.partition("/")[0].split()[0] not in heads:
         return 0.0
-    whom, about = (set(_stems(language, _WORD.findall(each))) for each in (slot.subject, slot.relation))
+    whom, about = (set(_stems(language, _WORD.findall(each.lower()))) for each in (slot.subject, slot.relation))
     if not whom <= asked:
         return 0.0
     is_fit = whom or is_own or slot.subject == ""

@@ -63,7 +63,8 @@ def _judge(new: Reading, old: Reading, place: int) -> Verdict | None:
 
 
 def _is_one_slot(new: Reading, old: Reading) -> bool:
-    return bool(new.slot and old.slot) and new.slot[:2] == old.slot[:2] and new.limit == old.limit  # type: ignore[index]
+    keys = [tuple(map(str.casefold, each.slot[:2])) for each in (new, old) if each.slot]
+    return len(keys) == 2 and keys[0] == keys[1] and new.limit == old.limit
 
 
 def _by_words(new: Reading, old: Reading, place: int) -> Verdict | None:
