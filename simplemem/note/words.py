@@ -43,6 +43,7 @@ class _Letters(dict[int, str]):
         return self[code]
 
 
+_ASCII_WORDS = re.compile("[a-z0-9]+").findall
 _OF_WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc", "Co"}
 # What people leave out where a keyboard lacks it, and no table of the tokenizer folds.
 _AS_WRITTEN_PLAINLY = dict(
@@ -72,7 +73,7 @@ def _one_form(text: str) -> str:
 
 def _split(text: str) -> list[str]:
     """The words of a text in small letters, split where the index's tokenizer does."""
-    return re.findall(r"[a-z0-9]+", text.lower()) if text.isascii() else _one_form(text).lower().split()
+    return _ASCII_WORDS(text.lower()) if text.isascii() else _one_form(text).lower().split()
 
 
 def stretches(text: str) -> list[list[str]]:
@@ -111,7 +112,7 @@ def is_unspaced(word: str) -> bool:
 
 def words_in_order(text: str) -> list[str]:
     """The words of a question as they follow each other."""
-    return [word for stretch in stretches(text) for word in stretch]
+    return _split(text) if text.isascii() else [word for stretch in stretches(text) for word in stretch]
 
 
 def words_of(text: str) -> list[str]:
