@@ -14,14 +14,15 @@ WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _SPACE = "http://schemas.openxmlformats.org"
 
 
-def pdf(*pages: str, title: str = "") -> bytes:
-    """A PDF with these lines on its pages."""
+def pdf(*pages: str, title: str = "", columns: int = 1) -> bytes:
+    """A PDF with these lines on its pages, in so many columns of the same."""
     kids = " ".join(f"{4 + 2 * at} 0 R" for at in range(len(pages)))
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"]
     objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
     for at, lines in enumerate(pages):
         drawn = "".join(f"({line}) Tj T*\n" for line in lines.splitlines())
-        drawn = f"BT /F1 12 Tf 60 780 Td 16 TL\n{drawn}ET"
+        size = 12 // columns
+        drawn = "".join(f"BT /F1 {size} Tf {60 + 250 * k} 780 Td 16 TL\n{drawn}ET\n" for k in range(columns))
         more = f"/Contents {5 + 2 * at} 0 R /Resources << /Font << /F1 3 0 R >> >>"
         objects.append(f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] {more} >>")
         objects.append(f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream")

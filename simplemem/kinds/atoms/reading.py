@@ -284,6 +284,8 @@ def drawn_from(text: str) -> list[str]:
     bare = re.sub(r"(?ms)^(?:```|~~~).*?(?:^(?:```|~~~)|\Z)|^[ \t]*[>#|].*?$", "", text)
     for sentence in (" ".join(bare[start:stop].split()) for start, stop in sentence_spans(bare)):
         said = _plain(sentence)
+        if not any(each.patterns["first_person"].match(said) for each in _LANGUAGES):  # most sentences of a document
+            continue
         language = _language(said)
         is_own = language.patterns["first_person"].match(said) and len(sentence) < _MOST_READ
         reading = read_statement(sentence) if is_own else None

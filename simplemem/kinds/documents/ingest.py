@@ -56,7 +56,9 @@ class Documents(Keeper):
 
     def keep(self, new: Document, file: File, more: Mapping[str, Any], by: By) -> tuple[Document, Added, bool]:
         """Keep a document: as it is kept, what was drawn from it at once, and whether it was there already."""
+        done = self.chat is None and not drawn_from(new.text)
         with nullcontext() if self.chat else self._turn:
+            new = replace(new, status="done" if done else "extracting")
             (kept, is_known), carried = self.shelf.change(lambda step: self._keep(step, new, file, more), by)
             if kept.status == "extracting" and self.chat is None:
                 return replace(kept, status="done"), self._draw(kept, by), is_known
@@ -83,8 +85,7 @@ class Documents(Keeper):
             name = place.rpartition("/")[2]
             new = replace(new, original=name if {*self.bench.files_called(name)} <= {place} else place)
         id_, title = (there.id, there.title) if there else (f"doc_{now():%Y%m%d}_{secrets.token_hex(3)}", new.title)
-        is_done = self.chat is None and there is None and not drawn_from(new.text)
-        new = replace(new, path=path, id=id_, title=title, status="done" if is_done else "extracting")
+        new = replace(new, path=path, id=id_, title=title, status="extracting" if there else new.status)
         step.put(path, note_of(new, step.text(path) if there else "", more, local_stamp()))
         return new, False
 
