@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from pydantic import Field
@@ -10,7 +10,7 @@ from pydantic import Field
 from simplemem.faces import render
 from simplemem.faces.arguments import Object, about, also
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.answers import Edge, Remembered
+from simplemem.kinds.answers import Edge, Maybe, Remembered
 from simplemem.note.clock import now
 
 if TYPE_CHECKING:
@@ -18,14 +18,18 @@ if TYPE_CHECKING:
     from simplemem.kinds.documents.base import KnowledgeBase
     from simplemem.store import EnhancedStore
 
+_LINE: Final = 4_000  # characters of a passage in a text
 User = Annotated[str, about("whose memory it is"), also("user_id", "user", "container_tag", "scope")]
+Query = Annotated[str, about("a question, in plain words")]
 Limit = Annotated[int, Field(ge=1, le=1000)]
-Known = TypedDict(
-    "Known", {"id": str, "key": str, "value": str, "memory": str, "confidence": float, "valid_from": "str | None"}
-)
+Words = Annotated[str, about("the new words")]
+More = Annotated[Object, about("properties for the header of a long text's note")]
+Known = TypedDict("Known", {
+    "id": str, "key": str, "value": str, "memory": str, "confidence": float, "valid_from": Maybe,
+})  # fmt: skip
 Said = TypedDict("Said", {"id": str, "kind": str, "memory": str, "score": float, "source": str})
 Found = TypedDict("Found", {
-    "query": str, "answer": "str | None", "synthesis": str, "facts": list[Known], "memories": list[Said],
+    "query": str, "answer": Maybe, "synthesis": str, "facts": list[Known], "memories": list[Said],
     "graph": list[Edge], "degraded": str,
 })  # fmt: skip
 Updated = TypedDict("Updated", {"id": str, "sha256": str})
@@ -41,24 +45,22 @@ def add_memory(
     caller: Caller,
     content: Annotated[str, about("what to remember, word for word")],
     user_id: User,
-    metadata: Annotated[Object, about("properties for the header of a long text's note")] = {},  # noqa: B006
+    metadata: More = {},  # noqa: B006
 ) -> Reply[Remembered]:
     """Remember what the user told: a few statements, or a long text. What no longer holds is replaced and kept."""
     from simplemem.kinds.documents.ingest import add_memory as remember
 
     made = remember(store, content, user_id, metadata, **caller)
-    lines = [f"- {e['event']} {e['relation'] or ''}: {_line(e['memory'])} ({e['id']})" for e in made["events"]]
+    lines = [f"- {e['event']} {e['relation'] or ''}: {render.line(e['memory'])} ({e['id']})" for e in made["events"]]
+    near = [render.line(each["memory"]) for review in made["needs_review"] for each in review["candidates"]]
+    lines += [f"Near it: {'; '.join(near)}"] if near else []
     is_known = bool(made["events"]) and all(each["event"] == "NOOP" for each in made["events"])
     head = "Known already." if is_known else "Memory added successfully."
-    more = "Near it: " + "; ".join(_line(c["memory"]) for each in made["needs_review"] for c in each["candidates"])
-    review = more if made["needs_review"] else ""
-    return Reply(render.answer(head, "\n".join([*lines, *filter(None, [review])]), *made["warnings"]), made)
+    return Reply(render.answer(head, "\n".join(lines), *made["warnings"]), made)
 
 
 @tool("Search the memories of a user")
-def search_memory(
-    store: EnhancedStore, query: Annotated[str, about("a question, in plain words")], user_id: User, limit: Limit = 10
-) -> Reply[Found]:
+def search_memory(store: EnhancedStore, query: Query, user_id: User, limit: Limit = 10) -> Reply[Found]:
     """Find what is known of a user: facts, statements and passages of documents, and what leads from name to name."""
     from simplemem.kinds.atoms.life import confidence_at
     from simplemem.kinds.documents.ingest import documents_of
@@ -68,42 +70,39 @@ def search_memory(
     said, synthesis, why = answered(documents_of(store), query, found)
     stated = dict.fromkeys([*found.slots, *(hit.atom for hit in found.hits if hit.atom)])
     facts: list[Any] = [
-        {"id": e.id, "key": " ".join(filter(None, e.slot[:2])), "value": e.slot.object, "memory": e.statement}
-        | {"confidence": round(confidence_at(e, now()), 4), "valid_from": told(e.valid_from)}
+        {
+            "id": e.id, "key": " ".join(filter(None, e.slot[:2])), "value": e.slot.object, "memory": e.statement,
+            "confidence": round(confidence_at(e, now()), 4), "valid_from": told(e.valid_from),
+        }
         for e in stated if e.slot
-    ]  # fmt: skip
-    results = [hit.result for hit in found.hits]
+    ][:limit]  # fmt: skip
     memories: list[Said] = [
         {"id": e["id"], "kind": e["kind"], "memory": e["text"], "score": e["score"], "source": e["source"]["name"]}
-        for e in results
+        for e in (hit.result for hit in found.hits)
     ]
-    sections = (
-        _section("Facts", [f"{e['key']}: {e['value']} ({render.line(e['memory'])})" for e in facts[:limit]]),
-        _section("Memories", [f"{render.line(e['memory'], 600)} ({e['id']})" for e in memories]),
-        _section("Graph", [f"{e['from']} -{e['relation']}-> {e['to']}" for e in found.edges]),
-    )
+    sections = {
+        "Facts": (f"{e['key']}: {e['value']} ({e['memory']})" for e in facts),
+        "Memories": (f"{e['memory']} ({e['id']})" for e in memories),
+        "Graph": (f"{e['from']} -{e['relation']}-> {e['to']}" for e in found.edges),
+    }
+    shown = "\n\n".join(_section(title, lines) for title, lines in sections.items())
     data: Found = {
-        "query": query, "answer": said or None, "synthesis": synthesis, "facts": facts[:limit], "memories": memories,
+        "query": query, "answer": said or None, "synthesis": synthesis, "facts": facts, "memories": memories,
         "graph": found.edges, "degraded": " ".join(filter(None, (found.degraded, why))),
     }  # fmt: skip
-    return Reply(render.answer(said or "", "\n\n".join(sections), data["degraded"]), data)
+    return Reply(render.answer(said, shown, data["degraded"]), data)
 
 
-def _section(title: str, lines: Sequence[str]) -> str:
-    return "\n".join([f"# {title}", *(f"- {render.line(each, 700)}" for each in lines or ["none"])])
-
-
-def _line(text: str, most: int = 200) -> str:
-    return render.line(text, most)
+def _section(title: str, lines: Iterable[str]) -> str:
+    return "\n".join([f"# {title}", *([f"- {render.line(each, _LINE)}" for each in lines] or ["- none"])])
 
 
 @tool("Change a memory", writes=True, destructive=True)
-def update_memory(
-    memories: Memories, caller: Caller, memory_id: str, content: Annotated[str, about("the new words")], user_id: User
-) -> Reply[Updated]:
+def update_memory(memories: Memories, caller: Caller, memory_id: str, content: Words, user_id: User) -> Reply[Updated]:
     """Give a memory other words. Its id stays, and the old words stay in the history."""
-    changed = memories.update(memory_id, content, user_id, **caller)
-    return Reply("Memory updated successfully.", {"id": memory_id, "sha256": changed.written[0].sha256 or ""})
+    memories.update(memory_id, content, user_id, **caller)
+    sha256 = memories.find(memory_id, user_id).sha256
+    return Reply("Memory updated successfully.", {"id": memory_id, "sha256": sha256})
 
 
 @tool("Delete a memory", writes=True, destructive=True, deletes=True)
@@ -114,7 +113,7 @@ def delete_memory(memories: Memories, caller: Caller, memory_id: str, user_id: U
 
 
 @tool("Ask the knowledge base")
-def query_knowledge_base(base: KnowledgeBase, query: str, limit: Limit = 5) -> Reply[Passages]:
+def query_knowledge_base(base: KnowledgeBase, query: Query, limit: Limit = 5) -> Reply[Passages]:
     """Find passages in the documents of the knowledge base."""
     rows: list[Any] = base.query(query, limit)
     shown = "\n\n".join(f"{each['source']}:{each['line']}\n{each['content']}" for each in rows)

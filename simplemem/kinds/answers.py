@@ -30,8 +30,8 @@ Edge = TypedDict("Edge", {"from": str, "relation": str, "to": str, "id": str})
 Step = TypedDict("Step", {"step": str, "used": bool, "why": str})
 Result = TypedDict("Result", {
     "kind": str, "id": str, "text": str, "score": float, "container_tag": str, "source": Source,
-    "memory_type": NotRequired[str], "confidence": NotRequired[float], "valid_from": NotRequired[Maybe],
-    "valid_to": NotRequired[Maybe], "is_latest": NotRequired[bool],
+    "memory_type": NotRequired[str], "confidence": NotRequired[float], "valid_from": NotRequired[str],
+    "valid_to": NotRequired[str], "is_latest": NotRequired[bool],
 })  # fmt: skip
 Row = TypedDict("Row", {
     "id": str, "memory": str, "memory_type": str, "container_tag": str, "is_latest": bool, "confidence": float,

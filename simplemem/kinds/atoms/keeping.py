@@ -3,19 +3,20 @@ with whatever it replaces. All state is in notes; whoever changes them, the next
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
-from simplemem.errors import NotFound, SimplememError, Unreadable
+from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 from simplemem.kinds.answers import Candidate, Event, Review
 from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import ATOM, Atom, Slot, Statement, check_scope, new_atom, place_of, with_statement
 from simplemem.kinds.atoms.reading import kind_of, read_statement
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
-from simplemem.kinds.kind import ChangeSet, Keeper, Shelf
+from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
 from simplemem.kinds.talk.block import stamp
 from simplemem.memory import By
 from simplemem.note.clock import now
@@ -27,6 +28,7 @@ from simplemem.store import now as local_stamp
 if TYPE_CHECKING:
     from simplemem.services.chat import Chat
 
+_MOST_CHARACTERS: Final = 1_000_000
 _NEAREST: Final = 20  # by words and meaning, beside those of the same slot
 _NEAR: Final = 0.7  # of cosine: what is nearer and undecided is named
 _MOST_ASKED: Final = 5  # statements of one call that a model is asked about
@@ -166,6 +168,9 @@ class Memories(Keeper):
 
     def update(self, id_: str, text: str, scope: str, **by: Unpack[By]) -> Carried:
         """Give a statement other words; its id stays, and the history has the old ones."""
+        text = " ".join(clean_text(text, "content", _MOST_CHARACTERS, "Give a shorter one.").split())
+        if not re.search(r"\w", text):
+            raise Invalid("there is no content", hint="Give a text with a word in it.")
         found, slot = self.find(id_, scope), read_statement(text).slot
 
         def draft(step: ChangeSet) -> None:

@@ -231,8 +231,9 @@ def _of_atom(score: float, atom: Atom, of: Document | None) -> Hit:
     where = {"title": of.title, "name": of.path.removesuffix(".md"), "url": of.source_url or None} if of else {}
     hit = _hit(score, "memory", atom.id, atom.statement, atom.scope, of.id if of else atom.id, atom.path, atom, **where)
     hit.result["memory_type"], hit.result["confidence"] = atom.memory_type, round(life.confidence_at(atom, now()), 4)
-    hit.result["valid_from"], hit.result["valid_to"] = told(atom.valid_from), told(atom.valid_to)
     hit.result["is_latest"] = atom.status == "active"
+    ends = {"valid_from": told(atom.valid_from), "valid_to": told(atom.valid_to)}
+    hit.result.update({key: at for key, at in ends.items() if at})  # type: ignore[typeddict-item]
     return hit
 
 

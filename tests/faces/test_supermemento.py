@@ -1,0 +1,138 @@
+"""The face of Supermemento: the graph's tools as Memento has them, and six for statements and documents of a tag."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.faces.face import PROFILES, choose
+
+Contract = Callable[..., Any]
+GUIDE = "# Release guide\n\nFreeze the ledger with the amberlock switch.\n\nI prefer releases on Tuesdays.\n"
+SECRET = "I keep the spare key under the zinnia pot."
+
+
+@pytest.fixture
+def ask(contract: Contract) -> Any:
+    asking = contract("supermemento")
+    for tag, content in (
+        ("ann", "I live in Berlin."),
+        ("ann", "I moved to Lisbon."),
+        ("ann", "I prefer window seats."),
+    ):
+        asking.json("ingest_text", content=content, container_tag=tag, title=content)
+    asking.json("ingest_text", content=GUIDE, container_tag="ann", title="The release guide")
+    asking.json("ingest_text", content=f"The locksmith's letter.\n\n{SECRET}", container_tag="maria", title="Letter")
+    asking.json("ingest_text", content=SECRET, container_tag="maria", title="Key")
+    return asking
+
+
+def test_the_tools_of_the_graph_are_those_of_memento() -> None:
+    ours, theirs = ({tool.name: tool for tool in choose(PROFILES[name])} for name in ("supermemento", "memento"))
+    shared = ("create_entities", "add_observations", "create_relations", "read_graph")
+    assert all(ours[name] is theirs[name] for name in shared) and len(ours) == 11
+    assert ours["search_nodes"].listing() == theirs["search_nodes"].listing()
+    assert all(tool.output for tool in ours.values())
+
+
+def test_without_a_word_of_statements_a_search_by_meaning_is_memento_s(
+    ask: Any, contract: Contract, vault: Path
+) -> None:
+    entities = [{"name": "Ada", "entityType": "person", "observations": ["likes engines"]}]
+    ask.json("create_entities", entities=entities)
+    memento = contract("memento")
+    for more in ({}, {"min_similarity": 0.0}, {"limit": 0}, {"entity_types": ["person"]}, {"query": None}):
+        answers = [each("semantic_search", **{"query": "engines", **more}) for each in (ask, memento)]
+        assert answers[0].failed == answers[1].failed
+        assert [each.text.partition('"timeTaken"')[0] for each in answers] == [
+            answers[1].text.partition('"timeTaken"')[0]
+        ] * 2
+    found = ask("semantic_search", query="window seats", container_tag="ann", min_similarity=0.0)
+    assert json.loads(found.text) == found.data and {"entities", "relations", "scores", "chunks"} <= found.data.keys()
+    assert found.data["memories"][0]["memory"] == "I prefer window seats."
+    for search_mode, empty in (("memory", "chunks"), ("rag", "memories")):
+        assert not ask("semantic_search", query="window seats ledger", search_mode=search_mode).data[empty]
+    typed = ask(
+        "semantic_search", query="where do I live", container_tag="ann", memory_types=["fact"], include_expired=True
+    )
+    assert {row["memory"]: row["is_latest"] for row in typed.data["memories"]} == {
+        "I live in Berlin.": False,
+        "I moved to Lisbon.": True,
+    }
+
+
+def test_which_entities_were_found_is_counted_beside_the_notes(ask: Any, vault: Path) -> None:
+    ask.json("create_entities", entities=[{"name": "Ada", "entityType": "person", "observations": ["likes engines"]}])
+    before = {file: file.read_bytes() for file in vault.rglob("*.md")}
+    ask.json("search_nodes", query="ENGINES")
+    ask.json("semantic_search", query="engines", min_similarity=0.0)
+    ask.json("search_nodes", query="nothing of that")
+    lines = [json.loads(line) for line in (vault / ".simplemem/state/found.jsonl").read_text().splitlines()]
+    assert [line["entities"] for line in lines] == [["Ada"]] * 2 and all(line["at"] for line in lines)
+    assert before == {file: file.read_bytes() for file in vault.rglob("*.md")}
+
+
+def test_a_list_has_what_holds_page_by_page(ask: Any) -> None:
+    page = ask.json("list_memories", container_tag="ann", limit=2)
+    rest = ask.json("list_memories", container_tag="ann", limit=2, cursor=page["next_cursor"])
+    texts = [row["memory"] for row in (*page["memories"], *rest["memories"])]
+    assert sorted(texts) == ["I moved to Lisbon.", "I prefer releases on Tuesdays.", "I prefer window seats."]
+    assert page["total"] == 3 and rest["next_cursor"] is None
+    rows = {
+        row["memory"]: row for row in ask.json("list_memories", container_tag="ann", include_expired=True)["memories"]
+    }
+    old, new = rows["I live in Berlin."], rows["I moved to Lisbon."]
+    assert (old["status"], old["is_latest"], old["superseded_by"], new["updates"]) == (
+        "superseded",
+        False,
+        new["id"],
+        old["id"],
+    )
+    drawn = rows["I prefer releases on Tuesdays."]
+    assert drawn["source_doc_id"].startswith("doc_") and drawn["confidence"] == drawn["base_confidence"] == 1
+    assert (
+        drawn["forgotten_at"] > drawn["valid_from"] and new["forgotten_at"] is None and drawn["container_tag"] == "ann"
+    )
+    typed = ask.json("list_memories", container_tag="ann", memory_type="preference")
+    assert {row["memory_type"] for row in typed["memories"]} == {"preference"} and typed["total"] == 2
+    for wrong in ({"memory_type": "nonsense"}, {"limit": 0}, {"limit": 1001}, {"cursor": "x"}, {"container_tag": None}):
+        assert ask("list_memories", **{"container_tag": "ann", **wrong}).code == "invalid"
+
+
+def test_a_search_of_everything_tells_whose_each_result_is(ask: Any) -> None:
+    found = ask("superrag_search", query="how is the ledger frozen", container_tag="ann")
+    assert json.loads(found.text) == found.data and found.data["search_mode"] == "hybrid"
+    [chunk] = [row for row in found.data["results"] if row["kind"] == "chunk" and "amberlock" in row["text"]]
+    assert chunk["source"]["title"] == "The release guide" and chunk["container_tag"] == "ann"
+    steps = {step["step"]: step for step in found.data["steps"]}
+    assert steps["hyde"] == {"step": "hyde", "used": False, "why": "there is no model"} and steps["rerank"]["used"]
+    small = ask("superrag_search", query="ledger seats Lisbon", container_tag="ann", budget_tokens=12).data
+    assert small["tokens"] <= 12 and small["left_out"] > 0
+    free = ask("superrag_search", query="spare key ledger").data["results"]
+    assert {row["container_tag"] for row in free} == {"ann", "maria"}
+    for wrong in ({"search_mode": "all"}, {"limit": 0}, {"limit": "many"}, {"budget_tokens": 0}):
+        assert ask("superrag_search", query="x", **wrong).code == "invalid"
+
+
+@pytest.mark.parametrize("tag", ["ann", "Maria", "maria ", "mari", "", "ann/../maria", "*", "default"])
+def test_no_tool_says_anything_of_another_tag(ask: Any, tag: str) -> None:
+    question = {"query": "where is the spare key", "include_expired": True, "min_similarity": 0.0}
+    for tool, more in (
+        *(("list_memories", {"include_expired": True}), ("get_user_profile", {"regenerate": True})),
+        *(("superrag_search", {"query": "spare key scope:maria"}), ("semantic_search", question)),
+        ("ingest_text", {"content": "My hat is red.", "title": "Key"}),
+    ):
+        assert "zinnia" not in str(ask(tool, container_tag=tag, **more))
+    assert "zinnia" in ask("superrag_search", query="spare key", container_tag="maria").text
+
+
+def test_a_profile_says_what_holds_and_is_a_note(ask: Any, vault: Path) -> None:
+    profile = ask.json("get_user_profile", container_tag="ann")
+    assert "I moved to Lisbon." in profile["static"] and "I live in Berlin." not in profile["static"]
+    assert len(profile["sources"]["static"]) == len(profile["static"]) and profile["dynamic"] == []
+    assert "I moved to Lisbon" in (vault / "profiles/ann.md").read_text()
+    assert ask.json("get_user_profile", container_tag="nobody")["static"] == []
