@@ -21,26 +21,24 @@ MOST_BYTES: Final = 10_000_000
 _MOST_SECONDS, _MOST_MEMORY, _MOST_CHARACTERS = 60, 1_000_000_000, 1_000_001  # one more than a document may have
 _FORMS: Final = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
 _ONE: Final = threading.Lock()
-_HEADLESS, _UNREADABLE = (re.compile(str(_FORMS[name])) for name in ("headless", "unreadable"))
+_HEADLESS, _UNREADABLE, _CHARSET = (re.compile(str(_FORMS[name])) for name in ("headless", "unreadable", "charset"))
 
 
 def form_of(data: bytes, name: str = "", content_type: str = "") -> str:
     """What a file is: pdf, docx, html or text. Invalid where nothing reads it."""
     if len(data) > MOST_BYTES:
         raise TooLong(f"{name[:60] or 'the file'} has more than {MOST_BYTES:,} bytes")
-    ending, form = name.rpartition(".")[2].lower(), _FORMS["type"].get(content_type, "")
-    if content_type in _FORMS["vague"]:
-        form = "pdf" if data.startswith(b"%PDF-") else _FORMS["ending"].get(ending, "")
+    by_name = "pdf" if data.startswith(b"%PDF-") else _FORMS["ending"].get(name.rpartition(".")[2].lower(), "")
+    form = by_name if content_type in _FORMS["vague"] else _FORMS["type"].get(content_type, "")
     if not form:
-        what = content_type or (f".{ending}" if "." in name else "a file without an ending")
-        raise Invalid(f"nothing here reads {what[:60]}", hint=_FORMS["unknown"])
+        raise Invalid(f"nothing here reads {(content_type or name or 'this')[:60]}", hint=_FORMS["unknown"])
     return str(form)
 
 
 def convert(data: bytes, form: str, charset: str = "") -> tuple[str, str]:
     """The text of a file, and what it calls itself. Unreadable says why there is none."""
     text = _decoded(data, charset) if form in ("text", "html") else ""
-    told = {"text": text} if form == "text" else _told(text.encode() or data, form)
+    told = {"text": text} if form == "text" else _told(text.encode("utf-8", "replace") or data, form)
     if "missing" in told:
         raise Unavailable(f"{told['missing']} is not installed", hint=_FORMS["install"])
     if not re.search(r"\w", told.get("text", "")):
@@ -53,10 +51,11 @@ def _told(data: bytes, form: str) -> dict[str, str]:
     """What the process says that reads the file."""
     env = {key: os.environ[key] for key in _FORMS["environment"] if key in os.environ}  # no key, no password
     env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    command: Any = {"args": [sys.executable, "-P", "-m", __name__, form], "env": env, "capture_output": True}
+    how: Any = {"env": env, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "timeout": _MOST_SECONDS}
+    command = [sys.executable, "-P", "-m", __name__, form]
     with _ONE:
         try:
-            return dict(json.loads(subprocess.run(**command, input=data, timeout=_MOST_SECONDS, check=False).stdout))
+            return dict(json.loads(subprocess.run(command, input=data, check=False, **how).stdout))
         except subprocess.TimeoutExpired:
             return {"error": f"it took longer than {_MOST_SECONDS} s"}
         except ValueError:
@@ -66,7 +65,7 @@ def _told(data: bytes, form: str) -> dict[str, str]:
 def _decoded(data: bytes, charset: str) -> str:
     """Text in the encoding it says, else UTF-8, else cp1252."""
     text = data.decode("cp1252", "replace")
-    for encoding in ("utf-8-sig", charset):
+    for encoding in ("utf-8-sig", *_CHARSET.findall(charset)):
         with suppress(LookupError, ValueError):
             text = data.decode(encoding)
     if "\0" in text:

@@ -45,7 +45,9 @@ def test_a_pdf_says_what_it_is_and_a_large_file_is_refused() -> None:
     ("Café".encode("latin-1"), "iso-8859-1", "Café"), ("Café".encode("utf-8-sig"), "", "Café"),
     ("Café".encode("utf-16"), "utf-16", "Café"), ("日本".encode("shift_jis"), "shift_jis", "日本"),
     ("Café".encode(), "no-such-code", "Café"), ("Café".encode(), "zlib", "Café"), ("Café".encode(), "undefined", "Café"),
-    ("Café".encode(), "\0", "Café"), (b"\x81 caf\xe9", "", "\ufffd café"), ("Café".encode("cp1252"), "utf-8", "Café"),
+    ("Café".encode(), "\0", "Café"),
+    (b"a-" * 500_000, "punycode", "a-" * 500_000), (b"\\ud800", "unicode_escape", "\\ud800"),
+    (b"\x81 caf\xe9", "", "\ufffd café"), ("Café".encode("cp1252"), "utf-8", "Café"),
 ])  # fmt: skip
 def test_encodings(data: bytes, charset: str, text: str) -> None:
     """The header's, else UTF-8, else cp1252; whatever is wrong is passed over."""
