@@ -68,14 +68,13 @@ def search_memory(store: EnhancedStore, query: Query, user_id: User, limit: Limi
 
     found = recall(store, Asked(query, user_id, limit=limit))
     said, synthesis, why = answered(documents_of(store), query, found)
-    stated = dict.fromkeys([*found.slots, *(hit.atom for hit in found.hits if hit.atom)])
     facts: list[Any] = [
         {
             "id": e.id, "key": " ".join(filter(None, e.slot[:2])), "value": e.slot.object, "memory": e.statement,
             "confidence": round(confidence_at(e, now()), 4), "valid_from": told(e.valid_from),
         }
-        for e in stated if e.slot
-    ][:limit]  # fmt: skip
+        for hit in found.hits if (e := hit.atom) and e.slot
+    ]  # fmt: skip
     memories: list[Said] = [
         {"id": e["id"], "kind": e["kind"], "memory": e["text"], "score": e["score"], "source": e["source"]["name"]}
         for e in (hit.result for hit in found.hits)

@@ -25,11 +25,19 @@ if TYPE_CHECKING:
 _TAG: Final = also("container_tag", "user_id", "scope")
 Tag = Annotated[str, about("whose it is"), _TAG]
 AnyTag = Annotated[str | None, about("only what is of this tag; all when left out"), _TAG]
-Mode = Literal["hybrid", "memory", "rag"]
+Mode = Annotated[Literal["hybrid", "memory", "rag"], about("hybrid, memory (statements) or rag (passages)")]
 Kind = Literal["fact", "preference", "episode", "derived"]
 Limit = Annotated[int, Field(ge=1, le=1000)]
+Query = Annotated[str, about("a question, in plain words")]
+Text = Annotated[str, about("text or Markdown")]
+Url = Annotated[str, about("of a page, a text, a PDF or a DOCX file")]
 Title = Annotated[str, about("what to call it")]
-_MODES: Final = about("hybrid, memory (statements) or rag (passages)")
+Anew = Annotated[bool, about("make it anew")]
+Past = Annotated[bool, about("what no longer holds too")]
+Again = Annotated[bool, about("order the best again")]
+Rewrite = Annotated[bool, about("ask the model for other words first")]
+Cursor = Annotated[str | None, about("next_cursor of the page before"), Field(pattern=r"^\d{1,9}$")]
+Budget = Annotated[int | None, Field(ge=1, le=100_000), about("no more tokens of text than this")]
 Page = TypedDict("Page", {"memories": list[Row], "total": int, "next_cursor": "str | None"})
 Found = TypedDict("Found", {
     "query": str, "search_mode": str, "results": list[Result], "steps": list[Step], "tokens": int, "left_out": int,
@@ -70,34 +78,31 @@ def _search_nodes(graph: KnowledgeGraph, **more: Any) -> Reply[Any]:
 def semantic_search(
     store: EnhancedStore,
     graph: KnowledgeGraph,
-    query: Annotated[str, about("What to look for, in words or as a question")],
+    query: Query,
     container_tag: AnyTag = None,
-    search_mode: Annotated[Mode | None, _MODES] = None,
-    rerank: Annotated[bool | None, about("Order the best again")] = None,
-    rewrite_query: Annotated[bool | None, about("Ask the model for other words first")] = None,
-    limit: Annotated[float, Field(ge=1, le=1000), about("The most to answer with, 10 unless said")] = 10,
-    min_similarity: Annotated[Share, about("How like the question it must be, 0.6 unless said")] = 0.6,
-    memory_types: Annotated[Several[Kind] | None, about("Only statements of these types")] = None,
-    include_expired: Annotated[bool | None, about("What no longer holds too")] = None,
-    entity_types: Annotated[Several[str] | None, about("Only entities of these types")] = None,
-    hybrid_search: Annotated[bool, about("Whether words count beside meaning, true unless said")] = True,
-    semantic_weight: Annotated[Share, about("What meaning counts beside words, 0.6 unless said")] = 0.6,
+    search_mode: Mode | None = None,
+    rerank: Again = False,
+    rewrite_query: Rewrite = False,
+    limit: Annotated[float, Field(ge=1, le=1000), about("the most to answer with, 10 unless said")] = 10,
+    min_similarity: Annotated[Share, about("how like the question it must be, 0.6 unless said")] = 0.6,
+    memory_types: Annotated[Several[Kind], about("only statements of these types")] = [],  # noqa: B006
+    include_expired: Past = False,
+    entity_types: Annotated[Several[str] | None, about("only entities of these types")] = None,
+    hybrid_search: Annotated[bool, about("whether words count beside meaning, true unless said")] = True,
+    semantic_weight: Annotated[Share, about("what meaning counts beside words, 0.6 unless said")] = 0.6,
 ) -> Reply[Alike]:
     """Find entities by meaning, or by meaning and words together; with a container_tag or a search_mode also statements
     and passages of documents."""
     from simplemem.kinds.documents.recall import Asked, recall, rows_of
 
-    own = (container_tag, search_mode, rerank, rewrite_query, memory_types, include_expired)
-    asked = Asked(
-        query, container_tag, search_mode or "hybrid", int(limit), bool(rerank), bool(rewrite_query),
-        types=memory_types or (), expired=bool(include_expired), least=min_similarity,
-    )  # fmt: skip
-    found = None if all(each is None for each in own) else recall(store, asked)
     of_graph = (query, limit, min_similarity, entity_types, hybrid_search, semantic_weight)
     reply = memento.semantic_search.run(store, graph, *of_graph)
     data: Any = _counted(store.bench, reply)
-    if found is None:
+    more: Any = {"rerank": rerank, "rewrite": rewrite_query, "types": memory_types, "expired": include_expired}
+    if container_tag is None and search_mode is None and not any(more.values()):
         return Reply(reply.text, data)
+    asked = Asked(query, container_tag, search_mode or "hybrid", int(limit), least=min_similarity, **more)
+    found = recall(store, asked)
     rows = rows_of(store, [hit.atom for hit in found.hits if hit.atom])
     chunks = [hit.result for hit in found.hits if hit.result["kind"] == "chunk"]
     return _as_json(data | {"memories": rows, "chunks": chunks, "steps": found.steps})
@@ -105,11 +110,7 @@ def semantic_search(
 
 @tool("Ingest a text", writes=True)
 def ingest_text(
-    store: EnhancedStore,
-    caller: Caller,
-    content: Annotated[str, about("text or Markdown")],
-    container_tag: Tag,
-    title: Title = "",
+    store: EnhancedStore, caller: Caller, content: Text, container_tag: Tag, title: Title = ""
 ) -> Reply[Ingested]:
     """Keep a text as a document, and the statements in it as memories."""
     from simplemem.kinds.documents import ingest
@@ -119,11 +120,7 @@ def ingest_text(
 
 @tool("Ingest a page", writes=True)
 def ingest_url(
-    store: EnhancedStore,
-    caller: Caller,
-    url: Annotated[str, about("of a page, a text, a PDF or a DOCX file")],
-    container_tag: Tag,
-    title: Title = "",
+    store: EnhancedStore, caller: Caller, url: Url, container_tag: Tag, title: Title = ""
 ) -> Reply[Ingested]:
     """Fetch an address, and keep what it gives as a document. What a page states replaces nothing that the user said."""
     from simplemem.kinds.documents import ingest
@@ -133,7 +130,7 @@ def ingest_url(
 
 @tool("Read a profile", writes=True)
 def get_user_profile(
-    memories: Memories, caller: Caller, container_tag: Tag, regenerate: Annotated[bool, about("make it anew")] = False
+    memories: Memories, caller: Caller, container_tag: Tag, regenerate: Anew = False
 ) -> Reply[Profile]:
     """What is known of somebody, as it was said: static, what lasts, and dynamic, what is of late."""
     from simplemem.kinds.atoms.profile import profile_of
@@ -148,8 +145,8 @@ def list_memories(
     container_tag: Tag,
     memory_type: Kind | None = None,
     limit: Limit = 50,
-    include_expired: Annotated[bool, about("what no longer holds too")] = False,
-    cursor: Annotated[str | None, about("next_cursor of the page before"), Field(pattern=r"^\d{1,9}$")] = None,
+    include_expired: Past = False,
+    cursor: Cursor = None,
 ) -> Reply[Page]:
     """The memories of a tag, newest first, with how sure each is now."""
     from simplemem.kinds.atoms.atom import check_scope
@@ -158,21 +155,20 @@ def list_memories(
     every = memories.atoms(check_scope(container_tag), expired=include_expired)
     some = [each for each in every if memory_type in (None, each.memory_type)]
     some.sort(key=lambda each: (each.valid_from is not None and each.valid_from.timestamp(), each.path), reverse=True)
-    start = int(cursor or 0)
-    following = str(start + limit) if start + limit < len(some) else None
-    rows = rows_of(store, some[start : start + limit])
+    start, stop = int(cursor or 0), int(cursor or 0) + limit
+    rows, following = rows_of(store, some[start:stop]), str(stop) if stop < len(some) else None
     return _as_json({"memories": rows, "total": len(some), "next_cursor": following})
 
 
 @tool("Search everything")
 def superrag_search(
     store: EnhancedStore,
-    query: Annotated[str, about("a question, in plain words")],
+    query: Query,
     container_tag: AnyTag = None,
-    search_mode: Annotated[Mode, _MODES] = "hybrid",
-    rerank: Annotated[bool, about("order the best again")] = True,
+    search_mode: Mode = "hybrid",
+    rerank: Again = True,
     limit: Limit = 10,
-    budget_tokens: Annotated[int | None, Field(ge=1, le=100_000), about("no more text than this")] = None,
+    budget_tokens: Budget = None,
 ) -> Reply[Found]:
     """Find statements, passages and entities that answer a question, best first, with the steps that were taken."""
     from simplemem.kinds.documents.recall import Asked, recall

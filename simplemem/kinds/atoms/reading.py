@@ -319,7 +319,7 @@ def _asked(question: str) -> tuple[_Language, set[str], set[str], bool]:
 def answers(question: str, reading: Reading) -> float:
     """How well a statement fills the slot that a question asks for; 0 where it does not."""
     (language, asked, heads, is_own), slot = _asked(question), reading.slot
-    if slot is None or not reading.sign or slot.relation.partition("/")[0].split()[0] not in heads:
+    if slot is None or not reading.sign or not heads.issuperset(slot.relation.partition("/")[0].split()[:1] or [""]):
         return 0.0
     whom, about = (set(_stems(language, _WORD.findall(each.lower()))) for each in (slot.subject, slot.relation))
     if not whom <= asked:

@@ -61,7 +61,6 @@ class Recalled(NamedTuple):
     """What a question found, best first, and what was done for that or why it was not."""
 
     hits: list[Hit]
-    slots: list[Atom]
     edges: list[Edge]
     steps: list[Step]
     tokens: int
@@ -86,13 +85,12 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     def note(step: str, used: object, why: str) -> None:
         steps.append({"step": step, "used": bool(used), "why": why})
 
-    every = documents.memories.atoms(scope, expired=asked.expired) if asked.mode != "rag" else []
+    every = documents.memories.atoms(scope, expired=asked.expired) if asked.mode != "rag" else ()
     atoms = {each.path: each for each in every if not asked.types or each.memory_type in asked.types}
     texts = {each.path: each for each in documents.documents(scope)}
     graph = graph_of(store).read() if asked.mode != "rag" and scope in (None, _SHARED) else Graph()
     entities = {each.path: each for each in graph.entities if not each.is_note}
-    index = _slots_of(documents.memories)
-    slots = _filled(question, index, atoms)
+    slots = _filled(question, index := _slots_of(documents.memories), atoms)
     note("slots", slots, "a statement fills it" if slots else "the question names none that is filled")
     said, by, why = _by_model(documents, "rewrite", question) if asked.rewrite else ("", "", "not asked for")
     note("hyde", said, why or by)
@@ -113,16 +111,12 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     by = stated.reranker or written.reranker or "words and meaning"
     note("rerank", asked.rerank, by if asked.rerank else "not asked for")
 
-    drawn = [atom for path in scores if (atom := atoms.get(path)) and atom.source]
-    origins = dict(zip(drawn, bench.meant([(each.source, each.path) for each in drawn]), strict=True))
-    hits = [
-        _of_atom(scores[path], atoms[path], texts.get(origins.get(atoms[path]) or ""))
-        for path in scores
-        if path in atoms
-    ]
-    for entity in (entities[path] for path in scores if path in entities):
-        text = "; ".join([entity.name, *entity.texts])
-        hits.append(_hit(scores[entity.path], "entity", entity.name, text, _SHARED, entity.name, entity.path))
+    found = [atoms[path] for path in scores if path in atoms]
+    origins = bench.meant([(each.source, each.path) for each in found])
+    hits = [_of_atom(scores[e.path], e, texts.get(of or "")) for e, of in zip(found, origins, strict=True)]
+    for e in (entities[path] for path in scores if path in entities):
+        text = "; ".join([e.name, *e.texts])
+        hits.append(_hit(scores[e.path], "entity", e.name, text, _SHARED, e.name, e.path))
     for piece in written.passages:
         of = texts[path_of(piece.name)]
         where: Any = {"title": of.title, "heading": piece.heading, "line": piece.line, "url": of.source_url or None}
@@ -139,7 +133,7 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
             tokens += size
     left_out = len(once[: asked.limit]) - len(taken)
     note("budget", asked.budget is not None, "none was given" if asked.budget is None else f"{left_out} left out")
-    return Recalled(taken, slots, edges, steps, tokens, left_out, degraded)
+    return Recalled(taken, edges, steps, tokens, left_out, degraded)
 
 
 def _slots_of(memories: Memories) -> _Slots:
@@ -151,8 +145,8 @@ def _slots_of(memories: Memories) -> _Slots:
         for each in every:
             for name in _names(each):
                 leading[name].append(each)
-            if each.slot:
-                filling[each.slot.relation.partition("/")[0].split()[0]].append(each)
+            for head in each.slot.relation.partition("/")[0].split()[:1] if each.slot else ():
+                filling[head].append(each)
         known = memories.bench.made["slots"] = _Slots(every, filling, leading)
     return known
 
@@ -232,8 +226,10 @@ def _of_atom(score: float, atom: Atom, of: Document | None) -> Hit:
     hit = _hit(score, "memory", atom.id, atom.statement, atom.scope, of.id if of else atom.id, atom.path, atom, **where)
     hit.result["memory_type"], hit.result["confidence"] = atom.memory_type, round(life.confidence_at(atom, now()), 4)
     hit.result["is_latest"] = atom.status == "active"
-    ends = {"valid_from": told(atom.valid_from), "valid_to": told(atom.valid_to)}
-    hit.result.update({key: at for key, at in ends.items() if at})  # type: ignore[typeddict-item]
+    if atom.valid_from:
+        hit.result["valid_from"] = stamp(atom.valid_from)
+    if atom.valid_to:
+        hit.result["valid_to"] = stamp(atom.valid_to)
     return hit
 
 
@@ -255,12 +251,14 @@ def _alike(bench: Bench, question: str, paths: Collection[str], least: float) ->
 
 def _once(hits: Iterable[Hit]) -> list[Hit]:
     """Without what says the same as one before it, or was drawn from a passage before it."""
-    kept: dict[tuple[str, str], Hit] = {}
+    kept, said, told_by = list[Hit](), set[tuple[str, str]](), defaultdict[str, list[str]](list)
     for hit in hits:
-        said, of = f" {' '.join(words_in_order(hit.result['text']))} ", hit.result["source"]["id"]
-        if not any(said in text and of == kept[scope, text].result["source"]["id"] for scope, text in kept):
-            kept.setdefault((hit.result["container_tag"], said), hit)
-    return list(kept.values())
+        text, of = f" {' '.join(words_in_order(hit.result['text']))} ", hit.result["source"]["id"]
+        if (key := (hit.result["container_tag"], text)) not in said and not any(text in each for each in told_by[of]):
+            kept.append(hit)
+            said.add(key)
+            told_by[of].append(text)
+    return kept
 
 
 def answered(documents: Documents, query: str, found: Recalled) -> tuple[str, str, str]:
@@ -274,18 +272,16 @@ def answered(documents: Documents, query: str, found: Recalled) -> tuple[str, st
 
 def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
     """Statements as lists show them, with the ids of what they link to."""
-    documents, at = documents_of(store), now()
+    documents, moment = documents_of(store), now()
     every: list[Atom | Document] = [*documents.memories.atoms(None, expired=True), *documents.documents(None)]
     there = {(each.scope, each.path): each.id for each in every}
-    links = [
-        (e, link) for e in atoms for link in (e.source, e.updates, e.extends, e.superseded_by, *e.derived_from) if link
-    ]
+    links = [(e, at) for e in atoms for at in (e.source, e.updates, e.extends, e.superseded_by, *e.derived_from) if at]
     paths = documents.bench.meant([(link, e.path) for e, link in links])
     ids = {key: there.get((key[0].scope, path or "")) for key, path in zip(links, paths, strict=True)}
     return [
         {
             "id": e.id, "memory": e.statement, "memory_type": e.memory_type, "container_tag": e.scope,
-            "is_latest": e.status == "active", "confidence": round(life.confidence_at(e, at), 4),
+            "is_latest": e.status == "active", "confidence": round(life.confidence_at(e, moment), 4),
             "base_confidence": e.confidence, "valid_from": told(e.valid_from), "valid_to": told(e.valid_to),
             "forgotten_at": told(life.forgotten_at(e)), "source_doc_id": ids.get((e, e.source)),
             "updates": ids.get((e, e.updates)), "extends": ids.get((e, e.extends)),

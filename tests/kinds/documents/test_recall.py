@@ -62,7 +62,6 @@ def test_a_slot_that_a_question_names_comes_first_whatever_words_it_was_told_in(
     tell(plain_store, "I live in Berlin.", "Where do I live well? In books.", "I moved to Lisbon.")
     found = ask(plain_store, "where do I live")
     assert texts(found)[0] == "I moved to Lisbon." and step(found, "slots")[0]
-    assert [each.slot and each.slot.object for each in found.slots] == ["Lisbon"]
     assert "I live in Berlin." not in texts(found)
     past = {
         hit.result["text"]: hit.result["is_latest"] for hit in ask(plain_store, "where do I live", expired=True).hits
