@@ -7,6 +7,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Invalid, TooLong
@@ -73,6 +74,16 @@ class Atom:
     created: str = ""
     problem: str = ""  # why it is never written, "" when it may be
     is_own: bool = True
+
+    @cached_property
+    def plain(self) -> str:
+        """The statement as it is compared letter for letter."""
+        return plain(self.statement)
+
+
+def plain(text: str) -> str:
+    """A text in small letters, without its full stop."""
+    return " ".join(text.casefold().split()).rstrip(".! ")
 
 
 def check_scope(scope: str) -> str:

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 from simplemem.kinds.answers import Candidate, Event, Review
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import ATOM, Atom, Slot, Statement, check_scope, new_atom, place_of, with_statement
+from simplemem.kinds.atoms.atom import (
+    ATOM,
+    Atom,
+    Slot,
+    Statement,
+    check_scope,
+    new_atom,
+    place_of,
+    plain,
+    with_statement,
+)
 from simplemem.kinds.atoms.reading import kind_of, read_statement
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
@@ -29,6 +39,7 @@ if TYPE_CHECKING:
     from simplemem.services.chat import Chat
 
 _MOST_CHARACTERS: Final = 1_000_000
+_FEW: Final = 200  # statements of a scope that are all compared
 _NEAREST: Final = 20  # by words and meaning, beside those of the same slot
 _NEAR: Final = 0.7  # of cosine: what is nearer and undecided is named
 _MOST_ASKED: Final = 5  # statements of one call that a model is asked about
@@ -160,8 +171,13 @@ class Memories(Keeper):
 
     def decide(self, text: str, held: Collection[Atom]) -> tuple[Verdict, Atom | None, list[tuple[Atom, float]]]:
         """What the rules say of a statement among those that hold, of which one, and which are near."""
-        reading, near = read_statement(text), self.near(text, held)
-        others = [e for e in held if e.slot and e.slot.relation == reading.slot.relation] if reading.slot else []
+        reading, near, same = read_statement(text), self.near(text, held), plain(text)
+        relation = reading.slot.relation if reading.slot else None
+        # What has just been written may not be indexed yet, and few are all looked at.
+        is_few = len(held) <= _FEW
+        others = [
+            e for e in held if is_few or e.plain == same or (e.slot and e.slot.relation == relation) or not e.sha256
+        ]
         known = list({each.path: each for each in (*others, *(atom for atom, _ in near))}.values())
         verdict = reconcile(reading, [read_statement(each.statement) for each in known])
         return verdict, known[verdict.place] if verdict.place is not None else None, near

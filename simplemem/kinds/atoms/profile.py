@@ -29,7 +29,7 @@ _SECTIONS: Final = ("static", "dynamic")
 def profile_of(memories: Memories, scope: str, regenerate: bool = False, **by: Unpack[By]) -> Profile:
     """What is known of a scope, and its note if that says otherwise."""
     scope, at = check_scope(scope), now()
-    held = memories.atoms(scope)
+    held = sorted(memories.atoms(scope), key=lambda each: each.path)
     static = [
         each for each in held if each.memory_type in ("fact", "preference") and life.confidence_at(each, at) >= _SURE
     ]

@@ -19,6 +19,7 @@ _MOST_CHARACTERS, _MOST_STATEMENTS = 400, 5  # of a text whose lines or sentence
 _MOST_READ: Final = 300  # characters of a statement that the rules look at
 _PASSIVE: Final = ("is", "are", "am", "be", "been", "being")  # before what did not happen once
 _SEVERAL: Final = re.compile(r"(?<!\S)(?:and|or|both|y|o)(?!\S)")
+_BEFORE_NUMBERS: Final = re.compile(r"\w+s|have|had|for|at|on|to|by|of|over|under|about|only|every|port|up|than|or")
 _LIKING: Final = "♥"  # stands for every word of liking
 _WORD: Final = re.compile(r"[\w.+-]+@[\w.-]+\w|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:-[^\W_]+)*|\d\w*|[^\w\s.,;:!?'\"()]")
 _SHORT: Final = {"n't": " not", "'m": " am", "'re": " are", "'ve": " have", "'ll": " will", "can not": "cannot"}
@@ -95,14 +96,10 @@ def _plain(text: str) -> str:
 
 def _language(said: str) -> _Language:
     words = set(re.findall(r"[^\W\d_]+", said))
-    known = [
-        len(words & (each.words("empty") | each.words("own") | each.words("no") | each.words("likes")))
-        for each in _LANGUAGES
-    ]
-    known = [
-        count + 2 * any(pattern.search(said) for _, pattern, *_ in each.slots)
-        for count, each in zip(known, _LANGUAGES, strict=True)
-    ]
+    kinds = ("empty", "own", "no", "likes", "telling")
+    known = [sum(len(words & each.words(kind)) for kind in kinds) for each in _LANGUAGES]
+    slots = [any(pattern.search(said) for _, pattern, *_ in each.slots) for each in _LANGUAGES]
+    known = [count + 2 * has_slot for count, has_slot in zip(known, slots, strict=True)]
     return _LANGUAGES[known[1] > known[0]]
 
 
@@ -336,5 +333,10 @@ def names_numbers(text: str, number: str) -> bool:
     is_name = any(word != word.lower() for word in words[1:][-1:]) or any(
         language.has("names", w.lower()) for w in words[-1:]
     )
+    # "Bell 4 rings": the subject of somebody's or something's own verb.
+    is_of_subject = (
+        language.code == "en" and len(words) < 4 and not _BEFORE_NUMBERS.fullmatch(words[-1].lower() if words else "")
+    )
+    is_name = is_name or (is_of_subject and not (words and language.has("self", words[0].lower().split("'")[0])))
     is_day = any(word.lower()[:3] in language.months or language.has("weekdays", word.lower()) for word in following)
     return is_name or is_day or not words
