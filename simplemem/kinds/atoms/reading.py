@@ -21,7 +21,9 @@ _PASSIVE: Final = ("is", "are", "am", "be", "been", "being")  # before what did 
 _SEVERAL: Final = re.compile(r"(?<!\S)(?:and|or|both|y|o)(?!\S)")
 _BEFORE_NUMBERS: Final = re.compile(r"\w+s|have|had|for|at|on|to|by|of|over|under|about|only|every|port|up|than|or")
 _LIKING: Final = "♥"  # stands for every word of liking
-_WORD: Final = re.compile(r"[\w.+-]+@[\w.-]+\w|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:-[^\W_]+)*|\d\w*|[^\w\s.,;:!?'\"()]")
+_WORD: Final = re.compile(
+    r"(?<![\w.+-])[\w.+-]+@[\w.-]+\w|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:-[^\W_]+)*|\d\w*|[^\w\s.,;:!?'\"()]"
+)
 _SHORT: Final = {"n't": " not", "'m": " am", "'re": " are", "'ve": " have", "'ll": " will", "can not": "cannot"}
 
 
