@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _LINE: Final = 4_000  # characters of a passage in a text
+_ASKED_FOR: Final = 0.5  # of a score: a slot below it is near, and no fact that was asked for
 User = Annotated[str, about("whose memory it is"), also("user_id", "user", "container_tag", "scope")]
 Query = Annotated[str, about("a question, in plain words")]
 Limit = Annotated[int, Field(ge=1, le=1000)]
@@ -73,7 +74,7 @@ def search_memory(store: EnhancedStore, query: Query, user_id: User, limit: Limi
             "id": e.id, "key": " ".join(filter(None, e.slot[:2])), "value": e.slot.object, "memory": e.statement,
             "confidence": round(confidence_at(e, now()), 4), "valid_from": told(e.valid_from),
         }
-        for hit in found.hits if (e := hit.atom) and e.slot
+        for hit in found.hits if (e := hit.atom) and e.slot and hit.result["score"] > _ASKED_FOR
     ]  # fmt: skip
     memories: list[Said] = [
         {"id": e["id"], "kind": e["kind"], "memory": e["text"], "score": e["score"], "source": e["source"]["name"]}

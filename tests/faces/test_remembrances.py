@@ -50,6 +50,8 @@ def test_a_search_has_three_sections_and_no_answer_of_its_own(told: Any) -> None
     assert found.data["answer"] is None and found.data["synthesis"] == "none"
     heads = [line for line in found.text.splitlines() if line.startswith("#")]
     assert heads == ["# Facts", "# Memories", "# Graph"] and "- ann -lives in-> Lisbon" in found.text
+    told("add_memory", content="The ferry to Tarbert is called Isla.", user_id="ann")
+    assert not told("search_memory", query="which drills does the crane have", user_id="ann").data["facts"]
     nothing = told("search_memory", query="anything", user_id="nobody at all")
     assert not nothing.failed and nothing.text.count("- none") == 3 and not nothing.data["memories"]
 
