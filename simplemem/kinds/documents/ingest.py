@@ -120,7 +120,8 @@ class Documents(Keeper):
         """Whether a text says a statement, or the words that it was drawn from."""
         note = next((each.text for each in self.bench.read([atom.path])), "")
         quote = " ".join(line[1:] for line in note.splitlines() if line.startswith(">"))
-        return " ".join((quote or atom.statement).split()).casefold() in " ".join(text.split()).casefold()
+        said = (" ".join(each.split()).casefold() for each in (atom.statement, quote))
+        return any(each and each in " ".join(text.split()).casefold() for each in said)
 
     def _draw_later(self) -> None:
         if not self.bench.read_only and self._next.acquire(blocking=False):
@@ -138,7 +139,8 @@ class Documents(Keeper):
                     if (document := next(waiting, None)) is None:
                         return
                     tried.add(document.sha256)
-                    self._draw(document, by)
+                    with suppress(SimplememError):
+                        self._draw(document, by)
 
     def _end(self) -> None:
         self._ending.set()

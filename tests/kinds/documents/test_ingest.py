@@ -235,6 +235,7 @@ def test_a_short_text_is_remembered_as_statements_and_a_long_one_as_a_document(s
 def test_what_was_left_undone_is_gone_on_with(vault: Path, write: Callable[[str, str | bytes], Path]) -> None:
     """As after a power cut between a document and its statements."""
     note = f"---\ntype: document\nid: doc_1\nscope: alex\nstatus: extracting\n---\n\nI prefer tea.\n\n{LONG}\n"
+    write("documents/alex/A wrong one.md", note.replace("scope: alex", 'scope: " no scope "'))
     file = write("documents/alex/Half.md", note)
     with opened(vault) as store:
         documents_of(store)
