@@ -32,7 +32,7 @@ from simplemem.memory import By
 from simplemem.note.clock import now
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.properties import remove_property, set_property
-from simplemem.store import Carried
+from simplemem.store import Bench, Carried
 from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
@@ -67,12 +67,30 @@ class _Advice(NamedTuple):
 _RELATIONS: Final = {"UPDATE": "UPDATES", "EXTEND": "EXTENDS", "DERIVE": "DERIVES"}
 
 
+class _Atoms(Shelf[Atom]):
+    """The statements of a vault by scope: those that time may end, and the others."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench, ATOM)
+        self.scopes: dict[str, tuple[dict[str, Atom], dict[str, Atom]]] = {}
+
+    def place(self, item: Atom) -> None:
+        self.forget(item.path)
+        super().place(item)
+        self.scopes.setdefault(item.scope, ({}, {}))[life.lasts(item)][item.path] = item
+
+    def forget(self, path: str) -> None:
+        if (old := self.items.get(path)) is not None:
+            self.scopes[old.scope][life.lasts(old)].pop(path)
+        super().forget(path)
+
+
 class Memories(Keeper):
     """What is known in one vault, by scope."""
 
     def __init__(self, store: Any) -> None:
         super().__init__(store)
-        self.shelf = Shelf[Atom](store.bench, ATOM)
+        self.shelf = _Atoms(store.bench)
 
     def atoms(self, scope: str | None, *, expired: bool = False) -> list[Atom]:
         """What holds now in a scope, or in all; with `expired` what no longer does too."""
@@ -81,9 +99,10 @@ class Memories(Keeper):
 
     def held(self, scope: str | None, *, expired: bool = False) -> list[Atom]:
         """The same, for whoever holds the shelf."""
-        every = [each for each in self.shelf.items.values() if scope is None or each.scope == scope]
-        at = now()
-        return every if expired else [each for each in every if self.holds(each, at)]
+        scopes, at = self.shelf.scopes, now()
+        some = scopes.values() if scope is None else [scopes[scope]] if scope in scopes else []
+        ends = [each for ending, _ in some for each in ending.values() if expired or self.holds(each, at)]
+        return [*ends, *(each for _, lasting in some for each in lasting.values())]
 
     def holds(self, atom: Atom, at: datetime) -> bool:
         """Whether a statement holds; a derived one does not outlive what it was derived from."""

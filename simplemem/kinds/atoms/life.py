@@ -31,10 +31,14 @@ def confidence_at(atom: Atom, at: datetime) -> float:
 
 def holds(atom: Atom, at: datetime) -> bool:
     """Whether a statement is latest, not past and not forgotten."""
-    if atom.memory_type == "fact":
-        return atom.status == "active" and (atom.valid_to is None or at <= atom.valid_to) and atom.confidence >= _FLOOR
     is_past = atom.memory_type != "episode" and atom.valid_to is not None and at > atom.valid_to
     return atom.status == "active" and not is_past and confidence_at(atom, at) >= _FLOOR
+
+
+def lasts(atom: Atom) -> bool:
+    """Whether a statement holds at any time."""
+    is_sure = atom.status == "active" and atom.confidence >= _FLOOR
+    return is_sure and atom.memory_type == "fact" and atom.valid_to is None and not atom.derived_from
 
 
 def forgotten_at(atom: Atom) -> datetime | None:
