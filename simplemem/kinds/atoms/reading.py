@@ -17,6 +17,7 @@ from simplemem.note.words import stem
 
 _MOST_CHARACTERS, _MOST_STATEMENTS = 400, 5  # of a text whose lines or sentences are statements; more is a document
 _MOST_READ: Final = 300  # characters of a statement that the rules look at
+_REMEMBERED: Final = timedelta(days=23)  # after its day, until an episode fades
 _PASSIVE: Final = ("is", "are", "am", "be", "been", "being")  # before what did not happen once
 _SEVERAL: Final = re.compile(r"(?<!\S)(?:and|or|both|y|o)(?!\S)")
 _BEFORE_NUMBERS: Final = re.compile(r"\w+s|have|had|for|at|on|to|by|of|over|under|about|only|every|port|up|than|or")
@@ -242,7 +243,8 @@ def kind_of(text: str, at: datetime) -> tuple[str, datetime | None, datetime | N
     if language.patterns["liking"].search(said):
         return "preference", None, None
     reading = read_statement(text)
-    if reading.episode and (until := _day_in(language, said, at, ahead=False)) is not None:
+    until = _day_in(language, said, at, ahead=False) if reading.episode else None
+    if until is not None and at - until < _REMEMBERED:  # what is told now is not forgotten now
         return "episode", None, until
     return "fact", None, None
 
