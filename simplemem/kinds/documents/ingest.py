@@ -30,6 +30,7 @@ from simplemem.note.properties import set_property
 from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
+    from simplemem.services.chat import Chat
     from simplemem.store import EnhancedStore
 
 _MOST_CHARACTERS, _MOST_TITLE = 1_000_000, 200
@@ -93,14 +94,8 @@ class Documents(Keeper):
         """Keep what a document states, and forget what was drawn from it and is there no longer."""
         path = document.path
         text = text_in(next((each.text for each in self.bench.read([path])), ""))
-        statements, why = [Statement(each) for each in drawn_from(text)], ""
-        if self.chat is not None and not self.bench.private([path]):
-            from simplemem.kinds.atoms.asking import extract
-
-            try:
-                statements = extract(self, self.chat, text)[0]
-            except SimplememError as error:
-                why = f"by rules, because {error.message}"
+        chat = None if self.bench.private([path]) else self.chat
+        statements, _, why = _stated(self, chat, text, drawn_from(text))
         same = [document.path, document.content_hash]
         if self._ending.is_set() or same not in [[e.path, e.content_hash] for e in self.documents(document.scope)]:
             return Added([], [], "rules", [])
@@ -111,7 +106,7 @@ class Documents(Keeper):
             there = self.shelf.items.get(path)
             if there is not None and there.content_hash == document.content_hash and not there.problem:
                 note = set_property(step.text(path), "status", "done")
-                step.put(path, set_property(note, "error", why) if why else note)
+                step.put(path, set_property(note, "error", f"by rules, because {why}") if why else note)
 
         self.shelf.change(finish, by)
         return drawn
@@ -149,6 +144,19 @@ class Documents(Keeper):
 
 
 documents_of: Final = Documents.of
+
+
+def _stated(keeper: Keeper, chat: Chat | None, text: str, by_rules: list[str]) -> tuple[list[Statement], str, str]:
+    """What a text states, by the model or else by rules; which model; and why none, if one was asked."""
+    found, why = list[Statement](), ""
+    if chat is not None:
+        from simplemem.kinds.atoms.asking import extract
+
+        try:
+            found = extract(keeper, chat, text)[0]
+        except SimplememError as error:
+            why = error.message
+    return found or [Statement(each) for each in by_rules], chat.method if chat and found else "", why
 
 
 def _document(text: str, title: str, scope: str, content_type: str, **more: Any) -> Document:
@@ -215,27 +223,18 @@ def add_memory(
     store: EnhancedStore, content: str, scope: str, metadata: Mapping[str, Any] | None = None, **by: Unpack[By]
 ) -> Remembered:
     """Remember a text: a short one as statements, a long one as a document with what it states."""
-    new = _document(content, "", scope, "conversation")
+    new, documents, why = _document(content, "", scope, "conversation"), documents_of(store), ""
     if (parts := statements_in(new.text)) is None:
         more = {key: value for key, value in (metadata or {}).items() if key.casefold() != "type"}
-        kept, drawn, _ = documents_of(store).keep(new, None, more, by)
-        chat = documents_of(store).chat
-        return {
-            "events": drawn.events, "document": kept.id, "extraction": chat.method if chat else "rules",
-            "reconciliation": drawn.reconciliation, "needs_review": drawn.needs_review, "warnings": drawn.warnings,
-        }  # fmt: skip
-    memories, extraction, warnings = memories_of(store), "verbatim", list[str]()
-    statements, chat = [Statement(each) for each in parts], memories.model_for(new.scope, new.text)
-    if chat is not None and not memories.knows(scope, parts):
-        from simplemem.kinds.atoms.asking import extract
-
-        try:
-            found, _ = extract(memories, chat, new.text)
-            statements, extraction = found or statements, chat.method if found else extraction
-        except SimplememError as error:
-            warnings.append(error.message)
-    added = memories.add(scope, statements, **by)
+        kept, drawn, _ = documents.keep(new, None, more, by)
+        id_, method = kept.id, documents.chat.method if documents.chat else "rules"
+    else:
+        memories, id_ = documents.memories, None
+        chat = memories.model_for(new.scope, new.text)
+        chat = None if chat and memories.knows(new.scope, parts) else chat
+        statements, method, why = _stated(memories, chat, new.text, parts)
+        drawn = memories.add(scope, statements, **by)
     return {
-        "events": added.events, "document": None, "extraction": extraction, "reconciliation": added.reconciliation,
-        "needs_review": added.needs_review, "warnings": [*warnings, *added.warnings],
+        "events": drawn.events, "document": id_, "extraction": method or "verbatim", "needs_review": drawn.needs_review,
+        "reconciliation": drawn.reconciliation, "warnings": [*filter(None, [why]), *drawn.warnings],
     }  # fmt: skip
