@@ -6,9 +6,11 @@ from __future__ import annotations
 import json
 import threading
 import time
+import tomllib
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from simplemem.errors import Unavailable
 from simplemem.note.hidden import find_secrets
@@ -29,9 +31,29 @@ def redacted(value: Any) -> Any:
     return value
 
 
-def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an object with these properties and no other."""
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+class Question(NamedTuple):
+    """What a model is asked: in which words, and the shape of its answer."""
+
+    task: str
+    told: str
+    shape: Mapping[str, Any]
+
+
+def questions_in(file: Path) -> dict[str, Question]:
+    """The questions of a file, each with `told` and a `shape`: a text, number or yes, with "?" also null; several words
+    are the only ones that may be; [one] is a list of such, {} an object."""
+    every = tomllib.loads(file.read_text(encoding="utf-8")).items()
+    return {task: Question(task, " ".join(each["told"].split()), each["shape"]) for task, each in every}
+
+
+def _schema(shape: Any) -> dict[str, Any]:
+    if isinstance(shape, Mapping):
+        properties = {name: _schema(each) for name, each in shape.items()}
+        return {"type": "object", "properties": properties, "required": [*shape], "additionalProperties": False}
+    if isinstance(shape, list):
+        return {"type": "string", "enum": shape} if len(shape) > 1 else {"type": "array", "items": _schema(shape[0])}
+    kind = {"text": "string", "number": "number", "yes": "boolean"}[shape.rstrip("?")]
+    return {"type": [kind, "null"] if shape.endswith("?") else kind}
 
 
 class Chat:
@@ -48,23 +70,23 @@ class Chat:
         self._calls: deque[float] = deque(maxlen=max(1, per_hour))
         self._guard = threading.Lock()
 
-    def ask(self, task: str, system: str, said: Mapping[str, Any], shape: Mapping[str, Any], seconds: float = 0) -> Any:
-        """The object that answers, with the properties of this shape and no other. What anybody said goes as one JSON
+    def ask(self, question: Question, said: Mapping[str, Any], seconds: float = 0) -> Any:
+        """The object that answers, with the properties of the shape and no other. What anybody said goes as one JSON
         object, never as instructions. Unavailable in all other cases, and after so many seconds."""
-        schema, content = object_of(shape), json.dumps(redacted(said), ensure_ascii=False)
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": content}]
+        schema, content = _schema(question.shape), json.dumps(redacted(said), ensure_ascii=False)
+        messages = [{"role": "system", "content": question.told}, {"role": "user", "content": content}]
         request: dict[str, Any] = {"model": self._model, "messages": messages}
         ends = time.monotonic() + (seconds or self._timeout)
         if self._is_ollama:
             more = {"format": schema, "stream": False, "options": {"temperature": 0}}
-            return self._read(self._answer("/api/chat", request | more, ends), shape)
-        strict = {"type": "json_schema", "json_schema": {"name": task, "strict": True, "schema": schema}}
+            return self._read(self._answer("/api/chat", request | more, ends), question.shape)
+        strict = {"type": "json_schema", "json_schema": {"name": question.task, "strict": True, "schema": schema}}
         request["temperature"] = 0
         try:
             answer = self._answer("/chat/completions", request | {"response_format": strict}, ends)
         except Refused:  # a server that knows no schemas knows JSON
             answer = self._answer("/chat/completions", request | {"response_format": {"type": "json_object"}}, ends)
-        return self._read(answer, shape)
+        return self._read(answer, question.shape)
 
     def _answer(self, path: str, request: Mapping[str, Any], ends: float) -> Any:
         def attempt(seconds: float) -> Any:

@@ -7,13 +7,13 @@ from chat_service import ChatService
 from embedding_service import HANGS_UP, PAGE, failing, slow
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.services.chat import Chat, redacted
+from simplemem.services.chat import Chat, Question, redacted
 
-SHAPE = {"answer": {"type": "string"}}
+QUESTION = Question("test", "Answer.", {"answer": "text"})
 
 
 def ask(chat: Chat, said: object = "hello", seconds: float = 5.0) -> object:
-    return chat.ask("test", "Answer.", {"said": said}, SHAPE, seconds)
+    return chat.ask(QUESTION, {"said": said}, seconds)
 
 
 @pytest.mark.parametrize(("provider", "path"), [("openai", "/v1"), ("ollama", "")])

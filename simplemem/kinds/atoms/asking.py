@@ -4,7 +4,6 @@ that are there, an answer with citations, a question in other words. Whatever it
 from __future__ import annotations
 
 import time
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,32 +15,13 @@ from simplemem.kinds.kind import Keeper, StateLog
 from simplemem.note.clock import now
 from simplemem.note.passages import text_hash
 from simplemem.note.words import count_tokens
-from simplemem.services.chat import Chat, object_of
+from simplemem.services.chat import Chat, questions_in
 
 _MOST_FACTS, _MOST_FACT, _MOST_ANSWER = 50, 1000, 4000  # characters but for the first
 _MOST_SENT, _OVERLAP = 6000, 200  # tokens of one request
 _LEAST: Final = 0.6  # confidence of a ruling
-_TOLD: Final = tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
-_TEXT, _NUMBER, _MAYBE = {"type": "string"}, {"type": "number"}, {"type": ["string", "null"]}
-_FACT: Final = dict.fromkeys(("text", "type", "subject", "relation", "object"), _TEXT) | {
-    "valid_from": _MAYBE, "valid_to": _MAYBE, "quote": _TEXT, "confidence": _NUMBER,
-}  # fmt: skip
-_RULING: Final = {
-    "existingMemoryId": _TEXT, "relationType": {"type": "string", "enum": ["UPDATE", "EXTEND", "DERIVE", "NONE"]},
-    "confidence": _NUMBER, "derivedFact": _MAYBE,
-}  # fmt: skip
-
-
-def _listed(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": item}
-
-
-_SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "extract": {"facts": _listed(object_of(_FACT))},
-    "classify": {"relations": _listed(object_of(_RULING))},
-    "answer": {"answer": _TEXT, "cites": _listed(_TEXT)},
-    "rewrite": {"passage": _TEXT, "terms": _listed(_TEXT)},
-}
+_QUESTIONS: Final = questions_in(Path(__file__).with_name("questions.toml"))
+_RELATIONS: Final = {"UPDATE": "UPDATES", "EXTEND": "EXTENDS", "DERIVE": "DERIVES"}
 
 
 class Ruling(NamedTuple):
@@ -57,7 +37,7 @@ def _ask(keeper: Keeper, chat: Chat, task: str, said: Mapping[str, Any]) -> Any:
     log = StateLog[None](keeper.bench, "state/decisions.jsonl", lambda: None, lambda *_: None)
     began, outcome = time.monotonic(), "answered"
     try:
-        return chat.ask(task, _TOLD[task], said, _SHAPES[task])
+        return chat.ask(_QUESTIONS[task], said)
     except SimplememError as error:
         outcome = error.code
         raise
@@ -66,43 +46,39 @@ def _ask(keeper: Keeper, chat: Chat, task: str, said: Mapping[str, Any]) -> Any:
         log.add(line | {"ms": round(1000 * (time.monotonic() - began)), "outcome": outcome})
 
 
-def _rows(found: Any) -> Iterator[Mapping[str, Any]]:
-    """The objects of a list that a model answered with."""
+def _rows(found: Any) -> Iterator[dict[str, str]]:
+    """The objects of a list that a model answered with, all in them as text on one line."""
     if not isinstance(found, list):
         raise Unavailable("the model answered in another shape than was asked for")
-    return (each for each in found if isinstance(each, dict))
+    rows = (each for each in found if isinstance(each, dict))
+    return ({key: "" if value is None else _plain(str(value)) for key, value in row.items()} for row in rows)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _sureness(row: Mapping[str, str]) -> float:
+    try:
+        return sure if 0 < (sure := float(row.get("confidence", ""))) <= 1 else 0.5
+    except ValueError:
+        return 0.5
 
 
 def extract(keeper: Keeper, chat: Chat, text: str) -> tuple[list[Statement], str]:
     """The statements that a model reads in a text, as far as it quotes them; and what is to be said of that."""
-    parts, found = _portions(text), dict[str, Statement]()
-    plain = _plain(text)
+    parts, found, plain = _portions(text), dict[str, Statement](), _plain(text).casefold()
     for part in parts:
         for row in _rows(_ask(keeper, chat, "extract", {"text": part, "today": f"{now():%Y-%m-%d}"})["facts"]):
-            told = {key: " ".join(str(row.get(key) or "").split()) for key in _FACT}
-            said, quote = told["text"], _plain(told["quote"])
-            if (
-                not said
-                or len(said) > _MOST_FACT
-                or not quote
-                or quote not in plain
-                or told["type"] not in MEMORY_TYPES
-            ):
-                continue
-            slot = Slot(told["subject"], told["relation"], told["object"]) if told["relation"] else None
-            since, until = moment(told["valid_from"]), moment(told["valid_to"], ends=True)
-            found[said] = Statement(said, told["type"], slot, since, until, told["quote"], _sureness(row), chat.method)
+            said, quote = row.get("text", ""), row.get("quote", "")
+            is_quoted = quote and quote.casefold() in plain
+            if is_quoted and 0 < len(said) <= _MOST_FACT and row.get("type") in MEMORY_TYPES:
+                subject, relation, value = (row.get(key, "") for key in ("subject", "relation", "object"))
+                since, until = moment(row.get("valid_from", "")), moment(row.get("valid_to", ""), ends=True)
+                slot = Slot(subject, relation, value) if relation else None
+                found[said] = Statement(said, row["type"], slot, since, until, quote, _sureness(row), chat.method)
     cut = f"the text was read in {len(parts)} parts" if len(parts) > 1 else ""
     return list(found.values())[:_MOST_FACTS], cut
-
-
-def _sureness(row: Mapping[str, Any]) -> float:
-    sure = row.get("confidence")
-    return float(sure) if isinstance(sure, (int, float)) and 0 < sure <= 1 else 0.5
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def _portions(text: str) -> list[str]:
@@ -117,13 +93,15 @@ def classify(keeper: Keeper, chat: Chat, new: str, existing: Sequence[str]) -> l
     """What a model says that a new statement does to those that are there."""
     ids = {str(number): number - 1 for number in range(1, len(existing) + 1)}
     said = {"new": new, "existing": [{"id": each, "text": existing[place]} for each, place in ids.items()]}
-    found = []
-    for row in _rows(_ask(keeper, chat, "classify", said)["relations"]):
-        place, relation = ids.get(str(row.get("existingMemoryId"))), row.get("relationType")
-        if place is not None and relation in ("UPDATE", "EXTEND", "DERIVE") and _sureness(row) >= _LEAST:
-            derived = " ".join(str(row.get("derivedFact") or "").split())
-            found.append(Ruling(place, str(relation), derived if len(derived) <= _MOST_FACT else ""))
-    return found
+    rows = _rows(_ask(keeper, chat, "classify", said)["relations"])
+    found = [
+        (ids.get(row.get("existingMemoryId", "")), _RELATIONS.get(row.get("relationType", "")), row) for row in rows
+    ]
+    return [
+        Ruling(place, relation, derived if len(derived := row.get("derivedFact", "")) <= _MOST_FACT else "")
+        for place, relation, row in found
+        if place is not None and relation and _sureness(row) >= _LEAST
+    ]
 
 
 def answer(keeper: Keeper, chat: Chat, question: str, memories: Sequence[tuple[str, datetime | None]]) -> str:

@@ -5,26 +5,16 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 from simplemem.kinds.answers import Candidate, Event, Review
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import (
-    ATOM,
-    Atom,
-    Slot,
-    Statement,
-    check_scope,
-    new_atom,
-    place_of,
-    plain,
-    with_statement,
-)
-from simplemem.kinds.atoms.reading import kind_of, read_statement
+from simplemem.kinds.atoms.atom import ATOM, Atom, Statement, check_scope, new_atom, place_of, plain, with_statement
+from simplemem.kinds.atoms.reading import kind_of, read_statement, to_forget
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
 from simplemem.kinds.talk.block import stamp
@@ -36,6 +26,7 @@ from simplemem.store import Bench, Carried
 from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
+    from simplemem.kinds.atoms.asking import Ruling
     from simplemem.services.chat import Chat
 
 _MOST_CHARACTERS: Final = 1_000_000
@@ -55,16 +46,8 @@ class Added(NamedTuple):
     warnings: list[str]
 
 
-class _Advice(NamedTuple):
-    """What a model says of a new statement and one that is there."""
-
-    method: str
-    relation: str
-    target: Atom
-    derived: str
-
-
-_RELATIONS: Final = {"UPDATE": "UPDATES", "EXTEND": "EXTENDS", "DERIVE": "DERIVES"}
+_Advice = list[tuple["Ruling", Atom]]  # what a model says of a new statement and some that are there
+_Near = list[tuple[Atom, float]]  # statements near in words or meaning, and how near in meaning
 
 
 class _Atoms(Shelf[Atom]):
@@ -108,12 +91,9 @@ class Memories(Keeper):
         """Whether a statement holds; a derived one does not outlive what it was derived from."""
         if not atom.derived_from:
             return life.holds(atom, at)
-        parents = (self.shelf.items.get(path or "") for path in self.linked(atom, atom.derived_from))
+        paths = self.bench.meant([(link, atom.path) for link in atom.derived_from])
+        parents = (self.shelf.items.get(path or "") for path in paths)
         return life.holds(atom, at) and all(each is None or each.status == "active" for each in parents)
-
-    def linked(self, atom: Atom, links: Sequence[str]) -> list[str | None]:
-        """The paths that links of an atom lead to."""
-        return self.bench.meant([(link, atom.path) for link in links]) if any(links) else []
 
     def find(self, id_: str, scope: str) -> Atom:
         """The statement of this id. NotFound says nothing of another scope's."""
@@ -123,83 +103,71 @@ class Memories(Keeper):
             raise NotFound(f"there is no memory {id_[:80]!r}", hint="search_memory names the ids there are.")
         return found
 
-    def near(self, text: str, held: Collection[Atom]) -> list[tuple[Atom, float]]:
-        """The statements nearest to a text by words and meaning, and how near each is in meaning."""
-        by_path = {each.path: each for each in held}
-        alike = self.bench.likeness(text, by_path, _NEAREST)
-        nearest = sorted(alike.meaning, key=alike.meaning.__getitem__, reverse=True)[:_NEAREST]
-        worded = sorted(alike.words, key=alike.words.__getitem__, reverse=True)[:_NEAREST]
-        return [(by_path[path], alike.meaning.get(path, 0.0)) for path in dict.fromkeys([*nearest, *worded])]
-
     def add(
-        self,
-        scope: str,
-        statements: Sequence[Statement],
-        *,
-        source: str = "",
-        outside: bool = False,
-        **by: Unpack[By],
+        self, scope: str, statements: Sequence[Statement], *, source: str = "", outside: bool = False, **by: Unpack[By]
     ) -> Added:
         """Keep statements as one step. `source` is the path of what they were drawn from; what came from outside
         replaces nothing that was said here."""
-        added = Added([], [], "rules", [])
+        added, scope = Added([], [], "rules", []), check_scope(scope)
         # A model is asked about one statement after the other, each in view of those before it; else all are one step.
         for some in [[each] for each in statements] if self.chat else [statements]:
-            self._add(check_scope(scope), some, added, source, outside, by)
+            chat = self.model_for(scope, some[0].text, source) if some else None
+            advice = self._advice(chat, scope, some[0].text, added) if chat else []
+
+            def draft(step: ChangeSet, some: Sequence[Statement] = some, advice: _Advice = advice) -> _Adding:
+                adding = _Adding(self, step, scope, source, outside)
+                for statement in some:
+                    adding.take(statement, advice)
+                return adding
+
+            adding, carried = self.shelf.change(draft, by)
+            added.events.extend(adding.events)
+            added.needs_review.extend(adding.reviews)
+            added.warnings.extend(carried.warnings)
         deciders = (each["rule"] for each in added.events if each["rule"].startswith("llm:"))
         return added._replace(reconciliation=next(deciders, "rules"))
-
-    def _add(self, scope: str, some: Sequence[Statement], added: Added, source: str, outside: bool, by: By) -> None:
-        chat = self.model_for(scope, some[0].text, source) if some else None
-        advice = self._advice(chat, scope, some[0], added) if chat else []
-
-        def draft(step: ChangeSet) -> _Adding:
-            adding = _Adding(self, step, scope, source, outside)
-            for statement in some:
-                adding.take(statement, advice)
-            return adding
-
-        adding, carried = self.shelf.change(draft, by)
-        added.events.extend(adding.events)
-        added.needs_review.extend(adding.reviews)
-        added.warnings.extend(carried.warnings)
 
     def model_for(self, scope: str, text: str, source: str = "") -> Chat | None:
         """The model that may be told a text: none what will be private, or was drawn from what is."""
         rules, path = self.settings.embed.private, f"{place_of(scope, text)}.md"
-        is_private = private_reason(path, read_note(text.encode()), rules) or self.bench.private(
-            [source] * bool(source)
-        )
+        is_private = private_reason(path, read_note(text.encode()), rules) or (source and self.bench.private([source]))
         return None if is_private else self.chat
 
-    def _advice(self, chat: Chat, scope: str, statement: Statement, added: Added) -> list[_Advice]:
+    def _advice(self, chat: Chat, scope: str, text: str, added: Added) -> _Advice:
         """What a model says of a statement that no rule decides; never asked while the vault is held."""
         from simplemem.kinds.atoms.asking import classify
 
-        verdict, _, near = self.decide(statement.text, self.atoms(scope))
+        verdict, _, near = self.decide(text, self.atoms(scope))
         private = self.bench.private([atom.path for atom, _ in near])
         shown = [atom for atom, _ in near if atom.path not in private]
         if verdict.event != "ADD" or not shown or len(added.events) >= _MOST_ASKED:
             return []
         try:
-            rulings = classify(self, chat, statement.text, [atom.statement for atom in shown])
+            return [(each, shown[each.place]) for each in classify(self, chat, text, [e.statement for e in shown])]
         except SimplememError as error:
             added.warnings.extend({error.message} - {*added.warnings})
             return []
-        return [_Advice(chat.method, _RELATIONS[r.relation], shown[r.place], r.derived) for r in rulings]
 
-    def decide(self, text: str, held: Collection[Atom]) -> tuple[Verdict, Atom | None, list[tuple[Atom, float]]]:
+    def decide(self, text: str, held: Collection[Atom]) -> tuple[Verdict, Atom | None, _Near]:
         """What the rules say of a statement among those that hold, of which one, and which are near."""
-        reading, near, same = read_statement(text), self.near(text, held), plain(text)
-        relation = reading.slot.relation if reading.slot else None
-        # What has just been written may not be indexed yet, and few are all looked at.
-        is_few = len(held) <= _FEW
-        others = [
-            e for e in held if is_few or e.plain == same or (e.slot and e.slot.relation == relation) or not e.sha256
-        ]
-        known = list({each.path: each for each in (*others, *(atom for atom, _ in near))}.values())
+        wanted = to_forget(text)
+        reading, near, same = read_statement(wanted or text), self._near(text, held), plain(text)
+        relation, is_few = reading.slot.relation if reading.slot else None, len(held) <= _FEW
+
+        def is_candidate(atom: Atom) -> bool:  # what has just been written may not be indexed yet
+            return is_few or atom.plain == same or not atom.sha256 or bool(atom.slot and atom.slot.relation == relation)
+
+        known = [*{e.path: e for e in (*filter(is_candidate, held), *(atom for atom, _ in near))}.values()]
         verdict = reconcile(reading, [read_statement(each.statement) for each in known])
+        if wanted:
+            verdict = Verdict("DELETE", None, verdict.place if verdict.event == "NOOP" else None, "rule:forget")
         return verdict, known[verdict.place] if verdict.place is not None else None, near
+
+    def _near(self, text: str, held: Collection[Atom]) -> _Near:
+        by_path = {each.path: each for each in held}
+        alike = self.bench.likeness(text, by_path, _NEAREST)
+        best = (sorted(each, key=each.__getitem__, reverse=True)[:_NEAREST] for each in (alike.meaning, alike.words))
+        return [(by_path[path], alike.meaning.get(path, 0.0)) for path in dict.fromkeys(chain(*best))]
 
     def update(self, id_: str, text: str, scope: str, **by: Unpack[By]) -> Carried:
         """Give a statement other words; its id stays, and the history has the old ones."""
@@ -235,20 +203,12 @@ class Memories(Keeper):
         """Mark as forgotten what was drawn from a document, where that says it no longer."""
 
         def draft(step: ChangeSet) -> None:
-            for each in self.drawn_from(source):
-                if each.status == "active" and not each.problem and is_gone(each):
+            told = [each for each in self.shelf.items.values() if each.source and each.status == "active"]
+            for each, path in zip(told, self.bench.meant([(e.source, e.path) for e in told]), strict=True):
+                if path == source and not each.problem and is_gone(each):
                     step.put(each.path, set_property(step.text(each.path), "status", "forgotten"))
 
         self.shelf.change(draft, by)
-
-    def drawn_from(self, source: str) -> list[Atom]:
-        """The statements that link to a document, for whoever holds the shelf."""
-        told = [each for each in self.shelf.items.values() if each.source]
-        return [
-            e
-            for e, path in zip(told, self.bench.meant([(e.source, e.path) for e in told]), strict=True)
-            if path == source
-        ]
 
     def tidy(self, older_than: timedelta, *, dry_run: bool = False, **by: Unpack[By]) -> list[Atom]:
         """Put what has not held for so long into the trash, as one step; what that is, or would be."""
@@ -287,94 +247,87 @@ class _Adding:
         self.events: list[Event] = []
         self.reviews: list[Review] = []
 
-    def take(self, statement: Statement, advice: Iterable[_Advice]) -> None:
+    def take(self, statement: Statement, advice: _Advice) -> None:
         """Decide on one statement, and do what that takes."""
-        memories, step = self.memories, self.step
-        verdict, target, near = memories.decide(statement.text, self.held.values())
-        event, relation, rule = verdict.event, verdict.relation, verdict.rule
-        if event == "NOOP" and target is not None:
-            self._say_again(target)
-            self._tell(event, None, target, rule)
+        (event, relation, _, rule), target, near = self.memories.decide(statement.text, self.held.values())
+        if event in ("NOOP", "DELETE"):
+            if target is not None and event == "NOOP":
+                self._say_again(target)
+            elif target is not None and not target.problem:
+                self.step.drop(target.path)
+                del self.held[target.path]
+            self.events += [_event(event, None, target, rule)] if target is not None else []
             return
-        if event == "DELETE" and target is not None and not target.problem:
-            step.text(target.path)
-            step.drop(target.path)
-            del self.held[target.path]
-            self._tell(event, None, target, rule)
-            return
-        sound = [
-            each
-            for each in advice
-            if self.held.get(each.target.path) is not None and self.held[each.target.path].sha256 == each.target.sha256
-        ]
-        told = next((each for each in sound if each.relation != "DERIVES"), None) if event == "ADD" else None
+        sound = [(said, old) for said, old in advice if self._is_as_it_was(old)] if event == "ADD" else []
+        told = next(((said, old) for said, old in sound if said.relation != "DERIVES"), None)
+        method = self.memories.chat.method if sound and self.memories.chat else ""
         if told is not None:
-            event, relation, rule, target = "UPDATE", told.relation, told.method, told.target
-        refused = (
-            target is not None and relation == "UPDATES" and (target.problem or (self.outside and not target.source))
-        )
-        if refused or event == "DELETE":
-            event, relation, near = "ADD", None, [*([(target, 1.0)] if target else []), *near]
-        new = self._write(statement, relation, target if event == "UPDATE" else None, rule)
-        self._tell(event, relation, new, rule, target if event == "UPDATE" else None)
-        if event == "ADD":
-            self._review(new, near)
-        for each in sound if event == "ADD" or told is not None else ():
-            if each.relation == "DERIVES" and each.derived:
-                self._derive(each, new)
-
-    def _write(self, statement: Statement, relation: str | None, target: Atom | None, rule: str) -> Atom:
-        at = now()
-        kind, since, until = kind_of(statement.text, at)
-        slot = statement.slot or read_statement(statement.text).slot
-        place = place_of(self.scope, statement.text)
-        path = self.memories.free(self.step, place, between=" ")
-        new = Atom(
-            path, "", f"atom_{at:%Y%m%d}_{secrets.token_hex(3)}", statement.text, self.scope,
-            memory_type=statement.memory_type or kind, slot=slot and Slot(*slot), confidence=statement.confidence,
-            valid_from=statement.valid_from or since or at, valid_to=statement.valid_to or until,
-            source=self.source.removesuffix(".md"), decided_by=statement.decided_by or rule, created=local_stamp(),
-        )  # fmt: skip
-        link = target and self.memories.link_text(target.path)[2:-2]
-        if target is not None and relation == "UPDATES":
-            new = replace(new, updates=link or "")
-            text = set_property(self.step.text(target.path), "status", "superseded")
-            text = set_property(text, "superseded_by", self.memories.link_text(path))
-            self.step.put(target.path, set_property(text, "valid_to", stamp(new.valid_from or at)))
-            del self.held[target.path]
-        elif target is not None:
-            new = replace(new, extends=link or "")
-        return self._put(new, statement.quote)
-
-    def _put(self, new: Atom, quote: str = "") -> Atom:
-        self.step.put(new.path, new_atom(new, quote))
-        self.held[new.path] = new
-        return new
-
-    def _derive(self, advice: _Advice, new: Atom) -> None:
-        parents, at = (advice.target, new), now()
-        sure = _DERIVED * min(life.confidence_at(each, at) for each in parents)
-        links = tuple(self.memories.link_text(each.path)[2:-2] for each in parents)
-        statement = Statement(advice.derived, "derived", confidence=sure, decided_by=advice.method)
-        derived = self._write(statement, None, None, advice.method)
-        self._put(replace(derived, derived_from=links))
-        self._tell("ADD", "DERIVES", derived, advice.method)
-
-    def _say_again(self, target: Atom) -> None:
-        """Saying a preference again is all that refreshes it."""
-        sure = round(life.said_again(target, now()), 4)
-        if target.memory_type == "preference" and not target.problem and life.confidence_at(target, now()) < 1:
-            text = set_property(self.step.text(target.path), "confidence", sure)
-            self.step.put(target.path, set_property(text, "reinforced", stamp(now())))
-
-    def _tell(self, event: str, relation: str | None, atom: Atom, rule: str, old: Atom | None = None) -> None:
-        told: Event = {"event": event, "relation": relation, "id": atom.id, "memory": atom.statement, "rule": rule}
-        self.events.append(told | {"previous": {"id": old.id, "memory": old.statement}} if old else told)
-
-    def _review(self, new: Atom, near: Iterable[tuple[Atom, float]]) -> None:
+            event, relation, rule, target = "UPDATE", told[0].relation, method, told[1]
+        if target is not None and relation == "UPDATES" and (target.problem or (self.outside and not target.source)):
+            event, relation, near, target = "ADD", None, [(target, 1.0), *near], None
+        new = self._write(statement, relation, target, rule)
+        self.events.append(_event(event, relation, new, rule, target))
         candidates: list[Candidate] = [
             {"id": each.id, "memory": each.statement, "similarity": round((1 + share) / 2, 4)}
-            for each, share in near
+            for each, share in (near if event == "ADD" else ())
             if share >= _NEAR and each.path in self.held
         ]
         self.reviews += [{"id": new.id, "candidates": candidates[:3]}] if candidates else []
+        for said, old in sound:
+            if said.relation == "DERIVES" and said.derived:
+                self._derive(said.derived, (old, new), method)
+
+    def _is_as_it_was(self, atom: Atom) -> bool:
+        return atom.path in self.held and self.held[atom.path].sha256 == atom.sha256
+
+    def _write(
+        self, statement: Statement, relation: str | None, target: Atom | None, rule: str, parents: Sequence[Atom] = ()
+    ) -> Atom:
+        at = now()
+
+        def link(to: str) -> str:
+            return self.memories.link_text(to)[2:-2]
+
+        kind, since, until = kind_of(statement.text, at)
+        path = self.memories.free(self.step, place_of(self.scope, statement.text), between=" ")
+        new = Atom(
+            path, "", f"atom_{at:%Y%m%d}_{secrets.token_hex(3)}", statement.text, self.scope,
+            memory_type=statement.memory_type or kind, slot=statement.slot or read_statement(statement.text).slot,
+            confidence=statement.confidence, valid_from=statement.valid_from or since or at,
+            valid_to=statement.valid_to or until, updates=link(target.path) if target and relation == "UPDATES" else "",
+            extends=link(target.path) if target and relation == "EXTENDS" else "",
+            derived_from=tuple(link(each.path) for each in parents), source=self.source.removesuffix(".md"),
+            decided_by=statement.decided_by or rule, created=local_stamp(),
+        )  # fmt: skip
+        if target is not None and relation == "UPDATES":
+            text = self.step.text(target.path)
+            ended = {
+                "status": "superseded",
+                "superseded_by": f"[[{link(path)}]]",
+                "valid_to": stamp(new.valid_from or at),
+            }
+            for key, value in ended.items():
+                text = set_property(text, key, value)
+            self.step.put(target.path, text)
+            del self.held[target.path]
+        self.step.put(path, new_atom(new, statement.quote))
+        self.held[path] = new
+        return new
+
+    def _derive(self, text: str, parents: Sequence[Atom], method: str) -> None:
+        sure = _DERIVED * min(life.confidence_at(each, now()) for each in parents)
+        derived = self._write(
+            Statement(text, "derived", confidence=sure, decided_by=method), None, None, method, parents
+        )
+        self.events.append(_event("ADD", "DERIVES", derived, method))
+
+    def _say_again(self, target: Atom) -> None:
+        """Saying a preference again is all that refreshes it."""
+        if target.memory_type == "preference" and not target.problem and life.confidence_at(target, now()) < 1:
+            text = set_property(self.step.text(target.path), "confidence", round(life.said_again(target, now()), 4))
+            self.step.put(target.path, set_property(text, "reinforced", stamp(now())))
+
+
+def _event(event: str, relation: str | None, atom: Atom, rule: str, old: Atom | None = None) -> Event:
+    told: Event = {"event": event, "relation": relation, "id": atom.id, "memory": atom.statement, "rule": rule}
+    return told | {"previous": {"id": old.id, "memory": old.statement}} if old else told

@@ -295,6 +295,12 @@ def drawn_from(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def to_forget(text: str) -> str | None:
+    """What a text asks to forget."""
+    found = (language.patterns["forget"].fullmatch(_plain(text)) for language in _LANGUAGES)
+    return next((each[1] for each in found if each), None)
+
+
 def asked_slot(question: str) -> frozenset[str]:
     """The relations that a question may ask for."""
     said = _plain(question).rstrip("?¿ ").lstrip("¿ ")

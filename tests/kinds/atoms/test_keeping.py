@@ -326,3 +326,10 @@ def test_a_kill_while_a_slot_changes_leaves_one_value(vault: Path) -> None:
         told.stdout.close()
         with EnhancedStore(vault) as store:
             assert len([each for each in memories_of(store).atoms("ann") if each.slot]) == 1
+
+
+def test_forget_that_takes_away_what_says_it_and_nothing_else(memories: Memories) -> None:
+    add(memories, "I like tea", "I like coffee")
+    assert add(memories, "Forget that I like tea.") == [("DELETE", None)]
+    assert add(memories, "Forget that I like cocoa.") == []
+    assert said(memories, expired=True) == ["I like coffee"]
