@@ -126,6 +126,7 @@ class AccessSettings(_Section):
 
     read_only: _Names = _setting((), "notes that agents cannot change", "adds", eg=["Archive/", "Templates/"])
     hidden: _Names = _setting((), "notes that agents cannot see or find", "adds", eg=["Private/"])
+    only: _Names = _setting((), "the only notes that agents see, where any are named", "no", eg=["Shared/"])
 
 
 class RerankSettings(_Section):

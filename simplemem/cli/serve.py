@@ -7,13 +7,14 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, SimplememError
 
 if TYPE_CHECKING:
+    from simplemem.config import Settings
     from simplemem.faces.face import Face, Tool
 
 _EXAMPLES = """\
@@ -26,29 +27,40 @@ examples:
   simplemem serve --profile self-improving           what an agent learns, and its graph
   simplemem serve --profile remembrances             statements that age, and documents
   simplemem serve --vault ~/notes --print-config claude-desktop
+  simplemem serve --vault ~/notes --http             MCP, REST and a page at http://127.0.0.1:8080
+  simplemem serve --vault work=~/work --vault home=~/notes --profile work=memento --http
 """
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="simplemem serve",
-        description="Serve a vault to an AI agent: MCP over standard input and output.",
+        description="Serve a vault to AI agents: MCP over standard input and output, or over the network.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     profiles = "which tools to show: default, simplemem, server-memory, memento, self-improving, hmlr or remembrances"
     clients = "claude-desktop, claude-code, cursor, vscode, zed, codex, windsurf"
-    add("--vault", metavar="FOLDER", help="the folder of notes; without it one is found")
+    add("--vault", metavar="FOLDER", action="append", help="the folder of notes; without it one is found")
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")
     add("--knowledge-base", metavar="FOLDER", help="a folder of Markdown beside the memory, with two tools of its own")
     add("--db", metavar="FILE", help="another place for the index than <vault>/.simplemem")
-    add("--profile", metavar="NAME", default=os.environ.get("SIMPLEMEM_PROFILE"), help=profiles)
+    add("--profile", metavar="NAME", action="append", help=profiles)
     add("--tools", metavar="NAMES", action="append", help="toolsets to add, or with a minus to take away")
     add("--read-only", action="store_true", default=None, help="refuse every write")
     add("--no-delete", action="store_true", default=None, help="offer no tool that deletes")
     add("--log-level", choices=("debug", "info", "warning", "error"), help="how much is said on stderr")
     add("--print-config", metavar="CLIENT", help=f"print the lines a client needs, and end: {clients}")
+    net = parser.add_argument_group("over the network (docs/network.md)").add_argument
+    net("--http", metavar="HOST:PORT", nargs="?", const="", help="serve over HTTP, by default at 127.0.0.1:8080")
+    net("--sse", action="store_true", default=None, help="with --http: old clients too, at /sse")
+    net("--stateless", action="store_true", help="keep no session of clients of 2025, behind a balancer of load")
+    net("--allow-host", metavar="NAME", action="append", default=[], help="a name that the server is asked by")
+    net("--behind-proxy", action="store_true", help="a proxy on this machine has the certificate")
+    net("--tls-cert", metavar="FILE", type=Path, help="the certificate, for https")
+    net("--tls-key", metavar="FILE", type=Path, help="its key")
+    net("--rest-api-serve", action="store_true", default=None, help=argparse.SUPPRESS)
     return parser
 
 
@@ -56,6 +68,10 @@ def serve_main(argv: Sequence[str]) -> int:
     """Serve, or say why not. Exit codes as everywhere: 1 failed, 2 wrong usage."""
     asked = _parser().parse_args(list(argv))
     try:
+        asked.vaults, asked.profiles = _by_vault(asked.vault), _by_vault(asked.profile)
+        asked.vault, asked.profile = asked.vaults.get(""), asked.profiles.get("", os.environ.get("SIMPLEMEM_PROFILE"))
+        if _is_http(asked):
+            return _serve_http(asked)
         return _print_config(asked) if asked.print_config else _serve(asked)
     except SimplememError as error:
         from simplemem.cli.output import plain
@@ -64,12 +80,64 @@ def serve_main(argv: Sequence[str]) -> int:
         return 1
 
 
+def _by_vault(said: Sequence[str] | None) -> dict[str, str]:
+    """What was said of each vault by its name (`work=~/notes`); of the only one by "". The last word counts."""
+    return {name if is_named else "": value if is_named else name for name, is_named, value in map(_parted, said or ())}
+
+
+def _parted(said: str) -> tuple[str, bool, str]:
+    name, sign, value = said.partition("=")
+    is_named = bool(sign) and name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+    return (name, True, value) if is_named else (said, False, "")
+
+
+def _is_http(asked: argparse.Namespace) -> bool:
+    """Whether the network is asked for, here or as the servers did whose places are taken."""
+    env = os.environ
+    said = (env.get(name, "").lower() in ("1", "true", "yes") for name in ("GOMEM_SSE", "GOMEM_REST_API_SERVE"))
+    return not asked.print_config and (asked.http is not None or bool(asked.sse or asked.rest_api_serve) or any(said))
+
+
 def _serve(asked: argparse.Namespace) -> int:
     gc.disable()  # until all that stays for good is imported: a twentieth of the start
+    if asked.vaults.keys() - {""}:
+        raise Invalid("several vaults are served over the network alone", hint="Add --http.")
+    profile, tools, root, settings, opening = _chosen(asked)
+    from simplemem.server.serve import Door, serve_stdio, take_standard_streams
+
+    if sys.stdin is not None and sys.stdin.isatty():
+        waits = "waits for an MCP client; `simplemem serve --print-config CLIENT` prints what it needs. Ctrl-C ends it."
+        print(f"simplemem serves {root} and {waits}", file=sys.stderr, flush=True)
+    wire = take_standard_streams()
+    return serve_stdio(profile, tools, root, Door(lambda: opening(settings)), wire, settings.log_level)
+
+
+def _serve_http(asked: argparse.Namespace) -> int:
+    from simplemem.network.serve import Address, address_of, serve_http
+    from simplemem.network.site import Served
+
+    if unknown := asked.profiles.keys() - asked.vaults.keys() - {""}:
+        raise Invalid(f"there is no vault {min(unknown)!r}", hint="--vault NAME=FOLDER names one.")
+    if "" in asked.vaults and len(asked.vaults) > 1:
+        raise Invalid("several vaults have a name each", hint="--vault work=~/work --vault home=~/notes")
+    vaults = []
+    for name in asked.vaults or [""]:
+        asked.vault, asked.profile = asked.vaults.get(name), asked.profiles.get(name, asked.profile)
+        profile, tools, root, settings, opening = _chosen(asked)
+        vaults.append(Served(name, root, profile, tools, settings, opening))
+    usual = "8000" if vaults[0].face.name == "supermemento" else "8080"
+    host, port = address_of(asked.http or "", int(os.environ.get("MCP_SERVER_PORT") or usual))
+    address = Address(host, port, tuple(asked.allow_host), asked.tls_cert, asked.tls_key, asked.behind_proxy)
+    sse = bool(asked.sse) or os.environ.get("GOMEM_SSE", "").lower() in ("1", "true", "yes")
+    return serve_http(vaults, address, sse=sse, stateless=asked.stateless, log_level=vaults[0].settings.log_level)
+
+
+def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Settings, Callable[[Settings], Any]]:
+    """The face, its tools, the vault with its settings, and how its store is opened."""
     from simplemem.config import load_settings
     from simplemem.faces.face import choose
     from simplemem.note.clock import now
-    from simplemem.server.serve import Door, serve_stdio, take_over, take_standard_streams
+    from simplemem.server.serve import take_over
 
     now()  # a clock that is no time is said at once
     profile, toolsets, tools = _profile(asked)
@@ -85,13 +153,8 @@ def _serve(asked: argparse.Namespace) -> int:
     if settings.voyage_ai.api_key and "voyage" not in (settings.embed.provider, settings.rerank.provider):
         why = "no note is sent to a service unless embed.provider or rerank.provider is voyage"
         print(f"simplemem: voyage_ai.api_key is not used: {why} (SIMPLEMEM_EMBED_PROVIDER)", file=sys.stderr)
-    tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
-    if sys.stdin is not None and sys.stdin.isatty():
-        waits = "waits for an MCP client; `simplemem serve --print-config CLIENT` prints what it needs. Ctrl-C ends it."
-        print(f"simplemem serves {root} and {waits}", file=sys.stderr, flush=True)
-    wire = take_standard_streams()
 
-    def opening() -> Any:
+    def opening(settings: Settings) -> Any:
         from simplemem.store import open_store
 
         if not root.exists() and not settings.read_only:
@@ -103,7 +166,8 @@ def _serve(asked: argparse.Namespace) -> int:
             base_of(store)
         return store
 
-    return serve_stdio(profile, tools, root, Door(opening), wire, settings.log_level)
+    tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
+    return profile, tools, root, settings, opening
 
 
 def _profile(asked: argparse.Namespace) -> tuple[Face, str, tuple[Tool, ...]]:

@@ -132,7 +132,9 @@ class ChangeTable:
 
     def may_tell(self, sha256: str) -> bool:
         """Whether a change that may be seen found or left this text."""
-        return not self._vault.access.hidden or any(self._those(f"{side} = ?", sha256) for side in ("after", "before"))
+        return not self._vault.access.is_partial or any(
+            self._those(f"{side} = ?", sha256) for side in ("after", "before")
+        )
 
     def last_author(self, sha256: str) -> Origin:
         """Who made a text, by its hash; a person made what no change of ours has."""
@@ -158,7 +160,7 @@ class ChangeTable:
         access, told = self._vault.access, cache(partial(self._is_told, db))
         for row in rows:
             version = _version(row)
-            if access.hidden:
+            if access.is_partial:
                 if version.op == "recovered" and version.path.rpartition("/")[2].startswith("."):
                     continue  # in a file of ours whose name does not tell of which note it is
                 if any(map(access.hides, {version.path, version.new_path or version.path})) or not told(row[13]):

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import mcp_types as types
 from mcp.server.caching import CacheHint
@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from simplemem import __version__
-from simplemem.errors import SimplememError, Unavailable
+from simplemem.errors import ReadOnly, SimplememError, Unavailable
 from simplemem.faces.arguments import Narrowing, about
 from simplemem.faces.face import Face, Reply, Tool, of_what_is_there, tool, words_for_models
 from simplemem.faces.render import answer, error_data, index_line, line, tags_line
@@ -52,7 +52,9 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {line(params.name, 60)!r}.")
         client = ctx.session.client_params
         who = line(f"{client.client_info.name} {client.client_info.version}", 100) if client else ""
-        result = await door.run(partial(perform, wanted, door, params.arguments, who), writes=wanted.writes)
+        granted = getattr(ctx.request, "scope", {}).get("grant")  # over the network
+        work = partial(perform, wanted, door, params.arguments, who, granted)
+        result = await door.run(work, writes=wanted.writes)
         if wanted.writes and not result.is_error:
             await resources.changed_here()
         if result.structured_content:
@@ -106,11 +108,31 @@ async def _around(ctx: Context, call_next: CallNext) -> HandlerResult:
     return answer
 
 
-def perform(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str) -> types.CallToolResult:
+class Granted(Protocol):
+    """What a token allows, and the name that the history knows its bearer by."""
+
+    @property
+    def name(self) -> str: ...
+    def may(self, scope: str) -> bool: ...
+    def bound(self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]) -> Mapping[str, Any] | None: ...
+
+
+def carry_out(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str, granted: Granted | None) -> Reply[Any]:
+    """Call a tool in this thread, as far as a token allows."""
+    if granted is not None:
+        if tool.writes and not granted.may("write"):
+            raise ReadOnly(f"{tool.name} writes, and this token may only read: nothing was changed.")
+        sent, who = granted.bound(sent, tool.arguments), f"{granted.name}: {who}" if who else granted.name
+    arguments = tool.manner.read(tool, sent)
+    return tool.manner.perform(tool, door.store(), {"who": who, "tool": tool.name}, arguments)
+
+
+def perform(
+    tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str, granted: Granted | None = None
+) -> types.CallToolResult:
     """Run a tool in this thread. Failures are answers; none is silent, tells a secret or hints at a tool not shown."""
     try:
-        arguments = tool.manner.read(tool, sent)
-        reply = tool.manner.perform(tool, door.store(), {"who": who, "tool": tool.name}, arguments)
+        reply = carry_out(tool, door, sent, who, granted)
         return _result(reply.text, reply.data(), is_error=False)
     except SimplememError as error:
         failure = error

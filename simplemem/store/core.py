@@ -57,6 +57,7 @@ class Core:
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
         self._settings_seen: object = None
         self._follow_obsidian()
+        rules = self.settings.access
         self.vault = Vault(
             self.root,
             read_only=self.read_only,
@@ -64,7 +65,7 @@ class Core:
             keep_days=self.settings.history.keep_days,
             keep_mb=self.settings.history.keep_mb,
             trash=self.conventions.trash,
-            access=Access(self.settings.access.hidden, self.settings.access.read_only, self.settings.no_delete),
+            access=Access(rules.hidden, rules.read_only, self.settings.no_delete, rules.only),
             kind="human" if person else "agent",
         )
         self.git_trouble = ""  # why the history that was asked for last lacks what git knows
@@ -74,7 +75,7 @@ class Core:
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
         self.changes = ChangeTable(self.index.database, self.vault, self.index.consistently)
-        if self.settings.access.hidden:
+        if self.vault.access.is_partial:
             self.vault.history.may_tell = self.changes.may_tell
         self._reranking: Reranking | None = None
         self.listeners = Listeners(self.index)
@@ -360,7 +361,7 @@ def change_by(by: By, tool: str) -> Change:
 
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
     """Where the index lies: beside the notes, where it can be. Who sees less of the vault has an index of its own."""
-    hidden = "\n".join(sorted(settings.access.hidden))
+    hidden = "\n".join((*sorted(settings.access.hidden), *(f"+{each}" for each in sorted(settings.access.only))))
     name = f"index-{hashlib.sha256(hidden.encode()).hexdigest()[:8]}.db" if hidden else "index.db"
     if settings.db is not None:
         named = Path(os.path.realpath(Path(settings.db).expanduser()))  # a person may say it by a link

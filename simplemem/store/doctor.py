@@ -257,7 +257,7 @@ class _LikelyTargets:
                 moved = next((change for change in changes if change.new_path == now), last)
                 return (now,), Aim(now, was), f"it was moved to {name_of(now)} in {moved.id}"
         named = self._named(target)
-        is_whole = not self._core.vault.access.hidden  # else the link may well lead to what is not seen from here
+        is_whole = not self._core.vault.access.is_partial  # else the link may well lead to what is not seen from here
         if is_whole and len(named) == 1 and compare_key(base_name(target)) not in _COMMON_NAMES:
             ((path, how),) = named.items()
             return (path,), Aim(path, path if how == "name" else ""), f"{_WHY[how]} {name_of(path)}"

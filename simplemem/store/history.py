@@ -114,7 +114,7 @@ def _entry_of_git(core: Core, commit: Commit, *, diff: bool) -> HistoryEntry:
     # So much of its id that nobody takes it for a number of our history.
     short = next((oid[:size] for size in range(10, 40) if not oid[:size].isdigit()), oid)
     names = name_of(commit.old_path or commit.path), name_of(commit.path) if commit.old_path else None
-    said = "" if core.vault.access.hidden else commit.subject  # it may speak of hidden notes in the commit
+    said = "" if core.vault.access.is_partial else commit.subject  # it may speak of hidden notes in the commit
     found, left = (None if data is None else sha256(data) for data in (before, after))
     shown = _shown(b"" if commit.op == "create" else before, b"" if commit.op == "delete" else after) if diff else None
     at = (commit.when, commit.op, commit.who, "git")
@@ -146,7 +146,7 @@ def path_with_a_past(core: Core, name: str) -> str:
             many, hint = f"{name!r} is the name of {len(gone)} deleted memories", "Use one of the candidates."
             raise Ambiguous(many, candidates=list(map(name_of, gone)), hint=hint) from None
         # Deleted, and known to git alone: it may have gone to a hidden place, so where there are such it is not told.
-        if not gone and (core.vault.access.hidden or not commits_of(core, path, 1)):
+        if not gone and (core.vault.access.is_partial or not commits_of(core, path, 1)):
             raise
         return gone[0] if gone else path
 

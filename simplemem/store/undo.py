@@ -206,7 +206,9 @@ def _why_left(core: Core, by: str, path: str, chain: Sequence[_Step], now: str |
         return "changed since outside simplemem"
     if then is not None and history.text_of(core, then) is None:
         return history.GONE
-    if rules.hidden and any(len(core.changes.step(each.group)) < len(log.group(each.group)) for each, _, _ in chain):
+    if rules.is_partial and any(
+        len(core.changes.step(each.group)) < len(log.group(each.group)) for each, _, _ in chain
+    ):
         return "it was changed together with what may not be changed here"
     if not rules.may_change(path):
         return "it may be read here, not changed"

@@ -10,6 +10,7 @@ import re
 import stat
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, Self, TypeVar
@@ -251,14 +252,22 @@ def _checked(name: str) -> str:
 
 
 class Access(NamedTuple):
-    """Which paths are hidden, which are not to be changed, and whether a note may go."""
+    """Which paths are hidden, which alone are not, which are not to be changed, and whether a note may go."""
 
     hidden: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
     no_delete: bool = False
+    only: tuple[str, ...] = ()
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether there may be notes that are not seen."""
+        return bool(self.hidden or self.only)
 
     def hides(self, path: str) -> bool:
         """Whether nothing may be seen of this file."""
+        if self.only and not any(_lies_in(path, place) for place in self.only):
+            return True
         if not self.hidden:
             return False
         # Windows knows `Private` as `PRIVAT~1` too: where something is hidden, such a name is not believed.
@@ -280,6 +289,14 @@ class Access(NamedTuple):
         """ReadOnly when no note may be deleted, nor its text replaced unread."""
         if self.no_delete:
             raise ReadOnly(f"Nothing may be deleted here: {name_of(path)!r} was not changed.", hint=instead)
+
+
+def _lies_in(path: str, place: str) -> bool:
+    """Whether a file is of a place: `folder/` with all below, `folder/*` without its folders, or one note. To the letter."""
+    path, place = unicodedata.normalize("NFC", path), unicodedata.normalize("NFC", place)
+    if place.endswith("/*"):
+        return path.rpartition("/")[0] == place[:-2]
+    return path in (place, f"{place}.md") or path.startswith(place if place.endswith("/") else f"{place}/")
 
 
 _ELSEWHERE = "The settings say so ([access], or no_delete). Choose another place, or ask whose notes these are."

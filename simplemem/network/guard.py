@@ -1,0 +1,240 @@
+"""What every request passes before any room is entered: whose host and origin it names, whose token it bears, how much it
+may send and how often. Refused is told in a problem document; each request leaves one line in the log and its count."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from simplemem.errors import SimplememError
+from simplemem.network.metrics import Metrics
+from simplemem.network.problems import Refused, problem
+from simplemem.network.tokens import Grant
+
+log = logging.getLogger("simplemem.network")
+
+MOST_BODY: Final = 8 * 1024 * 1024  # bytes: what a message over stdio may have
+_MOST_HEADERS: Final = 100
+_BODY_SECONDS: Final = 30.0
+_OPEN: Final = frozenset({"/health", "/ready", "/api/v1/health"})  # without a token; they tell nothing else
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
+_MOST_KNOWN: Final = 4096  # callers whose quota is remembered
+_MOST_FAILURES: Final = 20  # tokens that an address may guess at in a minute
+COOKIE: Final = "simplemem"
+
+Authenticate = Callable[[str], Awaitable[Grant | None]]
+
+
+class Guard:
+    """The outermost room of the application."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        authenticate: Authenticate,
+        cookies: Callable[[str], Grant | None],
+        hosts: Callable[[], Iterable[str]],
+        metrics: Metrics,
+        *,
+        challenge: str = "Bearer",
+        secure: bool = False,
+    ) -> None:
+        self._app, self._authenticate, self._cookies, self._hosts = app, authenticate, cookies, hosts
+        self._metrics, self._challenge, self._secure = metrics, challenge, secure
+        self._spent = _Buckets()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        began, status, started = time.perf_counter(), 500, False
+        head = _Head(scope["headers"])
+        sent = head.one(b"x-request-id")
+        ident = sent.decode() if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
+        scope["request_id"] = ident
+
+        async def answer(message: Message) -> None:
+            nonlocal status, started
+            if message["type"] == "http.response.start":
+                status, started = message["status"], True
+                message["headers"] = [*message["headers"], *self._headers(ident, message["headers"])]
+            await send(message)
+
+        try:
+            await self._pass(scope, head, _bounded(receive), answer)
+        except SimplememError as error:
+            if not started:
+                await problem(error)(scope, receive, answer)
+        finally:
+            route, took = scope.get("route_path", "?"), time.perf_counter() - began
+            self._metrics.count(scope["method"], route, status, took)
+            grant = scope.get("grant")
+            said = {"request": ident, "method": scope["method"], "route": route, "status": status}
+            said |= {"ms": round(took * 1000, 1), "token": grant.name if grant else None}
+            log.info("%s", json.dumps(said, ensure_ascii=False))
+
+    async def _pass(self, scope: Scope, head: _Head, receive: Receive, send: Send) -> None:
+        self._check_head(head)
+        origin = self._check_names(head)
+        path = scope["path"]
+        is_open = path in _OPEN or path.rpartition("/")[2] in ("health", "ready") or path.startswith("/.well-known/")
+        if not is_open:
+            scope["grant"] = grant = await self._grant(scope, head, origin=origin)
+            if grant is not None:
+                size = 0 if scope["method"] in ("GET", "HEAD", "OPTIONS") else int(head.one(b"content-length") or 0)
+                self._spent.take(grant, size)
+        await self._app(scope, receive, send)
+
+    def _check_head(self, head: _Head) -> None:
+        if len(head.pairs) > _MOST_HEADERS:
+            raise Refused(431, f"a request has at most {_MOST_HEADERS} headers", code="too_long")
+        length = head.one(b"content-length") or b"0"
+        if not length.isdigit() or (int(length) and head.one(b"transfer-encoding")):
+            raise Refused(400, "the length of this request is not clear")
+        if int(length) > MOST_BODY:
+            raise Refused(413, f"a request has at most {MOST_BODY // 1024 // 1024} MB")
+        if head.one(b"content-encoding") not in (b"", b"identity"):
+            raise Refused(415, "a request is sent as it is, not compressed")
+
+    def _check_names(self, head: _Head) -> str:
+        """The origin of the page that sends this, if one does: no page but our own may (DNS rebinding, CSRF)."""
+        hosts = {each.lower() for each in self._hosts()}
+        host, origin = head.one(b"host").decode("latin-1").lower(), head.one(b"origin").decode("latin-1").lower()
+        if len(head.all(b"host")) != 1 or host not in hosts:
+            raise Refused(421, "this server does not answer by that name", hint="--allow-host names it.")
+        if origin:
+            url = urlsplit(origin) if origin.isascii() else urlsplit("")
+            if (
+                url.scheme not in ("http", "https")
+                or origin != f"{url.scheme}://{url.netloc}"
+                or url.netloc not in hosts
+            ):
+                raise Refused(403, "a page of another origin may not ask here")
+        return origin
+
+    async def _grant(self, scope: Scope, head: _Head, *, origin: str) -> Grant | None:
+        """Whose request this is. The page's own routes show a way in when nobody is named; all others refuse."""
+        client = scope.get("client") or ("", 0)
+        said = head.one(b"authorization").decode("latin-1")
+        if said:
+            self._spent.check_guesses(client[0])
+            kind, _, token = said.partition(" ")
+            if kind.lower() == "bearer" and (grant := await self._authenticate(token.strip())) is not None:
+                return grant
+            self._spent.guess(client[0])
+            raise self._unauthorized('error="invalid_token"')
+        if key := head.one(b"x-api-key").decode("latin-1"):
+            self._spent.check_guesses(client[0])
+            if grant := await self._authenticate(key.strip()):
+                return grant
+            self._spent.guess(client[0])
+            raise Refused(403, "this key is not known", code="forbidden")
+        if (session := head.cookie(COOKIE)) and (grant := self._cookies(session)):
+            if scope["method"] not in ("GET", "HEAD") and not origin:
+                raise Refused(403, "a form is sent by the page itself alone", code="forbidden")
+            return grant
+        if scope["path"].endswith("/login") or head.one(b"accept").startswith(b"text/html"):
+            return None
+        raise self._unauthorized("")
+
+    def _unauthorized(self, why: str) -> Refused:
+        said = ", ".join(filter(None, (why, self._challenge.removeprefix("Bearer").strip())))
+        hint = "Send it as `Authorization: Bearer ...`; `simplemem token new` makes one."
+        return Refused(401, "a token is needed", hint=hint, headers={"WWW-Authenticate": f"Bearer {said}".strip()})
+
+    def _headers(self, ident: str, there: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        names = {name.lower() for name, _ in there}
+        more = [(b"x-request-id", ident.encode()), (b"x-content-type-options", b"nosniff")]
+        more += [(b"referrer-policy", b"no-referrer"), (b"cross-origin-resource-policy", b"same-origin")]
+        if self._secure:
+            more.append((b"strict-transport-security", b"max-age=31536000"))
+        more += [] if b"cache-control" in names else [(b"cache-control", b"no-store")]
+        return [(name, value) for name, value in more if name not in names]
+
+
+class _Head:
+    """The headers of a request."""
+
+    def __init__(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        self.pairs = list(pairs)
+
+    def all(self, name: bytes) -> list[bytes]:
+        return [value for key, value in self.pairs if key == name]
+
+    def one(self, name: bytes) -> bytes:
+        return next((value for key, value in self.pairs if key == name), b"")
+
+    def cookie(self, name: str) -> str:
+        try:
+            found = SimpleCookie(self.one(b"cookie").decode("latin-1")).get(name)
+        except CookieError:
+            return ""
+        return found.value if found else ""
+
+
+def _bounded(receive: Receive) -> Receive:
+    """The body, which ends in an error beyond its bound, or when it is too long on its way."""
+    size, deadline, is_over = 0, time.monotonic() + _BODY_SECONDS, False
+
+    async def bounded() -> Message:
+        nonlocal size, is_over
+        if is_over:  # from here on whoever listens waits for the client to go
+            return await receive()
+        try:
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                message = await receive()
+        except TimeoutError:
+            raise Refused(408, f"the body took longer than {_BODY_SECONDS:.0f} seconds") from None
+        size += len(message.get("body", b""))
+        if size > MOST_BODY:
+            raise Refused(413, f"a request has at most {MOST_BODY // 1024 // 1024} MB")
+        is_over = not message.get("more_body")
+        return message
+
+    return bounded
+
+
+class _Buckets:
+    """What each token has left of its calls and bytes, and how often an address guessed. Refilled as time goes by."""
+
+    def __init__(self) -> None:
+        self._left: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
+
+    def take(self, grant: Grant, size: int) -> None:
+        if grant.calls and (wait := self._take(("calls", grant.name), 1, grant.calls, 60)):
+            raise _later(f"this token has {grant.calls} calls a minute", wait)
+        kilobytes = grant.kilobytes * 1024
+        if size and kilobytes and (wait := self._take(("bytes", grant.name), size, kilobytes, 3600)):
+            raise _later(f"this token may send {grant.kilobytes} kB an hour", wait)
+
+    def check_guesses(self, address: str) -> None:
+        if self._take(("guess", address), 0, _MOST_FAILURES, 60) and self._left[("guess", address)][0] < 1:
+            raise _later("too many wrong tokens came from this address", 60 / _MOST_FAILURES)
+
+    def guess(self, address: str) -> None:
+        self._take(("guess", address), 1, _MOST_FAILURES, 60)
+
+    def _take(self, key: tuple[str, str], amount: float, most: float, seconds: float) -> float:
+        """Take so much out of a bucket; how many seconds are missing, or nothing."""
+        at = time.monotonic()
+        left, last = self._left.pop(key, (most, at))
+        left = min(most, left + (at - last) * most / seconds)
+        enough = left >= amount and left >= 1
+        self._left[key] = (left - amount if enough else left, at)
+        if len(self._left) > _MOST_KNOWN:
+            self._left.popitem(last=False)
+        return 0.0 if enough else max(1.0, (min(amount, most) - left) * seconds / most)
+
+
+def _later(message: str, wait: float) -> Refused:
+    return Refused(429, message, headers={"Retry-After": str(int(wait) + 1)})

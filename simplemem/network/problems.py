@@ -1,0 +1,76 @@
+"""What goes wrong over HTTP, as problem documents (RFC 9457) with our codes. Nothing of a traceback or a note is told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from simplemem.errors import SimplememError
+from simplemem.faces.render import error_data
+
+log = logging.getLogger("simplemem.network")
+
+STATUS: Final[Mapping[str, int]] = {
+    "invalid": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "read_only": 403,
+    "not_found": 404,
+    "already_exists": 409,
+    "ambiguous": 409,
+    "conflict": 409,
+    "precondition_failed": 412,
+    "too_long": 413,
+    "unreadable": 422,
+    "too_many": 429,
+    "unavailable": 503,
+}
+
+
+class Refused(SimplememError):
+    """A request that HTTP itself refuses, with its status and what the answer's head says."""
+
+    def __init__(
+        self, status: int, message: str, *, code: str = "", hint: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.status, self.headers = status, dict(headers or {})
+        self.code = code or next((code for code, each in STATUS.items() if each == status), "invalid")  # type: ignore[misc]
+
+
+def problem(error: SimplememError) -> Response:
+    """A failure as a problem document: its code, what happened, and the way out."""
+    shown = error_data(error)
+    status = error.status if isinstance(error, Refused) else STATUS.get(error.code, 500)
+    said: dict[str, Any] = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
+    said |= {"detail": shown.pop("message"), **shown}
+    headers = error.headers if isinstance(error, Refused) else {"Retry-After": "2"} if status == 503 else {}
+    return JSONResponse(said, status, {"Cache-Control": "no-store", **headers}, "application/problem+json")
+
+
+async def refused(_request: Request, error: Exception) -> Response:
+    """Starlette's handler of our own errors."""
+    assert isinstance(error, SimplememError)
+    return problem(error)
+
+
+async def unknown(request: Request, error: Exception) -> Response:
+    """Of Starlette's: no such route, or not by this method."""
+    assert isinstance(error, HTTPException)
+    words = {404: "there is nothing at this address", 405: f"{request.method} is not for this address"}
+    message = words.get(error.status_code, HTTPStatus(error.status_code).phrase.lower())
+    code = {404: "not_found"}.get(error.status_code, "invalid")
+    return problem(Refused(error.status_code, message, code=code, headers=error.headers))
+
+
+async def failed(request: Request, error: Exception) -> Response:
+    """What nobody foresaw: told in the log by its kind and place."""
+    log.error("%s of a route failed", request.method, exc_info=error)
+    message = f"this failed inside simplemem ({type(error).__name__})"
+    return problem(Refused(500, message, code="unavailable", hint="The server's log says where."))

@@ -1,0 +1,152 @@
+"""A server on a socket, from its first word to its end: what must be true before it listens, and that it ends in time."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from simplemem.errors import Invalid, Unavailable
+from simplemem.network.app import application
+from simplemem.network.guard import Guard
+from simplemem.network.metrics import Metrics
+from simplemem.network.site import Served, Site
+from simplemem.network.tokens import Grant, Tokens, owners_token, token_folder
+from simplemem.network.wire import Wire, bounds
+from simplemem.server.serve import log_to_stderr
+
+log = logging.getLogger("simplemem.network")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens, and what it may be called."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    allowed: tuple[str, ...] = ()
+    certificate: Path | None = None
+    key: Path | None = None
+    behind_proxy: bool = False
+
+    @property
+    def is_here(self) -> bool:
+        """Whether only this machine can reach it."""
+        with suppress(ValueError):
+            return ipaddress.ip_address(self.host).is_loopback
+        return self.host == "localhost"
+
+    def names(self) -> frozenset[str]:
+        """What may stand in `Host`, letter for letter."""
+        own = ("127.0.0.1", "localhost", "[::1]") if self.is_here else ()
+        here = {f"{host}:{self.port}" for host in own} | ({*own} if self.port in (80, 443) else set())
+        return frozenset(here | set(self.allowed) | {f"{each}:{self.port}" for each in self.allowed if ":" not in each})
+
+    def check(self) -> None:
+        """Invalid when others could reach it and something is missing that keeps strangers out."""
+        if bool(self.certificate) != bool(self.key):
+            raise Invalid("--tls-cert and --tls-key are given together")
+        if self.is_here:
+            return
+        missing = [] if self.certificate or self.behind_proxy else ["--tls-cert and --tls-key, or --behind-proxy"]
+        missing += [] if self.allowed else ["--allow-host NAME, the name it is asked by"]
+        if missing:
+            hint = "Give " + " and ".join(missing) + ", or listen at 127.0.0.1."
+            raise Invalid(f"{self.host} can be reached from other machines", hint=hint)
+
+
+def address_of(said: str, default_port: int) -> tuple[str, int]:
+    """HOST:PORT, HOST, :PORT or PORT."""
+    text = said.strip()
+    if text.startswith("["):
+        host, _, port = text[1:].partition("]")
+        port = port.removeprefix(":")
+    else:
+        host, _, port = text.rpartition(":") if ":" in text else ("", "", text) if text.isdigit() else (text, "", "")
+    if port and not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise Invalid(f"{said[:60]!r} is no address to listen at", hint="Give HOST:PORT, such as 127.0.0.1:8080.")
+    return host or "127.0.0.1", int(port) if port else default_port
+
+
+def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, stateless: bool, log_level: str) -> int:
+    """Serve until a signal says so. The exit code."""
+    address.check()
+    listening = _listen(address)
+    address = replace(address, port=listening.getsockname()[1])
+    token, where = owners_token(os.environ)
+    tokens = Tokens(token_folder(os.environ), token)
+    tokens.all()  # a file that cannot be read is told at once
+    site = Site({served.name: served for served in vaults}, stateless=stateless)
+
+    async def authenticate(sent: str) -> Grant | None:
+        return tokens.grant(sent)
+
+    def guard(app: Any, metrics: Metrics) -> Guard:
+        return Guard(app, authenticate, lambda _session: None, address.names, metrics, secure=bool(address.certificate))
+
+    last_words = log_to_stderr(log_level)
+    app = application(site, guard, sse=sse)
+    config = uvicorn.Config(
+        app,
+        http=Wire,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=address.behind_proxy,
+        ssl_certfile=address.certificate,
+        ssl_keyfile=address.key,
+        **bounds(),
+    )
+    scheme = "https" if address.certificate else "http"
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    print(
+        f"simplemem serves {', '.join(str(each.root) for each in vaults)} at {scheme}://{shown}:{port}", file=sys.stderr
+    )
+    if where is not None:
+        print(f"The owner's token lies in {where}. Ctrl-C ends it.", file=sys.stderr, flush=True)
+    code = 0
+    try:
+        asyncio.run(_Server(config).serve([listening]))
+    except KeyboardInterrupt:
+        pass
+    except BaseException:
+        log.exception("the server ended")
+        code = 1
+    site.close()
+    last_words()
+    os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
+
+
+class _Server(uvicorn.Server):
+    """Ends at the first signal, without passing it on."""
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        super().handle_exit(sig, frame)
+        self._captured_signals.clear()
+
+
+def _listen(address: Address) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        if os.name == "posix":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((address.host, address.port))
+        listening.listen(2048)
+        return listening
+    except OSError as error:
+        why = f"{address.host}:{address.port} cannot be listened at: {error.strerror}"
+        raise Unavailable(why, hint="Another program may be there; --http HOST:PORT names another place.") from None

@@ -1,0 +1,122 @@
+"""The vaults of one server, and who sees what of each: a view is a vault as one grant sees it, with a store and an index
+of its own that hold nothing else, so that nothing else can be told by any tool, route, count or error."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+from mcp.server.lowlevel import Server
+
+from simplemem.config import Settings
+from simplemem.errors import NotFound, Unavailable
+from simplemem.faces.face import Face, Tool
+from simplemem.network.events import Sessions
+from simplemem.network.guard import MOST_BODY
+from simplemem.network.tokens import Grant
+from simplemem.server.calls import assemble
+from simplemem.server.serve import Door, within
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
+
+log = logging.getLogger("simplemem.network")
+
+_MOST_VIEWS = 64  # of one vault: each has an index
+
+
+@dataclass(frozen=True)
+class Served:
+    """A vault that is served: under which name ("" for the only one), with which face, and how its store is opened."""
+
+    name: str
+    root: Path
+    face: Face
+    tools: tuple[Tool, ...]
+    settings: Settings
+    opening: Callable[[Settings], EnhancedStore]
+
+    @property
+    def prefix(self) -> str:
+        return f"/{self.name}" if self.name else ""
+
+
+class View:
+    """A vault as one grant sees it: its store behind a door, and a server of the SDK for it."""
+
+    def __init__(self, served: Served, only: tuple[str, ...], *, stateless: bool) -> None:
+        self.served, self.only = served, only
+        settings = served.settings
+        if only:
+            access = settings.access.model_copy(update={"only": _both(settings.access.only, only)})
+            settings = settings.model_copy(update={"access": access})
+        self.door = Door(partial(served.opening, settings))
+        self.server: Server[Any] = assemble(served.face, served.tools, self.door)
+        self.manager = Sessions(self.server, stateless=stateless, max_request_body_size=MOST_BODY, max_sessions=1000)
+
+    async def keep(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Serve MCP until the server ends."""
+        async with self.manager.run():
+            task_status.started()
+            await anyio.sleep_forever()
+
+
+def _both(mine: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
+    """The places that both see: what the settings show of the vault, no grant widens."""
+    if not mine:
+        return theirs
+    inside = tuple(each for each in theirs if any(f"{each}/".startswith(place.rstrip("*/") + "/") for place in mine))
+    return inside or ("\0",)  # no place at all
+
+
+@dataclass
+class Site:
+    """All that is served by this process."""
+
+    vaults: Mapping[str, Served]
+    stateless: bool = False
+    _views: dict[tuple[str, tuple[str, ...]], View] = field(default_factory=dict)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _tasks: TaskGroup | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """While requests are answered. The index of each whole vault is updated from the start."""
+        async with anyio.create_task_group() as self._tasks:
+            for served in self.vaults.values():
+                (await self._view(served, ())).door.tend()
+            try:
+                yield
+            finally:
+                self._tasks.cancel_scope.cancel()
+
+    async def view(self, name: str, grant: Grant) -> View:
+        """A vault as a grant sees it. One that it does not name is not there."""
+        if (served := self.vaults.get(name)) is None or (grant.vaults and served.name not in grant.vaults):
+            raise NotFound("there is no such vault here")
+        return await self._view(served, grant.only)
+
+    async def _view(self, served: Served, only: tuple[str, ...]) -> View:
+        async with self._opening:
+            if (view := self._views.get((served.name, only))) is None:
+                if len(self._views) >= _MOST_VIEWS * len(self.vaults) or self._tasks is None:
+                    raise Unavailable("too many grants see different parts of this vault", hint="Share some folders.")
+                view = self._views[served.name, only] = View(served, only, stateless=self.stateless)
+                await self._tasks.start(view.keep)
+            return view
+
+    def views(self) -> list[View]:
+        return [*self._views.values()]
+
+    def close(self) -> None:
+        """Let what was begun to be written finish, and the stores close; nobody waits long."""
+        closing = [partial(view.door.close, writing=2.5, closing=0.7) for view in self.views()]
+        within(3.5, lambda: [within(3.4, each) for each in closing])

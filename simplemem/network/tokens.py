@@ -1,0 +1,180 @@
+"""Tokens: who may do what, in which vaults and folders, for how long. What is kept of one is its hash: the token itself is
+shown once. The first token is the owner's, who may do everything."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from simplemem.config import read_bounded, user_config_path
+from simplemem.errors import Invalid, NotFound, Unavailable
+from simplemem.kinds.atoms.atom import check_scope, folder_of
+from simplemem.note.clock import now
+
+Scope = Literal["read", "write", "admin"]
+SCOPES: Final[tuple[str, ...]] = get_args(Scope)
+_MOST_BYTES = 1_000_000  # of the file of tokens
+_OWNER: Final = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What the bearer of a token may do, and the name that the history knows them by."""
+
+    name: str
+    scopes: tuple[str, ...] = ("read",)
+    vaults: tuple[str, ...] = ()  # none: all of them
+    folders: tuple[str, ...] = ()  # none: the whole vault
+    user: str = ""  # the one scope of statements and documents it speaks for
+    calls: int = 0  # a minute; 0: no limit
+    kilobytes: int = 0  # written in an hour
+    expires: int | None = None  # seconds since 1970
+    created: int = 0
+    sha256: str = ""
+
+    def may(self, scope: str) -> bool:
+        return scope in self.scopes
+
+    @property
+    def only(self) -> tuple[str, ...]:
+        """The places of a vault that this grant sees, as `access.only` has them; none: all."""
+        if not self.user:
+            return self.folders
+        where = folder_of(self.user)
+        own = (f"atoms/{where}/*", f"documents/{where}/*", f"documents/{where}/files/*", f"profiles/{where}")
+        return (*self.folders, *own)
+
+    def bound(self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The arguments of a tool with the scope this grant speaks for; Invalid when another was asked for."""
+        named = [each for each in ("user_id", "container_tag") if self.user and each in takes]
+        for each in named:
+            if (arguments or {}).get(each) not in (None, "", self.user):
+                raise Invalid(f"this token speaks for {self.user!r} alone", hint=f"Leave {each} out, or give that.")
+        return {**(arguments or {}), **dict.fromkeys(named, self.user)} if named else arguments
+
+
+def digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class Tokens:
+    """The tokens there are: the owner's, and those of the file, which is looked at again whenever it has changed."""
+
+    def __init__(self, folder: Path, owner: str = "") -> None:
+        self.path = folder / "tokens.json"
+        self._owner = Grant(_OWNER, SCOPES, sha256=digest(owner)) if owner else None
+        self._seen: tuple[int, int] | None = None
+        self._grants: tuple[Grant, ...] = ()
+
+    def all(self) -> tuple[Grant, ...]:
+        """The grants of the file, in the order they were made."""
+        try:
+            stat = self.path.stat()
+        except FileNotFoundError:
+            self._seen, self._grants = None, ()
+            return ()
+        if self._seen != (stat.st_mtime_ns, stat.st_size):
+            self._grants = tuple(_read(self.path))
+            self._seen = (stat.st_mtime_ns, stat.st_size)
+        return self._grants
+
+    def grant(self, token: str) -> Grant | None:
+        """Whose token this is, unless it has expired. Each is compared, in constant time."""
+        sent = digest(token)
+        among = (*self.all(), *([self._owner] if self._owner else ()))
+        found = [each for each in among if hmac.compare_digest(each.sha256, sent)]
+        return next((each for each in found if each.expires is None or each.expires > time.time()), None)
+
+    def new(self, grant: Grant) -> str:
+        """Keep a grant; the token for it, which is told only now."""
+        if not grant.name.isprintable() or not 0 < len(grant.name) <= 60 or grant.name == _OWNER:
+            raise Invalid(
+                f"{grant.name[:60]!r} is no name for a token", hint="Give 1 to 60 characters, such as laptop."
+            )
+        if any(each.name == grant.name for each in self.all()):
+            raise Invalid(f"there is a token {grant.name!r}", hint="Revoke it first, or give another name.")
+        if wrong := [each for each in grant.scopes if each not in SCOPES]:
+            raise Invalid(f"{wrong[0]!r} is no scope", hint="There are read, write and admin.")
+        if grant.user and folder_of(check_scope(grant.user)) != grant.user:
+            hint = "Its folder has another name than it, so that other users may share it. Choose a plainer one."
+            raise Invalid(f"a token cannot be bound to {grant.user!r}", hint=hint)
+        token = f"sm_{secrets.token_urlsafe(32)}"
+        self._write((*self.all(), replace(grant, created=int(now().timestamp()), sha256=digest(token))))
+        return token
+
+    def revoke(self, name: str) -> Grant:
+        """Take a grant away. A server knows at its next request."""
+        kept = [each for each in self.all() if each.name != name]
+        if len(kept) == len(self.all()):
+            raise NotFound(f"there is no token {name[:60]!r}", candidates=[each.name for each in self.all()])
+        gone = next(each for each in self.all() if each.name == name)
+        self._write(kept)
+        return gone
+
+    def _write(self, grants: Any) -> None:
+        write_private(self.path, json.dumps([asdict(each) for each in grants], indent=1) + "\n")
+
+
+def _read(path: Path) -> list[Grant]:
+    try:
+        rows: list[dict[str, Any]] = json.loads(read_bounded(path, _MOST_BYTES))
+        lists = ("scopes", "vaults", "folders")
+        return [Grant(**row | {key: tuple(row[key]) for key in lists}) for row in rows]
+    except (ValueError, TypeError, AttributeError):
+        # Whoever may come in is not guessed at.
+        raise Unavailable(
+            f"{path} is not a file of tokens: nobody but the owner is let in", hint="Remove it."
+        ) from None
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that nobody else may read, whole or not at all."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            new.unlink()
+        raise Unavailable(f"{path} cannot be written: {error.strerror}") from error
+
+
+def owners_token(env: Mapping[str, str]) -> tuple[str, Path | None]:
+    """The owner's token: what the environment gives, or that of a file made at the first start. And where that is."""
+    if given := env.get("SIMPLEMEM_TOKEN", "").strip():
+        return _strong(given, "SIMPLEMEM_TOKEN"), None
+    named = env.get("SIMPLEMEM_TOKEN_FILE")
+    path = Path(named).expanduser() if named else token_folder(env) / "token"
+    try:
+        return _strong(read_bounded(path, 4096).decode().strip(), str(path)), path
+    except FileNotFoundError:
+        if named:
+            raise Invalid(f"there is no file {path} (SIMPLEMEM_TOKEN_FILE)") from None
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"the token in {path} cannot be read ({type(error).__name__})") from None
+    write_private(path, (token := f"sm_{secrets.token_urlsafe(32)}") + "\n")
+    return token, path
+
+
+def _strong(token: str, where: str) -> str:
+    if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
+        raise Invalid(f"the token of {where} is too weak", hint="Give 16 or more letters and digits, made by chance.")
+    return token
+
+
+def token_folder(env: Mapping[str, str]) -> Path:
+    """Where tokens lie: beside the user's own settings, never in a vault."""
+    return user_config_path(env).parent
