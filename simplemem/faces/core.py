@@ -96,7 +96,13 @@ def _said(saved: Saved, metadata: Mapping[str, Any] | None, more: Texts = ()) ->
     return (*more, *saved.warnings, *respelled(find_value(metadata or {}, "tags"), saved.tag_map))
 
 
-@tool("Create a memory", writes=True, destructive=True, idempotent=False)  # with overwrite=true it replaces a text
+@tool(
+    "Create a memory",
+    writes=True,
+    destructive=True,
+    idempotent=False,
+    routes=("POST /memories", "PUT /memories/{name}"),
+)
 def create_memory(
     store: EnhancedStore,
     caller: Caller,
@@ -117,7 +123,7 @@ def create_memory(
     return _reply(Created, saved, first, warnings=_said(saved, metadata, said))
 
 
-@tool("Update a memory", writes=True, destructive=True, idempotent=False)
+@tool("Update a memory", writes=True, destructive=True, idempotent=False, routes=("PATCH /memories/{name}",))
 def update_memory(
     store: EnhancedStore,
     caller: Caller,
@@ -144,7 +150,7 @@ def update_memory(
     return _reply(Updated, saved, first, warnings=_said(saved, metadata, said))
 
 
-@tool("Change tags", writes=True, destructive=True)
+@tool("Change tags", writes=True, destructive=True, routes=("PATCH /tags/{name}",))
 def change_tag(
     store: EnhancedStore,
     caller: Caller,
@@ -163,7 +169,7 @@ def change_tag(
     return _reply(Tagged, saved, first, now, as_map, warnings=_said(saved, {"tags": tags}))
 
 
-@tool("Move a memory", writes=True, destructive=True, idempotent=False)
+@tool("Move a memory", writes=True, destructive=True, idempotent=False, routes=("POST /move/{name}",))
 def move_memory(store: EnhancedStore, caller: Caller, name: Name, new_name: Name, reason: str = "") -> Reply[Renamed]:
     """Rename or move a memory; links to it are rewritten."""
     try:
@@ -183,7 +189,14 @@ def move_memory(store: EnhancedStore, caller: Caller, name: Name, new_name: Name
     return _reply(Renamed, moved, first, links, rewritten=rewritten[:_MOST], warnings=warnings)
 
 
-@tool("Delete a memory", writes=True, destructive=True, idempotent=False, deletes=True)
+@tool(
+    "Delete a memory",
+    writes=True,
+    destructive=True,
+    idempotent=False,
+    deletes=True,
+    routes=("DELETE /memories/{name}",),
+)
 def delete_memory(
     store: EnhancedStore, caller: Caller, name: Name, if_sha256: IfSha = None, reason: str = ""
 ) -> Reply[Removed]:
@@ -196,7 +209,7 @@ def delete_memory(
     return _reply(Removed, gone, f"Deleted {render.name_of(gone.name)}.", links, hint=back)
 
 
-@tool("History of memories")
+@tool("History of memories", routes=("GET /history", "GET /history/{name}"))
 def memory_history(
     store: EnhancedStore,
     name: Annotated[Name | None, about("without it, the changes of all memories")] = None,
@@ -229,7 +242,7 @@ def memory_history(
     return Reply(render.answer(head, "\n".join(lines), *warned, hint), {**more, "versions": versions, "hint": hint})
 
 
-@tool("Undo a change", writes=True, destructive=True, idempotent=False)
+@tool("Undo a change", writes=True, destructive=True, idempotent=False, routes=("POST /undo",))
 def undo_change(
     store: EnhancedStore,
     caller: Caller,

@@ -73,7 +73,7 @@ class SearchAnswer(Result):
     only_nearest: bool = False
 
 
-@tool("Search memories")
+@tool("Search memories", routes=("GET /search", "POST /search"))
 def search_memories(
     store: EnhancedStore,
     where: LinkNarrowing,
@@ -151,7 +151,7 @@ class MemoryPage(TypedDict):
     warnings: NotRequired[Sequence[str]]
 
 
-@tool("Read a memory")
+@tool("Read a memory", routes=("GET /memories/{name}",))
 def read_memory(
     store: EnhancedStore,
     name: Annotated[Name, about("name, title or alias")],
@@ -246,7 +246,7 @@ class MemoryList(TypedDict):
     degraded: NotRequired[str]
 
 
-@tool("List memories")
+@tool("List memories", routes=("GET /memories",))
 def list_memories(
     store: EnhancedStore,
     where: Narrowing,
@@ -301,7 +301,7 @@ BacklinkList = TypedDict(
 )
 
 
-@tool("Backlinks of a memory")
+@tool("Backlinks of a memory", routes=("GET /backlinks/{name}",))
 def get_backlinks(
     store: EnhancedStore,
     name: Name,
@@ -341,7 +341,7 @@ class ContextPack(Result):
     flags: Sequence[str] = ()
 
 
-@tool("Build a context pack")
+@tool("Build a context pack", routes=("GET /context", "POST /context"))
 def build_context(
     store: EnhancedStore,
     where: LinkNarrowing,

@@ -138,6 +138,7 @@ class Tool:
     destructive: bool = False
     idempotent: bool = True
     deletes: bool = False  # not offered where nothing may be deleted
+    routes: tuple[str, ...] = ()  # by which programs call it over HTTP: "GET /memories/{name}"
     manner: Manner = OURS
     hints: Mapping[str, Any] = field(default_factory=dict)  # in the place of the function's own
     given: Mapping[str, Any] = field(default_factory=dict)  # the values of parameters that are no arguments

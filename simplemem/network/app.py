@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,14 +17,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from simplemem.errors import SimplememError
+from simplemem.network import rest
 from simplemem.network.guard import MOST_BODY, Guard
 from simplemem.network.metrics import Metrics
-from simplemem.network.problems import Refused, failed, refused, unknown
+from simplemem.network.problems import failed, refused, unknown
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant
-from simplemem.network.tokens import Scope as Right
-
-Handler = Callable[[Request, View, Grant], Awaitable[Response]]
+from simplemem.network.ways import Handler, Passed, granted, handled, route
 
 
 def application(site: Site, guard: Callable[[ASGIApp, Metrics], Guard], *, sse: bool) -> Guard:
@@ -37,9 +36,9 @@ def application(site: Site, guard: Callable[[ASGIApp, Metrics], Guard], *, sse: 
             yield
 
     routes = [
-        _route("/health", _health, ["GET"]),
-        _route("/ready", _ready(site), ["GET"]),
-        _route("/metrics", _metrics(site, metrics), ["GET"]),
+        route("/health", _health, ["GET"]),
+        route("/ready", _ready(site), ["GET"]),
+        route("/metrics", _metrics(site, metrics), ["GET"]),
     ]
     for served in site.vaults.values():
         routes += _of_vault(site, served, sse=sse)
@@ -48,76 +47,20 @@ def application(site: Site, guard: Callable[[ASGIApp, Metrics], Guard], *, sse: 
 
 
 def _of_vault(site: Site, served: Served, *, sse: bool) -> list[Route]:
-    routes = [_route(f"{served.prefix}/mcp", _Mcp(site, served), None)]
+    def at(path: str, handler: Handler, *methods: str) -> Route:
+        return route(served.prefix + path, handled(site, served, handler), methods)
+
+    routes = [at("/mcp", _mcp, "GET", "POST", "DELETE"), *rest.routes(site, served)]
     if sse:
-        old = _Sse(site, served)
-        routes += [_route(f"{served.prefix}/sse", old.listen, ["GET"])]
-        routes += [_route(f"{served.prefix}/messages", old.post, ["POST"])]
+        old = _Sse(f"{served.prefix}/messages")
+        routes += [at("/sse", old.listen, "GET"), at("/messages", old.post, "POST")]
     return routes
 
 
-def _route(path: str, endpoint: Any, methods: Sequence[str] | None) -> Route:
-    """A route that tells the log and the metrics its pattern."""
-    if isinstance(endpoint, (_Mcp, _App)):
-
-        async def named(scope: Scope, receive: Receive, send: Send) -> None:
-            scope["route_path"] = path
-            await endpoint(scope, receive, send)
-
-        return Route(path, _App(named), methods=list(methods) if methods else None)
-
-    async def handle(request: Request) -> Response:
-        request.scope["route_path"] = path
-        answer: Response = await endpoint(request)
-        return answer
-
-    return Route(path, handle, methods=list(methods or ()))
-
-
-class _App:
-    """An ASGI application as Starlette's routes know one from a function."""
-
-    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
-
-
-def handled(
-    site: Site, served: Served, handler: Handler, right: Right = "read"
-) -> Callable[[Request], Awaitable[Response]]:
-    """A handler of one vault, for whoever has that right."""
-
-    async def handle(request: Request) -> Response:
-        grant = granted(request.scope, right)
-        return await handler(request, await site.view(served.name, grant), grant)
-
-    return handle
-
-
-def granted(scope: Scope, right: Right) -> Grant:
-    """Who asks, if they have that right."""
-    grant: Grant | None = scope.get("grant")
-    if grant is None:
-        raise Refused(401, "a token is needed", headers={"WWW-Authenticate": "Bearer"})
-    if not grant.may(right):
-        headers = {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{right}"'}
-        raise Refused(403, f"this token has no right to {right}", code="forbidden", headers=headers)
-    return grant
-
-
-class _Mcp:
+async def _mcp(request: Request, view: View, grant: Grant) -> Response:
     """MCP over Streamable HTTP, of both generations."""
-
-    def __init__(self, site: Site, served: Served) -> None:
-        self._site, self._served = site, served
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        grant = granted(scope, "read")
-        view = await self._site.view(self._served.name, grant)
-        scope["user"] = _owner_of_session(grant)
-        await view.manager.handle_request(scope, receive, send)
+    request.scope["user"] = _owner_of_session(grant)
+    return Passed(view.manager.handle_request)
 
 
 def _owner_of_session(grant: Grant) -> AuthenticatedUser:
@@ -128,32 +71,20 @@ def _owner_of_session(grant: Grant) -> AuthenticatedUser:
 class _Sse:
     """MCP as clients of 2024 speak it: a stream of events, and posts beside it."""
 
-    def __init__(self, site: Site, served: Served) -> None:
-        self._site, self._served = site, served
-        self._transport = SseServerTransport(f"{served.prefix}/messages", max_request_body_size=MOST_BODY)
+    def __init__(self, posts: str) -> None:
+        self._transport = SseServerTransport(posts, max_request_body_size=MOST_BODY)
 
-    async def listen(self, request: Request) -> Response:
-        grant = granted(request.scope, "read")
-        view = await self._site.view(self._served.name, grant)
+    async def listen(self, request: Request, view: View, grant: Grant) -> Response:
+        async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+            async with self._transport.connect_sse(scope, receive, send) as (messages, answers):
+                await view.server.run(messages, answers, view.server.create_initialization_options())
+
         request.scope["user"] = _owner_of_session(grant)
-        async with self._transport.connect_sse(request.scope, request.receive, request._send) as (messages, answers):  # noqa: SLF001
-            await view.server.run(messages, answers, view.server.create_initialization_options())
-        return Response()
+        return Passed(stream)
 
-    async def post(self, request: Request) -> Response:
-        request.scope["user"] = _owner_of_session(granted(request.scope, "read"))
-        return _Passed(self._transport.handle_post_message)
-
-
-class _Passed(Response):
-    """An answer that another application gives."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        super().__init__()
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
+    async def post(self, request: Request, _view: View, grant: Grant) -> Response:
+        request.scope["user"] = _owner_of_session(grant)
+        return Passed(self._transport.handle_post_message)
 
 
 async def _health(_request: Request) -> Response:

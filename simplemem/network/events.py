@@ -1,16 +1,22 @@
-"""What a client that lost its connection may ask for again, kept for a while."""
+"""What is told as it happens, and kept for a while for clients that lost their connection: the messages of a session, and
+which notes changed."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import secrets
-from collections import OrderedDict
-from typing import Final
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any, Final
 
 from mcp.server.streamable_http import EventCallback, EventId, EventMessage, EventStore, StreamId
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import JSONRPCMessage
 
 _MOST: Final = 64  # messages of a session; older ones cannot be asked for again
+_MOST_CHANGES, _MOST_NAMES = 1000, 200
 
 
 class Replay(EventStore):
@@ -46,3 +52,51 @@ class Sessions(StreamableHTTPSessionManager):
     @event_store.setter
     def event_store(self, _none: EventStore | None) -> None:
         pass
+
+
+class Feed:
+    """Word of changed notes for all who listen to one view: heard once, kept for those who come back."""
+
+    def __init__(self, subscribe: Callable[[Callable[[frozenset[str]], None]], None]) -> None:
+        self._subscribe, self._epoch = subscribe, secrets.token_hex(4)
+        self._kept: deque[tuple[int, str]] = deque(maxlen=_MOST_CHANGES)
+        self._last, self._is_hearing = 0, False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news = asyncio.Event()
+
+    def listen(self) -> None:
+        """Hear of changes from now on. In the event loop, before `hear` in a thread."""
+        self._loop = asyncio.get_running_loop()
+
+    def hear(self) -> None:
+        """Hear of changes from now on; once is enough."""
+        if not self._is_hearing:
+            self._is_hearing = True
+            self._subscribe(self._tell)
+
+    def _tell(self, names: frozenset[str]) -> None:
+        with suppress(RuntimeError):  # the loop has ended: there is nobody left to tell
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._take, names)
+
+    def _take(self, names: frozenset[str]) -> None:
+        self._last += 1
+        shown = sorted(names)[:_MOST_NAMES]
+        self._kept.append((self._last, json.dumps({"names": shown, "more": len(names) - len(shown)})))
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    async def events(self, last: str) -> AsyncIterator[dict[str, Any]]:
+        """The changes since an event, then each as it comes. `missed` says that some are not kept any more."""
+        epoch, _, number = last.partition("-")
+        at = int(number) if epoch == self._epoch and number.isdecimal() else self._last
+        oldest = self._kept[0][0] if self._kept else self._last + 1
+        if last and (epoch != self._epoch or at + 1 < oldest):
+            yield {"event": "missed", "id": f"{self._epoch}-{self._last}", "data": "{}"}
+            at = self._last
+        while True:
+            news = self._news
+            for number_, data in [each for each in self._kept if each[0] > at]:
+                yield {"event": "changed", "id": f"{self._epoch}-{number_}", "data": data}
+                at = number_
+            await news.wait()

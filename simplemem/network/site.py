@@ -19,7 +19,7 @@ from mcp.server.lowlevel import Server
 from simplemem.config import Settings
 from simplemem.errors import NotFound, Unavailable
 from simplemem.faces.face import Face, Tool
-from simplemem.network.events import Sessions
+from simplemem.network.events import Feed, Sessions
 from simplemem.network.guard import MOST_BODY
 from simplemem.network.tokens import Grant
 from simplemem.server.calls import assemble
@@ -59,6 +59,7 @@ class View:
             access = settings.access.model_copy(update={"only": _both(settings.access.only, only)})
             settings = settings.model_copy(update={"access": access})
         self.door = Door(partial(served.opening, settings))
+        self.feed = Feed(lambda hear: self.door.store().on_change(hear))
         self.server: Server[Any] = assemble(served.face, served.tools, self.door)
         self.manager = Sessions(self.server, stateless=stateless, max_request_body_size=MOST_BODY, max_sessions=1000)
 
