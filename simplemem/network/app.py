@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from simplemem.errors import SimplememError
-from simplemem.network import rest
+from simplemem.network import contracts, rest
 from simplemem.network.guard import MOST_BODY, Guard
 from simplemem.network.metrics import Metrics
 from simplemem.network.problems import failed, refused, unknown
@@ -36,21 +36,23 @@ def application(site: Site, guard: Callable[[ASGIApp, Metrics], Guard], *, sse: 
             yield
 
     routes = [
-        route("/health", _health, ["GET"]),
+        *(route(path, _health, ["GET"]) for path in ("/health", f"{rest.API}/health")),
         route("/ready", _ready(site), ["GET"]),
         route("/metrics", _metrics(site, metrics), ["GET"]),
     ]
     for served in site.vaults.values():
         routes += _of_vault(site, served, sse=sse)
     handlers: dict[Any, Any] = {SimplememError: refused, HTTPException: unknown, Exception: failed}
-    return guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), metrics)
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app.router.redirect_slashes = False
+    return guard(app, metrics)
 
 
 def _of_vault(site: Site, served: Served, *, sse: bool) -> list[Route]:
     def at(path: str, handler: Handler, *methods: str) -> Route:
         return route(served.prefix + path, handled(site, served, handler), methods)
 
-    routes = [at("/mcp", _mcp, "GET", "POST", "DELETE"), *rest.routes(site, served)]
+    routes = [at("/mcp", _mcp, "GET", "POST", "DELETE"), *rest.routes(site, served), *contracts.routes(site, served)]
     if sse:
         old = _Sse(f"{served.prefix}/messages")
         routes += [at("/sse", old.listen, "GET"), at("/messages", old.post, "POST")]

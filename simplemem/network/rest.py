@@ -38,6 +38,7 @@ def routes(site: Site, served: Served) -> list[Route]:
     found.append(_route(site, served, "GET", "/stats", _stats))
     found.append(_route(site, served, "GET", "/changes", _changes))
     found.append(_route(site, served, "GET", "/tools", _listed))
+    found.append(_route(site, served, "GET", "/openapi.json", _described))
     return [*found, _route(site, served, "POST", "/tools/{tool}", _any_tool)]
 
 
@@ -181,6 +182,12 @@ async def _changes(request: Request, view: View, _grant: Grant) -> Response:
 
 async def _listed(_request: Request, view: View, _grant: Grant) -> Response:
     return JSONResponse({"tools": [each.listing() for each in view.served.tools]})
+
+
+async def _described(_request: Request, view: View, _grant: Grant) -> Response:
+    from simplemem.network.openapi import document
+
+    return JSONResponse(document() | {"servers": [{"url": view.served.prefix + API}]})
 
 
 async def _any_tool(request: Request, view: View, grant: Grant) -> Response:

@@ -141,7 +141,7 @@ class _Server(uvicorn.Server):
 def _listen(address: Address) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio lets answers wait
         if os.name == "posix":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((address.host, address.port))
