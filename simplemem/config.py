@@ -160,6 +160,19 @@ class DocumentSettings(_Section):
     knowledge_base: Path | None = _setting(None, "a folder that agents may ask and add to", "no", eg="~/handbook")
 
 
+class HttpSettings(_Section):
+    """Who may reach a server over the network, beside the tokens of `simplemem token`: an authorization server's users."""
+
+    oauth_issuer: str = _setting("", "whose tokens are taken too, by its address", "no", eg="https://login.example.org")
+    oauth_audience: str = _setting(
+        "", "our own address as these tokens name it", "no", eg="https://memory.example.org/mcp"
+    )
+    oauth_keys: str = _setting("", "where its public keys are", "no", eg="https://login.example.org/jwks.json")
+    oauth_user_claim: str = _setting(
+        "", "the claim that names the one user_id such a token speaks for", "no", eg="email"
+    )
+
+
 class VoyageSettings(_Section):
     """What a file of the original simplemem may say (SM-17), where `embed` and `rerank` name nothing."""
 
@@ -189,6 +202,7 @@ class Settings(_Section):
     rerank: RerankSettings = RerankSettings()
     llm: LlmSettings = LlmSettings()
     documents: DocumentSettings = DocumentSettings()
+    http: HttpSettings = HttpSettings()
     voyage_ai: VoyageSettings = VoyageSettings()
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,7 +26,9 @@ from simplemem.network.tokens import Grant
 from simplemem.network.ways import Handler, Passed, granted, handled, route
 
 
-def application(site: Site, guard: Callable[[ASGIApp, Metrics], Guard], *, sse: bool) -> Guard:
+def application(
+    site: Site, guard: Callable[[ASGIApp, Metrics], Guard], *, sse: bool, more: Sequence[Route] = ()
+) -> Guard:
     """The routes of every vault behind the guard."""
     metrics = Metrics()
 
@@ -39,6 +41,7 @@ def application(site: Site, guard: Callable[[ASGIApp, Metrics], Guard], *, sse: 
         *(route(path, _health, ["GET"]) for path in ("/health", f"{rest.API}/health")),
         route("/ready", _ready(site), ["GET"]),
         route("/metrics", _metrics(site, metrics), ["GET"]),
+        *more,
     ]
     for served in site.vaults.values():
         routes += _of_vault(site, served, sse=sse)

@@ -11,6 +11,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import urlsplit
@@ -71,7 +72,7 @@ class Guard:
             await send(message)
 
         try:
-            await self._pass(scope, head, _bounded(receive), answer)
+            await self._pass(scope, head, receive, answer)
         except SimplememError as error:
             if not started:
                 await problem(error)(scope, receive, answer)
@@ -91,8 +92,8 @@ class Guard:
         if not is_open:
             scope["grant"] = grant = await self._grant(scope, head, origin=origin)
             if grant is not None:
-                size = 0 if scope["method"] in ("GET", "HEAD", "OPTIONS") else int(head.one(b"content-length") or 0)
-                self._spent.take(grant, size)
+                self._spent.take_call(grant)
+                receive = _bounded(receive, partial(self._spent.take_bytes, grant))
         await self._app(scope, receive, send)
 
     def _check_head(self, head: _Head) -> None:
@@ -127,17 +128,15 @@ class Guard:
         client = scope.get("client") or ("", 0)
         said = head.one(b"authorization").decode("latin-1")
         if said:
-            self._spent.check_guesses(client[0])
             kind, _, token = said.partition(" ")
             if kind.lower() == "bearer" and (grant := await self._authenticate(token.strip())) is not None:
                 return grant
-            self._spent.guess(client[0])
+            self._spent.take_guess(client[0])
             raise self._unauthorized('error="invalid_token"')
         if key := head.one(b"x-api-key").decode("latin-1"):
-            self._spent.check_guesses(client[0])
             if grant := await self._authenticate(key.strip()):
                 return grant
-            self._spent.guess(client[0])
+            self._spent.take_guess(client[0])
             raise Refused(403, "this key is not known", code="forbidden")
         if (session := head.cookie(COOKIE)) and (grant := self._cookies(session)):
             if scope["method"] not in ("GET", "HEAD") and not origin:
@@ -182,8 +181,8 @@ class _Head:
         return found.value if found else ""
 
 
-def _bounded(receive: Receive) -> Receive:
-    """The body, which ends in an error beyond its bound, or when it is too long on its way."""
+def _bounded(receive: Receive, spend: Callable[[int], None]) -> Receive:
+    """The body, which ends in an error beyond its bound or its token's, or when it is too long on its way."""
     size, deadline, is_over = 0, time.monotonic() + _BODY_SECONDS, False
 
     async def bounded() -> Message:
@@ -198,6 +197,7 @@ def _bounded(receive: Receive) -> Receive:
         size += len(message.get("body", b""))
         if size > MOST_BODY:
             raise Refused(413, f"a request has at most {MOST_BODY // 1024 // 1024} MB")
+        spend(len(message.get("body", b"")))
         is_over = not message.get("more_body")
         return message
 
@@ -210,19 +210,17 @@ class _Buckets:
     def __init__(self) -> None:
         self._left: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
 
-    def take(self, grant: Grant, size: int) -> None:
+    def take_call(self, grant: Grant) -> None:
         if grant.calls and (wait := self._take(("calls", grant.name), 1, grant.calls, 60)):
             raise _later(f"this token has {grant.calls} calls a minute", wait)
-        kilobytes = grant.kilobytes * 1024
-        if size and kilobytes and (wait := self._take(("bytes", grant.name), size, kilobytes, 3600)):
+
+    def take_bytes(self, grant: Grant, size: int) -> None:
+        if size and grant.kilobytes and (wait := self._take(("bytes", grant.name), size, grant.kilobytes * 1024, 3600)):
             raise _later(f"this token may send {grant.kilobytes} kB an hour", wait)
 
-    def check_guesses(self, address: str) -> None:
-        if self._take(("guess", address), 0, _MOST_FAILURES, 60) and self._left[("guess", address)][0] < 1:
-            raise _later("too many wrong tokens came from this address", 60 / _MOST_FAILURES)
-
-    def guess(self, address: str) -> None:
-        self._take(("guess", address), 1, _MOST_FAILURES, 60)
+    def take_guess(self, address: str) -> None:
+        if wait := self._take(("guess", address), 1, _MOST_FAILURES, 60):
+            raise _later("too many wrong tokens came from this address", wait)
 
     def _take(self, key: tuple[str, str], amount: float, most: float, seconds: float) -> float:
         """Take so much out of a bucket; how many seconds are missing, or nothing."""

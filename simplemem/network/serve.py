@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from simplemem.config import HttpSettings
 from simplemem.errors import Invalid, Unavailable
 from simplemem.network.app import application
 from simplemem.network.guard import Guard
@@ -24,6 +25,9 @@ from simplemem.network.site import Served, Site
 from simplemem.network.tokens import Grant, Tokens, owners_token, token_folder
 from simplemem.network.wire import Wire, bounds
 from simplemem.server.serve import log_to_stderr
+
+if TYPE_CHECKING:
+    from simplemem.network.oauth import Issuer
 
 log = logging.getLogger("simplemem.network")
 
@@ -88,14 +92,19 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     tokens.all()  # a file that cannot be read is told at once
     site = Site({served.name: served for served in vaults}, stateless=stateless)
 
+    issuer = _issuer(vaults[0].settings.http)
+
     async def authenticate(sent: str) -> Grant | None:
-        return tokens.grant(sent)
+        return tokens.grant(sent) or (await issuer.grant(sent) if issuer else None)
 
     def guard(app: Any, metrics: Metrics) -> Guard:
-        return Guard(app, authenticate, lambda _session: None, address.names, metrics, secure=bool(address.certificate))
+        challenge, secure = issuer.challenge if issuer else "Bearer", bool(address.certificate)
+        return Guard(
+            app, authenticate, lambda _session: None, address.names, metrics, challenge=challenge, secure=secure
+        )
 
     last_words = log_to_stderr(log_level)
-    app = application(site, guard, sse=sse)
+    app = application(site, guard, sse=sse, more=issuer.routes if issuer else ())
     config = uvicorn.Config(
         app,
         http=Wire,
@@ -128,6 +137,14 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     site.close()
     last_words()
     os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
+
+
+def _issuer(settings: HttpSettings) -> Issuer | None:
+    if not any(settings.model_dump().values()):
+        return None
+    from simplemem.network.oauth import Issuer
+
+    return Issuer(settings)
 
 
 class _Server(uvicorn.Server):

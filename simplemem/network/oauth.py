@@ -1,0 +1,75 @@
+"""Tokens that an authorization server gives (OAuth 2.1): a resource server checks who issued one, for whom, until when and
+for what, and says in its metadata (RFC 9728) whom to ask for one. It issues none, and passes none on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import jwt
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from pydantic import AnyHttpUrl
+from starlette.routing import Route
+
+from simplemem.config import HttpSettings
+from simplemem.errors import Invalid, SimplememError
+from simplemem.kinds.atoms.atom import check_scope, folder_of
+from simplemem.network.tokens import SCOPES, Grant
+
+log = logging.getLogger("simplemem.network")
+
+_ALGORITHMS: Final = (
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "EdDSA",
+)  # no shared secret
+_NEEDED: Final = ("exp", "iss", "aud", "sub")
+_LEEWAY: Final = 30  # seconds that two clocks may differ
+_MOST: Final = 16_384  # characters of a token
+
+
+class Issuer:
+    """The authorization server that the settings name."""
+
+    def __init__(self, settings: HttpSettings) -> None:
+        said = {key: getattr(settings, f"oauth_{key}") for key in ("issuer", "audience", "keys")}
+        if missing := [f"http.oauth_{key}" for key, value in said.items() if not value]:
+            raise Invalid(f"{' and '.join(missing)} must be set too", hint="docs/network.md has an example.")
+        self._issuer, self._audience, self._claim = said["issuer"], said["audience"], settings.oauth_user_claim
+        self._keys = jwt.PyJWKClient(said["keys"], timeout=5, lifespan=600)
+        resource = AnyHttpUrl(self._audience)
+        self.challenge = f'Bearer resource_metadata="{build_resource_metadata_url(resource)}"'
+        self.routes: list[Route] = create_protected_resource_routes(resource, [AnyHttpUrl(self._issuer)], list(SCOPES))
+
+    async def grant(self, token: str) -> Grant | None:
+        """What a token of that server allows; None for any that is not sound."""
+        if token.count(".") != 2 or len(token) > _MOST:
+            return None
+        try:
+            return await asyncio.to_thread(self._checked, token)
+        except (jwt.PyJWTError, SimplememError, ValueError) as error:
+            log.info("a token was refused: %s", type(error).__name__)
+            return None
+
+    def _checked(self, token: str) -> Grant:
+        key = self._keys.get_signing_key_from_jwt(token)
+        claims: Mapping[str, Any] = jwt.decode(
+            token, key, algorithms=_ALGORITHMS, audience=self._audience, issuer=self._issuer,
+            leeway=_LEEWAY, options={"require": list(_NEEDED)},
+        )  # fmt: skip
+        said = claims.get("scope", claims.get("scp", ""))
+        scopes = said.split() if isinstance(said, str) else map(str, said)
+        named = {each.rpartition(":")[2] for each in scopes}
+        user = check_scope(str(claims.get(self._claim) or "")) if self._claim else ""
+        if user and folder_of(user) != user:
+            raise Invalid(f"{user!r} shares its folder with others")
+        name = "".join(each for each in str(claims["sub"]) if each.isprintable())[:60] or "somebody"
+        return Grant(name, tuple(each for each in SCOPES if each in named), user=user, expires=int(claims["exp"]))

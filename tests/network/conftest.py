@@ -1,0 +1,106 @@
+"""A real server on a socket of this machine, and what asks it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+OWNER = "the-owners-token-0123456789"
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.body)
+
+
+class Served:
+    """A `simplemem serve --http` and its address."""
+
+    def __init__(self, arguments: list[str], config: Path, env: Mapping[str, str]) -> None:
+        self.config, self.token = config, OWNER
+        self.env = {**os.environ, "XDG_CONFIG_HOME": str(config), "SIMPLEMEM_TOKEN": OWNER, **env}
+        command = [sys.executable, "-m", "simplemem", "serve", "--http", "127.0.0.1:0", *arguments]
+        self.process = subprocess.Popen(command, env=self.env, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        self.said: list[str] = []
+        for line in self.process.stderr:
+            self.said.append(line)
+            if found := re.search(r" at https?://127\.0\.0\.1:(\d+)", line):
+                self.port = int(found[1])
+                break
+        else:
+            raise AssertionError(f"it ended with {self.process.wait()}: {''.join(self.said)}")
+        self.hearing = threading.Thread(target=lambda: self.said.extend(self.process.stderr or ()), daemon=True)
+        self.hearing.start()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str | None = OWNER,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """One request; a body that is no bytes goes as JSON."""
+        sent = {"Authorization": f"Bearer {token}"} if token else {}
+        if body is not None and not isinstance(body, bytes):
+            body, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
+        wire = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        wire.request(method, path, body, {**sent, **(headers or {})})
+        answer = wire.getresponse()
+        found = Answer(answer.status, {key.lower(): value for key, value in answer.getheaders()}, answer.read())
+        wire.close()
+        return found
+
+    def api(self, method: str, path: str, body: Any = None, **more: Any) -> Answer:
+        return self.ask(method, f"/api/v1{path}", body, **more)
+
+    def tool(self, called: str, token: str | None = OWNER, **arguments: Any) -> Answer:
+        """Any tool of the face."""
+        return self.api("POST", f"/tools/{called}", arguments, token=token)
+
+    def new_token(self, name: str, *options: str) -> str:
+        """A token made by the command line."""
+        command = [sys.executable, "-m", "simplemem", "token", "new", name, *options, "--json"]
+        made = subprocess.run(command, env=self.env, capture_output=True, text=True, check=True)
+        token: str = json.loads(made.stdout)["token"]
+        return token
+
+    def end(self) -> int:
+        self.process.terminate()
+        return self.process.wait(10)
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """Starts servers, and ends them."""
+    started: list[Served] = []
+
+    def start(*arguments: str, vault: Path | None = None, env: Mapping[str, str] | None = None) -> Served:
+        folder = ["--vault", str(vault or tmp_path / "vault")] if "--vault" not in arguments else []
+        started.append(Served([*folder, *arguments], tmp_path / "config", env or {}))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.process.kill()
+        each.process.wait()
+        each.hearing.join(5)
+        assert each.process.stderr is not None
+        each.process.stderr.close()

@@ -1,0 +1,158 @@
+"""What no request passes: foreign names, no token, too much, too often (durability.md F68 to F70)."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from tests.network.conftest import OWNER, Served
+
+EVERYWHERE = ["/mcp", "/api/v1/memories", "/api/v1/changes", "/sse", "/", "/metrics", "/health", "/ingest/webhook"]
+
+
+@pytest.fixture
+def server(serve: Callable[..., Served]) -> Served:
+    return serve("--sse")
+
+
+def test_pages_of_other_origins_and_other_names_are_refused_everywhere(server: Served) -> None:
+    port = server.port
+    origins = [
+        "http://evil.example",
+        "null",
+        f"http://127.0.0.1:{port}.evil.example",
+        f"http://localhost:{port}@evil.example",
+    ]
+    origins += [
+        f"http://127.0.0.1:{port}/",
+        f"ftp://127.0.0.1:{port}",
+        "http://127.0.0.1",
+        f"http://127.0.0.1:{port + 1}",
+    ]
+    hosts = [
+        "evil.example",
+        f"127.0.0.1:{port}.evil.example",
+        f"localhost.evil.example:{port}",
+        "127.0.0.1",
+        f"[::1]:{port + 1}",
+        "",
+    ]
+    for path in EVERYWHERE:
+        for origin in origins:
+            assert server.ask("POST", path, {}, headers={"Origin": origin}).status == 403, (path, origin)
+        for host in hosts:
+            assert server.ask("GET", path, headers={"Host": host}).status == 421, (path, host)
+    for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}"):
+        assert server.ask("GET", "/health", headers={"Host": host}).status == 200
+    assert server.ask("GET", "/health", headers={"Origin": f"http://localhost:{port}"}).status == 200
+    assert "access-control-allow-origin" not in server.ask("OPTIONS", "/mcp", headers={"Origin": origins[0]}).headers
+
+
+def test_only_health_and_readiness_need_no_token_and_tell_nothing(server: Served) -> None:
+    assert server.ask("GET", "/health", token=None).data == {
+        "status": "ok",
+        "neo4j": "connected",
+        "database": "connected",
+    }
+    assert server.ask("GET", "/ready", token=None).data.keys() == {"status"}
+    for path in [each for each in EVERYWHERE if each != "/health"]:
+        for token in (None, "wrong", OWNER + "x"):
+            answer = server.ask("GET", path, token=token, headers={"Accept": "application/json"})
+            assert answer.status == 401, (path, token)
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert server.ask("GET", f"/api/v1/memories?token={OWNER}&access_token={OWNER}", token=None).status == 401
+    assert server.ask("GET", "/api/v1/memories/health", token=None).status == 401
+
+
+def test_a_token_does_what_it_was_given_and_is_gone_when_revoked(server: Served) -> None:
+    reads, writes = server.new_token("reader"), server.new_token("writer", "--write")
+    note = {"name": "a", "content": "of the writer"}
+    assert server.api("POST", "/memories", note, token=reads).status == 403
+    assert server.api("POST", "/memories", note, token=writes).status == 201
+    assert server.api("GET", "/memories/a", token=reads).status == 200
+    assert server.api("GET", "/history/a").data["versions"][0]["who"] == "writer"
+    refused = server.tool("delete_memory", token=reads, name="a")
+    assert refused.status == 403 and server.api("GET", "/memories/a").status == 200
+    assert [server.ask("GET", "/metrics", token=each).status for each in (reads, writes, OWNER)] == [403, 403, 200]
+    server_tokens = server.config / "simplemem" / "tokens.json"
+    assert reads not in server_tokens.read_text() and server_tokens.stat().st_mode & 0o77 == 0
+    kept = json.loads(server_tokens.read_text())
+    server_tokens.write_text(json.dumps([each for each in kept if each["name"] != "reader"]))
+    assert server.api("GET", "/memories/a", token=reads).status == 401
+    server_tokens.write_text("[{]")
+    assert server.api("GET", "/memories/a", token=writes).status == 503  # whoever may come in is not guessed at
+
+
+def test_a_quota_counts_calls_and_what_is_sent_in_pieces(server: Served) -> None:
+    few, little = server.new_token("few", "--calls", "3"), server.new_token("little", "--write", "--kilobytes", "2")
+    assert [server.api("GET", "/memories", token=few).status for _ in range(5)] == [200, 200, 200, 429, 429]
+    assert int(server.api("GET", "/memories", token=few).headers["retry-after"]) > 0
+    assert server.api("PUT", "/memories/a", {"content": "x" * 1000}, token=little).status == 201
+    assert server.api("PUT", "/memories/b", {"content": "x" * 3000}, token=little).status == 429
+    body = json.dumps({"content": "x" * 3000}).encode()
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    head = f"PUT /api/v1/memories/c HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {little}\r\n"
+    head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    assert b" 429 " in _raw(server, head.encode() + chunked)[:20]
+    assert server.api("GET", "/memories").data["total"] == 1
+
+
+def test_whoever_guesses_tokens_is_asked_to_wait(server: Served) -> None:
+    assert {server.api("GET", "/tags", token=f"guess {n}").status for n in range(20)} == {401}
+    assert server.api("GET", "/tags", token="guess").status == 429
+    assert server.api("GET", "/tags").status == 200  # whoever has a token is not kept out by others of their address
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "status"),
+    [
+        ("Content-Length: 9000000\r\n", b"", 413),
+        ("Transfer-Encoding: chunked\r\n", b"900000\r\n" + b"x" * 0x900000 + b"\r\n0\r\n\r\n", 413),
+        ("Content-Encoding: gzip\r\nContent-Length: 3\r\n", b"abc", 415),
+        ("Content-Length: -1\r\n", b"", 400),
+        ("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n", 400),
+        ("X-A: b\r\n" * 200, b"", 431),
+        ("X-A: " + "b" * 70_000 + "\r\n", b"", 400),
+        ("Host: evil.example\r\n", b"", 400),
+        ("Content-Type: application/json\r\nContent-Length: 8\r\n", b'{"a": "\xff', 400),
+        ("Content-Type: application/json\r\nContent-Length: 200000\r\n", b"[" * 200_000, 400),
+        ("Content-Type: text/plain\r\nContent-Length: 2\r\n", b"{}", 415),
+    ],
+    ids=[
+        "long",
+        "long in pieces",
+        "compressed",
+        "negative",
+        "two lengths",
+        "headers",
+        "header",
+        "hosts",
+        "bytes",
+        "deep",
+        "kind",
+    ],
+)
+def test_a_request_that_is_too_much_or_unclear_writes_nothing(
+    server: Served, head: str, body: bytes, status: int
+) -> None:
+    first = f"PUT /api/v1/memories/a HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {OWNER}\r\n"
+    answer = _raw(server, (first + head + "Connection: close\r\n\r\n").encode() + body)
+    assert answer.split(b" ", 2)[1] == str(status).encode(), answer[:300]
+    assert b"Traceback" not in answer
+    assert server.api("GET", "/memories").data["total"] == 0
+
+
+def _raw(server: Served, data: bytes) -> bytes:
+    """What a server says to these bytes until it closes."""
+    found = b""
+    with socket.create_connection(("127.0.0.1", server.port), 20) as wire:
+        with suppress(OSError):  # refused before all of it was sent
+            wire.sendall(data)
+        with suppress(ConnectionResetError):
+            while part := wire.recv(65536):
+                found += part
+    return found
