@@ -1,0 +1,222 @@
+"""Whoever speaks for one user, or sees one folder, never hears of anything else: by no tool of any face, no route, resource,
+completion, link, count or error."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.network.conftest import OWNER, Served
+
+FACES = ["default", "simplemem", "server-memory", "memento", "self-improving", "hmlr", "remembrances", "supermemento"]
+MARK = "quetzal"  # stands in all that is Ben's, and in nothing that is asked
+READS = ["/memories", "/history", "/tags", "/stats", "/search?query=the+plan", "/context?query=the+plan", "/tools"]
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One vault behind every face: what is Ada's, what is Ben's, and what is everybody's."""
+    root = tmp_path_factory.mktemp("scopes")
+    vault = root / "vault"
+    for who in ("ada", "ben"):
+        (vault / who).mkdir(parents=True)
+        mark = MARK if who == "ben" else "heron"
+        for number in ("0", "1", "2", *(["z"] if who == "ben" else [])):
+            text = f"---\ntags: [{mark}, plan]\n---\n# The plan {number} of {who}\n\nThe {mark} plan. [[ada/plan 0]]\n"
+            (vault / who / f"plan {number}.md").write_text(text, encoding="utf-8")
+    linking = "# Open\n\nSee [[plan 1]], [[ben/plan 2]].\n"
+    (vault / "ada" / "open.md").write_text(linking, encoding="utf-8")
+    arguments = [each for face in FACES for each in ("--vault", f"{face}={vault}", "--profile", f"{face}={face}")]
+    server = Served(arguments, root / "config", {})
+    for user, mark in (("ada", "heron"), ("ben", MARK)):
+        said = [f"I live in {mark.title()} Street.", f"My deadline is 3 May, for the {mark} plan."]
+        for text in (*said, f"{mark} " + f"The plan of the {mark} is long. " * 30):
+            added = server.ask("POST", "/remembrances/api/v1/memory", {"content": text, "user_id": user})
+            assert added.status == 202, added
+    entities = [{"name": f"{MARK} plan", "entityType": "plan", "observations": [f"{MARK} observed"]}]
+    assert server.ask("POST", "/memento/api/v1/tools/create_entities", {"entities": entities}).status == 200
+    turn = {"message": f"My favourite bird is the {MARK}."}
+    assert server.ask("POST", "/hmlr/api/v1/tools/store_conversation", turn).status == 200
+    yield server
+    server.process.kill()
+    server.process.wait()
+    server.hearing.join(5)
+    assert server.process.stderr is not None
+    server.process.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def ada(house: Served) -> str:
+    return house.new_token("ada", "--write", "--user", "ada", "--folder", "ada")
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_no_route_tells_of_another(house: Served, ada: str, face: str) -> None:
+    for path in READS:
+        answer = house.ask("GET", f"/{face}/api/v1{path}", token=ada)
+        assert answer.status == 200, (path, answer)
+        assert MARK not in answer.body.decode().lower(), path
+    listed = house.ask("GET", f"/{face}/api/v1/memories?limit=200", token=ada).data
+    theirs = house.ask("GET", f"/{face}/api/v1/memories?limit=200").data
+    assert listed["total"] == len(listed["items"]) < theirs["total"]
+    assert {each["name"].split("/")[0] for each in listed["items"]} <= {"ada", "atoms", "documents", "profiles"}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_no_tool_tells_of_another_whatever_it_is_asked(house: Served, ada: str, face: str) -> None:
+    chance = random.Random(face)
+    tools = house.ask("GET", f"/{face}/api/v1/tools", token=ada).data["tools"]
+    before = _texts(house)
+    for tool in tools:
+        for _ in range(12):
+            arguments = _arguments(tool["inputSchema"], chance)
+            answer = house.ask("POST", f"/{face}/api/v1/tools/{tool['name']}", arguments, token=ada)
+            assert answer.status < 500 or answer.status == 503, (tool["name"], arguments, answer)
+            assert MARK not in answer.body.decode().lower(), (tool["name"], arguments, answer)
+    assert _texts(house) == before
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_what_is_another_s_is_as_what_is_not_there(house: Served, ada: str, face: str) -> None:
+    for tool in house.ask("GET", f"/{face}/api/v1/tools", token=ada).data["tools"]:
+        for key in {"name", "block_id", "memory_id", "entity_name", "names", "id"} & tool["inputSchema"][
+            "properties"
+        ].keys():
+            asked = [{**_needed(tool["inputSchema"]), key: each} for each in ("ben/plan z", "ben/plan y")]
+            found = [house.ask("POST", f"/{face}/api/v1/tools/{tool['name']}", each, token=ada) for each in asked]
+            there, nowhere = (each.body.decode().replace("plan y", "plan z") for each in found)
+            assert (found[0].status, there) == (found[1].status, nowhere), (tool["name"], key)
+
+
+def test_mcp_tells_of_nothing_else_either(house: Served, ada: str) -> None:
+    asks: list[tuple[str, dict[str, Any]]] = [
+        ("resources/list", {}),
+        ("resources/read", {"uri": "memory://ben/plan%201"}),
+        ("resources/read", {"uri": "memory://changes"}),
+        ("resources/subscribe", {"uri": "memory://ben/plan%201"}),
+        ("prompts/get", {"name": "recall", "arguments": {"topic": "the plan"}}),
+        ("prompts/get", {"name": "review", "arguments": {}}),
+    ]
+    template = {"type": "ref/resource", "uri": "memory://{+name}"}
+    for start in ("", "b", "ben/", "q", "pl"):
+        asks += [
+            ("completion/complete", {"ref": template, "argument": {"name": each, "value": start}})
+            for each in ("name", "tag")
+        ]
+    session = _Session(house, "/default/mcp", ada)
+    for method, params in asks:
+        said = session.ask(method, params)
+        assert MARK not in said.lower(), (method, params, said)
+        assert "ben/plan 0" not in said, (method, params, said)
+
+
+def test_a_session_cannot_be_taken_by_another_token(house: Served, ada: str) -> None:
+    session = _Session(house, "/default/mcp", OWNER)
+    session.token = ada
+    assert session.post({"jsonrpc": "2.0", "id": 9, "method": "tools/list"}).status == 404
+
+
+def test_a_token_for_one_vault_finds_no_other(house: Served) -> None:
+    token = house.new_token("one vault", "--vault", "default")
+    assert house.ask("GET", "/default/api/v1/tags", token=token).status == 200
+    there = house.ask("GET", "/memento/api/v1/tags", token=token)
+    nowhere = house.ask("GET", "/nothing/api/v1/tags", token=token)
+    assert (there.status, nowhere.status) == (404, 404)
+
+
+def test_the_user_of_a_token_is_always_who_it_speaks_for(house: Served, ada: str) -> None:
+    def ask(method: str, path: str, body: Any = None) -> Any:
+        return house.ask(method, f"/remembrances/api/v1{path}", body, token=ada)
+
+    assert ask("POST", "/memory", {"content": "I own a bike.", "user_id": "ben"}).status == 400
+    assert ask("POST", "/memory", {"content": "I own a bike."}).status == 202
+    assert "bike" in ask("POST", "/memory/search", {"query": "bike"}).data["results"]
+    theirs = house.ask("POST", "/remembrances/api/v1/memory/search", {"query": "live", "user_id": "ben"}).data
+    ident = theirs["facts"][0]["id"]
+    assert ask("PUT", f"/memory/{ident}", {"content": "mine"}).status == 404
+    assert ask("DELETE", f"/memory/{ident}").status == 404
+    assert ask("DELETE", f"/memory/{ident}?user_id=ben").status in (400, 404)
+    assert (
+        house.ask("PUT", f"/remembrances/api/v1/memory/{ident}", {"content": f"I live in {MARK} Road."}).status == 200
+    )
+
+
+def _arguments(schema: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    """Arguments that reach for what is another's."""
+    needed = schema.get("required", [])
+    chosen = [key for key in schema["properties"] if key in needed or chance.random() < 0.4]
+    return {key: _value(key, schema["properties"][key], chance) for key in chosen}
+
+
+def _value(key: str, schema: dict[str, Any], chance: random.Random) -> Any:
+    names = [
+        "ben/plan 1",
+        "plan 2",
+        "ben",
+        "The plan 1 of ben",
+        "topics",
+        "graph",
+        "ada/plan 0",
+        "v000001",
+        "v000002",
+        "the plan",
+        "1",
+    ]
+    kinds = schema.get("type") or next(
+        (each.get("type") for each in schema.get("anyOf", []) if each.get("type")), "string"
+    )
+    kind = kinds[0] if isinstance(kinds, list) else kinds
+    if kind == "array":
+        return [_value(key, schema.get("items") or {"type": "string"}, chance)]
+    if kind == "object":
+        return {each: _value(each, told, chance) for each, told in schema.get("properties", {}).items()}
+    if kind in ("integer", "number"):
+        return chance.choice([1, 5, 50])
+    if kind == "boolean":
+        return chance.random() < 0.5
+    if "enum" in schema:
+        return chance.choice(schema["enum"])
+    return chance.choice(names)
+
+
+def _needed(schema: dict[str, Any]) -> dict[str, Any]:
+    chance = random.Random(1)
+    return {key: _value(key, schema["properties"][key], chance) for key in schema.get("required", [])}
+
+
+def _texts(house: Served) -> dict[str, str]:
+    """What is Ben's on disk."""
+    [vault] = {Path(each.partition("=")[2]) for each in house.process.args if "=" in str(each) and "vault" in str(each)}  # type: ignore[union-attr]
+    files = [
+        each for each in vault.rglob("*.md") if "ben" in each.parts or "graph" in each.parts or "topics" in each.parts
+    ]
+    return {str(each): each.read_text(encoding="utf-8") for each in files}
+
+
+class _Session:
+    """A session of MCP, by hand."""
+
+    def __init__(self, server: Served, path: str, token: str) -> None:
+        self.server, self.path, self.token, self.id = server, path, token, ""
+        client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        said = self.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client})
+        self.id = said.headers["mcp-session-id"]
+        self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def post(self, message: dict[str, Any]) -> Any:
+        headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+        headers |= {"Mcp-Session-Id": self.id} if self.id else {}
+        return self.server.ask("POST", self.path, message, token=self.token, headers=headers)
+
+    def ask(self, method: str, params: dict[str, Any]) -> str:
+        said: str = self.post({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).body.decode()
+        assert '"id":1' in said, said
+        return json.dumps(said)
+
+
+Start = Callable[..., Served]
