@@ -23,7 +23,7 @@ from simplemem.network.guard import Guard
 from simplemem.network.metrics import Metrics
 from simplemem.network.site import Served, Site
 from simplemem.network.tokens import Grant, Tokens, owners_token, token_folder
-from simplemem.network.wire import Wire, bounds
+from simplemem.network.wire import MOST_CONNECTIONS, Wire, bounds
 from simplemem.server.serve import log_to_stderr
 
 if TYPE_CHECKING:
@@ -156,6 +156,12 @@ class _Server(uvicorn.Server):
 
 
 def _listen(address: Address) -> socket.socket:
+    if sys.platform != "win32":  # a connection is a file, and so is much of a vault
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = 4 * MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, 4 * MOST_CONNECTIONS)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
     try:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio lets answers wait

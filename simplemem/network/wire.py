@@ -11,7 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS: Final = 10.0
 MOST_CONNECTIONS: Final = 1024  # as listeners of changes stay; those that have said nothing yet are counted apart
-_MOST_SILENT: Final = 256
+_MOST_SILENT: Final = 512  # many may come at once, before the first has been read
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
