@@ -8,6 +8,8 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,13 +122,14 @@ def _serve_http(asked: argparse.Namespace) -> int:
         raise Invalid(f"there is no vault {min(unknown)!r}", hint="--vault NAME=FOLDER names one.")
     if "" in asked.vaults and len(asked.vaults) > 1:
         raise Invalid("several vaults have a name each", hint="--vault work=~/work --vault home=~/notes")
-    vaults = []
+    vaults, usual = [], asked.profile
     for name in asked.vaults or [""]:
-        asked.vault, asked.profile = asked.vaults.get(name), asked.profiles.get(name, asked.profile)
+        asked.vault, asked.profile = asked.vaults.get(name), asked.profiles.get(name, usual)
         profile, tools, root, settings, opening = _chosen(asked)
-        vaults.append(Served(name, root, profile, tools, settings, opening))
-    usual = "8000" if vaults[0].face.name == "supermemento" else "8080"
-    host, port = address_of(asked.http or "", int(os.environ.get("MCP_SERVER_PORT") or usual))
+        reading = partial(_settings, copy(asked), profile, root)
+        vaults.append(Served(name, root, profile, tools, settings, opening, reading))
+    theirs = "8000" if vaults[0].face.name == "supermemento" else "8080"
+    host, port = address_of(asked.http or "", int(os.environ.get("MCP_SERVER_PORT") or theirs))
     address = Address(host, port, tuple(asked.allow_host), asked.tls_cert, asked.tls_key, asked.behind_proxy)
     sse = bool(asked.sse) or os.environ.get("GOMEM_SSE", "").lower() in ("1", "true", "yes")
     return serve_http(vaults, address, sse=sse, stateless=asked.stateless, log_level=vaults[0].settings.log_level)
@@ -134,7 +137,6 @@ def _serve_http(asked: argparse.Namespace) -> int:
 
 def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Settings, Callable[[Settings], Any]]:
     """The face, its tools, the vault with its settings, and how its store is opened."""
-    from simplemem.config import load_settings
     from simplemem.faces.face import choose
     from simplemem.note.clock import now
     from simplemem.server.serve import take_over
@@ -142,9 +144,7 @@ def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Se
     now()  # a clock that is no time is said at once
     profile, toolsets, tools = _profile(asked)
     root = _vault(asked, profile)
-    flags: dict[str, Any] = {key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")}
-    flags["documents.knowledge_base"] = _knowledge_base(asked)
-    settings = load_settings({**_own_settings(asked, profile), **flags}, vault=root)
+    settings = _settings(asked, profile, root)
     if base := settings.documents.knowledge_base:
         from simplemem.kinds.documents.base import base_of, located
 
@@ -168,6 +168,14 @@ def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Se
 
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
     return profile, tools, root, settings, opening
+
+
+def _settings(asked: argparse.Namespace, profile: Face, root: Path) -> Settings:
+    from simplemem.config import load_settings
+
+    flags: dict[str, Any] = {key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")}
+    flags["documents.knowledge_base"] = _knowledge_base(asked)
+    return load_settings({**_own_settings(asked, profile), **flags}, vault=root)
 
 
 def _profile(asked: argparse.Namespace) -> tuple[Face, str, tuple[Tool, ...]]:

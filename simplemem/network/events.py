@@ -60,7 +60,7 @@ class Feed:
     def __init__(self, subscribe: Callable[[Callable[[frozenset[str]], None]], None]) -> None:
         self._subscribe, self._epoch = subscribe, secrets.token_hex(4)
         self._kept: deque[tuple[int, str]] = deque(maxlen=_MOST_CHANGES)
-        self._last, self._is_hearing = 0, False
+        self._last, self._is_hearing, self._has_ended = 0, False, False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
 
@@ -86,6 +86,11 @@ class Feed:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
+    def end(self) -> None:
+        """Let all who listen go: they come back to what is there then."""
+        self._has_ended = True
+        self._news.set()
+
     async def events(self, last: str) -> AsyncIterator[dict[str, Any]]:
         """The changes since an event, then each as it comes. `missed` says that some are not kept any more."""
         epoch, _, number = last.partition("-")
@@ -94,7 +99,7 @@ class Feed:
         if last and (epoch != self._epoch or at + 1 < oldest):
             yield {"event": "missed", "id": f"{self._epoch}-{self._last}", "data": "{}"}
             at = self._last
-        while True:
+        while not self._has_ended:
             news = self._news
             for number_, data in [each for each in self._kept if each[0] > at]:
                 yield {"event": "changed", "id": f"{self._epoch}-{number_}", "data": data}

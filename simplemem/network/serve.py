@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import Sequence
@@ -128,7 +129,7 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
         print(f"The owner's token lies in {where}. Ctrl-C ends it.", file=sys.stderr, flush=True)
     code = 0
     try:
-        asyncio.run(_Server(config).serve([listening]))
+        asyncio.run(_run(_Server(config), listening, site, address))
     except KeyboardInterrupt:
         pass
     except BaseException:
@@ -137,6 +138,22 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     site.close()
     last_words()
     os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
+
+
+async def _run(server: _Server, listening: socket.socket, site: Site, address: Address) -> None:
+    """Serve until the end. SIGHUP has the settings and the certificate read again; tokens are, whenever they change."""
+    again: set[asyncio.Task[None]] = set()
+
+    def read_again() -> None:
+        with suppress(OSError):
+            if server.config.ssl is not None and address.certificate is not None:
+                server.config.ssl.load_cert_chain(address.certificate, address.key)
+        again.add(task := asyncio.ensure_future(site.read_settings_again()))
+        task.add_done_callback(again.discard)
+
+    if hasattr(signal, "SIGHUP"):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, read_again)
+    await server.serve([listening])
 
 
 def _issuer(settings: HttpSettings) -> Issuer | None:

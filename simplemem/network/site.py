@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.lowlevel import Server
 
 from simplemem.config import Settings
-from simplemem.errors import NotFound, Unavailable
+from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.faces.face import Face, Tool
 from simplemem.network.events import Feed, Sessions
 from simplemem.network.guard import MOST_BODY
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("simplemem.network")
 
+_MOMENT = 5.0  # seconds that requests in work have to be answered, when the settings have changed
 _MOST_VIEWS = 64  # of one vault: each has an index
 
 
@@ -43,6 +44,7 @@ class Served:
     tools: tuple[Tool, ...]
     settings: Settings
     opening: Callable[[Settings], EnhancedStore]
+    reading: Callable[[], Settings]  # what the settings are now
 
     @property
     def prefix(self) -> str:
@@ -59,15 +61,16 @@ class View:
             access = settings.access.model_copy(update={"only": _both(settings.access.only, only)})
             settings = settings.model_copy(update={"access": access})
         self.door = Door(partial(served.opening, settings))
+        self.stop = asyncio.Event()
         self.feed = Feed(lambda hear: self.door.store().on_change(hear))
         self.server: Server[Any] = assemble(served.face, served.tools, self.door)
         self.manager = Sessions(self.server, stateless=stateless, max_request_body_size=MOST_BODY, max_sessions=1000)
 
     async def keep(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Serve MCP until the server ends."""
+        """Serve MCP until the server ends, or this view does."""
         async with self.manager.run():
             task_status.started()
-            await anyio.sleep_forever()
+            await self.stop.wait()
 
 
 def _both(mine: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,7 +85,7 @@ def _both(mine: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
 class Site:
     """All that is served by this process."""
 
-    vaults: Mapping[str, Served]
+    vaults: dict[str, Served]
     stateless: bool = False
     _views: dict[tuple[str, tuple[str, ...]], View] = field(default_factory=dict)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -113,6 +116,27 @@ class Site:
                 view = self._views[served.name, only] = View(served, only, stateless=self.stateless)
                 await self._tasks.start(view.keep)
             return view
+
+    async def read_settings_again(self) -> None:
+        """Go by what the settings say now. Whoever is in the midst of a session of MCP begins a new one."""
+        for name, served in [*self.vaults.items()]:
+            try:
+                settings = await asyncio.to_thread(served.reading)
+            except SimplememError as error:
+                log.error("the settings were not read again: %s", error.message)
+                continue
+            if settings != served.settings:
+                async with self._opening:
+                    self.vaults[name] = replace(served, settings=settings)
+                    gone = [self._views.pop(key) for key in [*self._views] if key[0] == name]
+                (await self._view(self.vaults[name], ())).door.tend()
+                for view in gone:
+                    view.stop.set()
+                    view.feed.end()
+                await asyncio.sleep(_MOMENT)
+                for view in gone:
+                    await asyncio.to_thread(view.door.close, writing=2.5, closing=2.5)
+        log.warning("the settings were read again")
 
     def views(self) -> list[View]:
         return [*self._views.values()]

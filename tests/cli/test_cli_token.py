@@ -1,0 +1,58 @@
+"""The commands that say who may reach a served vault."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from simplemem.network.tokens import Tokens, digest, token_folder
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tokens:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return Tokens(token_folder({"XDG_CONFIG_HOME": str(tmp_path / "config")}))
+
+
+def test_a_token_is_shown_once_and_kept_as_a_hash(run: Run, tokens: Tokens) -> None:
+    shown = run(
+        "token", "new", "laptop", "--write", "--folder", "projects/", "--expires", "90d", "--json", vault=None
+    ).json
+    [kept] = json.loads(tokens.path.read_text())
+    assert kept["sha256"] == digest(shown["token"]) and shown["token"] not in tokens.path.read_text()
+    grant = tokens.grant(shown["token"])
+    assert grant is not None and grant.only == ("projects/",) and grant.may("write") and not grant.may("admin")
+    listed = run("token", "list", "--json", vault=None)
+    assert shown["token"] not in listed.out
+    assert [each["name"] for each in listed.json["tokens"]] == ["laptop"]
+    run("token", "revoke", "laptop", vault=None)
+    assert tokens.grant(shown["token"]) is None
+
+
+WRONG = [[each] for each in ("laptop", "owner", "", "a\nb", "x" * 61)]
+WRONG += [["new", *each] for each in (["--expires", "soon"], ["--user", "a?b"], ["--user", " "], ["--calls", "-1"])]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_is_no_token_is_not_kept(run: Run, tokens: Tokens, wrong: list[str]) -> None:
+    run("token", "new", "laptop", vault=None)
+    before = tokens.path.read_bytes()
+    refused = run("token", "new", *wrong, vault=None)
+    assert refused.code in (1, 2) and refused.err
+    assert tokens.path.read_bytes() == before
+
+
+def test_an_expired_token_is_refused_and_said(run: Run, tokens: Tokens, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = run("token", "new", "guest", "--expires", "1h", "--json", vault=None).json["token"]
+    assert tokens.grant(token) is not None
+    import simplemem.network.tokens as module
+
+    later = module.time.time() + 3601
+    monkeypatch.setattr(module.time, "time", lambda: later)
+    assert tokens.grant(token) is None

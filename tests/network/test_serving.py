@@ -1,0 +1,94 @@
+"""A server from its start to its end: where it may listen, what it reads again, and several vaults in one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.network.conftest import OWNER, Served
+
+
+def _refused(tmp_path: Path, *arguments: str, **env: str) -> str:
+    """What a server says that does not start."""
+    command = [sys.executable, "-m", "simplemem", "serve", "--vault", str(tmp_path / "vault"), *arguments]
+    told = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config"), **env}
+    ended = subprocess.run(command, env=told, capture_output=True, text=True, timeout=30, check=False)
+    assert ended.returncode == 1, ended
+    assert not (tmp_path / "vault").exists()
+    return ended.stderr
+
+
+def test_an_address_that_others_reach_needs_a_name_and_a_certificate(tmp_path: Path) -> None:
+    for address in ("0.0.0.0:0", "[::]:0", "192.0.2.1:0"):
+        said = _refused(tmp_path, "--http", address)
+        assert "--allow-host" in said and "--tls-cert" in said
+    assert "--tls-cert" in _refused(tmp_path, "--http", "0.0.0.0:0", "--allow-host", "memory.example.org")
+    assert "--allow-host" in _refused(tmp_path, "--http", "0.0.0.0:0", "--behind-proxy")
+    assert "too weak" in _refused(tmp_path, "--http", ":0", SIMPLEMEM_TOKEN="short")
+    assert "no address" in _refused(tmp_path, "--http", "127.0.0.1:http")
+    assert "--http" in _refused(tmp_path, "--vault", f"a={tmp_path}/a", "--vault", f"b={tmp_path}/b")
+
+
+def test_the_first_start_makes_a_token_that_nobody_else_may_read(serve: Callable[..., Served], tmp_path: Path) -> None:
+    server = serve(env={"SIMPLEMEM_TOKEN": ""})
+    file = tmp_path / "config" / "simplemem" / "token"
+    assert file.stat().st_mode & 0o77 == 0
+    assert server.api("GET", "/tags", token=OWNER).status == 401
+    assert server.api("GET", "/tags", token=file.read_text().strip()).status == 200
+    server.end()
+    again = serve(env={"SIMPLEMEM_TOKEN": ""})
+    assert again.api("GET", "/tags", token=file.read_text().strip()).status == 200
+
+
+def test_vaults_lie_side_by_side_each_with_its_face(serve: Callable[..., Served], tmp_path: Path) -> None:
+    two = ["--vault", f"work={tmp_path / 'work'}", "--vault", f"home={tmp_path / 'home'}"]
+    server = serve(*two, "--profile", "work=memento")
+    names = {
+        each: {tool["name"] for tool in server.ask("GET", f"/{each}/api/v1/tools").data["tools"]}
+        for each in ("work", "home")
+    }
+    assert "create_entities" in names["work"] and "search_memories" in names["home"]
+    assert server.ask("PUT", "/home/api/v1/memories/a", {"content": "at home"}).status == 201
+    assert server.ask("GET", "/work/api/v1/memories/a").status == 404
+    assert server.api("GET", "/memories").status == 404
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signal")
+def test_settings_are_read_again_without_an_end(serve: Callable[..., Served], tmp_path: Path) -> None:
+    server = serve()
+    server.api("PUT", "/memories/secret/a", {"content": "hidden soon"})
+    settings = tmp_path / "vault" / ".simplemem" / "config.toml"
+    settings.write_text("[access]\nhidden = 3\nnonsense = 1\n")
+    server.process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert server.api("GET", "/memories/secret/a").status == 200  # a mistake changes nothing
+    settings.write_text('[access]\nhidden = ["secret/"]\n')
+    server.process.send_signal(signal.SIGHUP)
+    until = time.monotonic() + 20
+    while server.api("GET", "/memories/secret/a").status != 404 and time.monotonic() < until:
+        time.sleep(0.1)
+    assert server.api("GET", "/memories/secret/a").status == 404
+    assert any("not read again" in each for each in server.said)
+
+
+def test_nothing_of_the_network_is_loaded_by_a_server_over_standard_streams(tmp_path: Path) -> None:
+    code = (
+        "import sys, atexit, os; from simplemem.cli.serve import serve_main; import simplemem.server.serve as s\n"
+        "def end(*a, **k):\n"
+        "    import simplemem.server.calls\n"
+        "    bad = [m for m in sys.modules if m.startswith('simplemem.network') or m == 'jwt']\n"
+        "    os.write(2, repr(bad).encode()); os._exit(0)\n"
+        "s.serve_stdio = end\n"
+        f"serve_main(['--vault', {str(tmp_path)!r}])"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True
+    )
+    assert ended.stderr.endswith("[]"), ended.stderr
