@@ -222,7 +222,7 @@ def memory_history(
     warned = [render.line(trouble, 600)] if name and (trouble := store.git_trouble) else []
     more = Versions(versions=[], warnings=warned) if warned else Versions(versions=[])
     if not entries:
-        return Reply(render.answer(f"There is no history{of} yet.", *warned), more)
+        return Reply(render.answer(f"There is no history{of} yet.", "", *warned), more)
     room = max(200, read.MOST_TOKENS // len(entries))
     lines, versions = [], []
     for entry in entries:

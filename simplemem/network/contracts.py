@@ -4,172 +4,159 @@ without MCP. Their paths, bodies and codes to the letter (remember.md §8)."""
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
-from simplemem.errors import Invalid, NotFound
-from simplemem.faces import remembrances, supermemento
-from simplemem.faces.face import Tool
-from simplemem.network.problems import Refused
-from simplemem.network.rest import API, arguments_of, call, call_named, hash_in
+from simplemem.errors import Conflict, Invalid, NotFound
+from simplemem.faces import remembrances
+from simplemem.faces.arguments import Object
+from simplemem.faces.face import Caller, Data, Reply, Tool, tool
+from simplemem.faces.supermemento import Tag, Text, Title
+from simplemem.kinds.answers import Ingested
+from simplemem.network.problems import Json, Refused
+from simplemem.network.rest import API, arguments_of, call, hash_expected, listed, tool_called
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant
-from simplemem.network.ways import Handler, granted, handled, route
+from simplemem.network.ways import Handler, granted, routes_of
+
+if TYPE_CHECKING:
+    from simplemem.kinds.atoms.atom import Atom
+    from simplemem.store import EnhancedStore
 
 _MOST_WEBHOOK: Final = 5 * 1024 * 1024
-_MOST_KEYS: Final = 10_000  # of repeated posts, whose answers are kept as long as the process
-_TOOLS: Final = {each.name: each for each in (*remembrances.TOOLS, *remembrances.KNOWLEDGE_BASE, *supermemento.TOOLS)}
+_KEPT_SECONDS: Final = 24 * 3600
+_MOST_KEYS: Final = 10_000
+_WEBHOOK: Final = "POST /ingest/webhook"
+
+
+@tool("Take a document", writes=True)
+def take_document(
+    store: EnhancedStore,
+    caller: Caller,
+    content: Text,
+    container_tag: Tag = "default",
+    title: Title = "",
+    metadata: Object = {},  # noqa: B006
+) -> Reply[Ingested]:
+    """Keep what another program hands over as a document, and the statements in it as memories."""
+    from simplemem.kinds.documents.ingest import ingest_text
+
+    title = title or str(metadata.get("title", ""))
+    return Reply("", ingest_text(store, content, container_tag, title, metadata, **caller))
+
+
+class Contract(NamedTuple):
+    """One of those addresses: the tool whose arguments it takes, and what its answer has."""
+
+    tool: Tool
+    status: int
+    words: str = ""  # of its `status`
+    text: str = ""  # under which name it tells the tool's text
+    data: tuple[str, ...] | None = None  # of the tool's; None: all
+
+    def answer(self, reply: Reply[Any]) -> Data:
+        said = {"status": self.words} if self.words else {}
+        said |= {self.text: reply.text} if self.text else {}
+        return said | {key: each for key, each in (reply.data() or {}).items() if self.data is None or key in self.data}
+
+
+CONTRACTS: Final[Mapping[str, Contract]] = {
+    f"POST {API}/memory": Contract(remembrances.add_memory, 202, "memory received for processing"),
+    f"POST {API}/memory/search": Contract(remembrances.search_memory, 200, text="results"),
+    f"PUT {API}/memory/{{id}}": Contract(remembrances.update_memory, 200, "memory updated", data=()),
+    f"DELETE {API}/memory/{{id}}": Contract(remembrances.delete_memory, 204),
+    f"POST {API}/kb/query": Contract(remembrances.query_knowledge_base, 200),
+    f"PUT {API}/kb/document": Contract(remembrances.update_knowledge_base, 202, "document update accepted"),
+    _WEBHOOK: Contract(take_document, 202, "queued", data=("id",)),
+}
 
 
 def routes(site: Site, served: Served) -> list[Route]:
     """The routes of one vault."""
-
-    def at(method: str, path: str, handler: Handler) -> Route:
-        return route(served.prefix + path, handled(site, served, handler), [method])
-
-    return [
-        at("POST", f"{API}/memory", _add),
-        at("POST", f"{API}/memory/search", _search),
-        at("PUT", f"{API}/memory/{{id}}", _update),
-        at("DELETE", f"{API}/memory/{{id}}", _delete),
-        at("POST", f"{API}/kb/query", _query),
-        at("PUT", f"{API}/kb/document", _document),
-        at("POST", "/ingest/webhook", _Webhook().take),
-        at("GET", "/mcp/tools", _tools),
-        at("POST", "/mcp/tools/call", _call),
-    ]
+    kept = {said: each for said, each in CONTRACTS.items() if not (each.tool.deletes and served.settings.no_delete)}
+    called: dict[str, Handler] = {said: _called(each) for said, each in kept.items()}
+    called[_WEBHOOK] = _Webhook(called[_WEBHOOK]).take
+    called |= {"GET /mcp/tools": listed, "POST /mcp/tools/call": _call}
+    return routes_of(site, served, called)
 
 
-async def _done(request: Request, view: View, grant: Grant, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    found: Tool = _TOOLS[tool]
-    if found.writes:
-        granted(request.scope, "write")
-    if found.deletes and view.served.settings.no_delete:
-        raise Refused(403, "nothing may be deleted here", code="read_only")
-    return await call(view, found, arguments, grant)
+def _called(contract: Contract) -> Handler:
+    tool = contract.tool
+
+    async def handle(request: Request, view: View, grant: Grant) -> Response:
+        if tool.writes:
+            granted(request.scope, "write")
+        if tool in remembrances.KNOWLEDGE_BASE and (not view.served.settings.documents.knowledge_base or view.only):
+            raise NotFound("there is no knowledge base here", hint="--knowledge-base names its folder.")
+        said, expected = await arguments_of(request), hash_expected(request)
+        missing = "" if tool is take_document else "-"
+        if request.method == "POST" and not str(said.get("content", missing)).strip():
+            raise Refused(422, "there is no content", code="invalid", hint="Give a text with a word in it.")
+        if ident := request.path_params.get("id"):
+            atom = await view.door.run(lambda: _atom(view.door.store(), ident, said.get("user_id") or grant.user))
+            if not atom.sha256.startswith(expected):
+                raise Conflict("this memory has changed since it was read", current_sha256=atom.sha256)
+            del said["id"]
+            said |= {"memory_id": ident, "user_id": atom.scope}
+        reply = await call(view, tool, said, grant)
+        etag = {"ETag": f'"{reply.value["sha256"]}"'} if tool is remembrances.update_memory and reply.value else {}
+        return (
+            Response(status_code=204) if contract.status == 204 else Json(contract.answer(reply), contract.status, etag)
+        )
+
+    return handle
 
 
-async def _add(request: Request, view: View, grant: Grant) -> Response:
-    said = await arguments_of(request)
-    if isinstance(said.get("content"), str) and not said["content"].strip():
-        raise Refused(422, "there is no content", code="invalid")
-    done = await _done(request, view, grant, "add_memory", said)
-    return JSONResponse({"status": "memory received for processing", **done}, 202)
-
-
-async def _search(request: Request, view: View, grant: Grant) -> Response:
-    said = await arguments_of(request)
-    found, text = await _told(request, view, grant, "search_memory", said)
-    return JSONResponse({"results": text, **found})
-
-
-async def _told(
-    request: Request, view: View, grant: Grant, tool: str, said: Mapping[str, Any]
-) -> tuple[dict[str, Any], str]:
-    """The data of a tool, and its text."""
-    from simplemem.server.calls import carry_out
-
-    granted(request.scope, "read")
-    reply = await view.door.run(lambda: carry_out(_TOOLS[tool], view.door, said, "", grant))
-    return reply.data() or {}, reply.text
-
-
-async def _update(request: Request, view: View, grant: Grant) -> Response:
-    said = await _named(request, view, grant)
-    if expected := hash_in(request.headers.get("if-match")):
-        held = await view.door.run(lambda: _atom(view, said["memory_id"], said["user_id"]).sha256)
-        if not held.startswith(expected):
-            raise Refused(412, "this memory has changed since it was read", code="conflict", hint="Read it again.")
-    done = await _done(request, view, grant, "update_memory", said)
-    return JSONResponse({"status": "memory updated"}, headers={"ETag": f'"{done["sha256"]}"'})
-
-
-async def _delete(request: Request, view: View, grant: Grant) -> Response:
-    await _done(request, view, grant, "delete_memory", await _named(request, view, grant))
-    return Response(status_code=204)
-
-
-async def _named(request: Request, view: View, grant: Grant) -> dict[str, Any]:
-    """The arguments with whose memory it is: what is said, what the token is bound to, else the memory's own."""
-    said = await arguments_of(request)
-    said["memory_id"] = ident = said.pop("id")
-    if not (said.get("user_id") or grant.user):
-        said["user_id"] = await view.door.run(lambda: _atom(view, ident, "").scope)
-    elif grant.user:
-        said["user_id"] = said.get("user_id") or grant.user
-    return said
-
-
-def _atom(view: View, ident: str, scope: str) -> Any:
+def _atom(store: EnhancedStore, ident: str, scope: Any) -> Atom:
+    """The statement of that id: of the scope that is said or that the token is bound to, else of its own."""
     from simplemem.kinds.atoms.keeping import memories_of
 
-    memories = memories_of(view.door.store())
+    memories = memories_of(store)
     if scope:
-        return memories.find(ident, scope)
+        return memories.find(ident, str(scope))
     found = [each for each in memories.atoms(None, expired=True) if each.id == ident]
     if len(found) != 1:
         raise NotFound(f"there is no memory {ident[:80]!r}")
     return found[0]
 
 
-async def _query(request: Request, view: View, grant: Grant) -> Response:
-    _must_have_base(view)
-    return JSONResponse(await _done(request, view, grant, "query_knowledge_base", await arguments_of(request)))
+class _Webhook:
+    """What other programs hand over to be kept. The same key again gets the same answer for a day."""
 
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._answers: OrderedDict[tuple[str, str], tuple[float, str, bytes]] = OrderedDict()
 
-async def _document(request: Request, view: View, grant: Grant) -> Response:
-    _must_have_base(view)
-    done = await _done(request, view, grant, "update_knowledge_base", await arguments_of(request))
-    return JSONResponse({"status": "document update accepted", **done}, 202)
-
-
-def _must_have_base(view: View) -> None:
-    if not view.served.settings.documents.knowledge_base or view.only:
-        raise NotFound("there is no knowledge base here", hint="--knowledge-base names its folder.")
-
-
-async def _tools(_request: Request, view: View, _grant: Grant) -> Response:
-    return JSONResponse({"tools": [each.listing() for each in view.served.tools]})
+    async def take(self, request: Request, view: View, grant: Grant) -> Response:
+        if len(body := await request.body()) > _MOST_WEBHOOK:
+            raise Refused(413, "a document of a webhook has at most 5 MB")
+        key, digest = (grant.name, request.headers.get("idempotency-key", "")), hashlib.sha256(body).hexdigest()
+        while self._answers and next(iter(self._answers.values()))[0] < time.monotonic() - _KEPT_SECONDS:
+            self._answers.popitem(last=False)
+        if key[1] and (known := self._answers.get(key)):
+            if known[1] != digest:
+                raise Refused(422, "this key came with another body before", code="conflict")
+            return Response(known[2], 202, media_type="application/json")
+        answer = await self._handler(request, view, grant)
+        if key[1]:
+            self._answers[key] = time.monotonic(), digest, bytes(answer.body)
+            if len(self._answers) > _MOST_KEYS:
+                self._answers.popitem(last=False)
+        return answer
 
 
 async def _call(request: Request, view: View, grant: Grant) -> Response:
+    """A call of a tool, answered as over MCP."""
     said = await arguments_of(request)
-    if not isinstance(name := said.get("name"), str) or not isinstance(said.get("arguments", {}), dict):
+    name, arguments = said.get("name"), said.get("arguments") or {}
+    if not isinstance(name, str) or not isinstance(arguments, dict):
         raise Invalid("a call has a name and arguments", hint='{"name": "...", "arguments": {...}}')
-    return JSONResponse(await call_named(name, said.get("arguments", {}), view, grant))
-
-
-class _Webhook:
-    """What other programs hand over to be kept. The same key again gets the same answer."""
-
-    def __init__(self) -> None:
-        self._answers: OrderedDict[tuple[str, str], tuple[str, dict[str, Any]]] = OrderedDict()
-
-    async def take(self, request: Request, view: View, grant: Grant) -> Response:
-        body = await request.body()
-        if len(body) > _MOST_WEBHOOK:
-            raise Refused(413, "a document of a webhook has at most 5 MB")
-        said = await arguments_of(request)
-        if not isinstance(content := said.get("content"), str) or not content.strip():
-            raise Refused(422, "there is no content", code="invalid", hint='{"content": "...", "metadata": {...}}')
-        key, print_ = request.headers.get("idempotency-key", ""), hashlib.sha256(body).hexdigest()
-        known = self._answers.get((grant.name, key)) if key else None
-        if known is not None and known[0] != print_:
-            raise Refused(422, "this key came with another body before", code="conflict")
-        if known is None:
-            metadata = said.get("metadata") if isinstance(said.get("metadata"), dict) else {}
-            scope = said.get("container_tag") or grant.user or "default"
-            title = said.get("title") or (metadata or {}).get("title") or ""
-            arguments = {"content": content, "container_tag": scope, **({"title": title} if title else {})}
-            done = await _done(request, view, grant, "ingest_text", arguments)
-            known = print_, {"id": done["id"], "status": "queued"}
-            if key:
-                self._answers[grant.name, key] = known
-                if len(self._answers) > _MOST_KEYS:
-                    self._answers.popitem(last=False)
-        return JSONResponse(known[1], 202)
+    reply = await call(view, tool_called(view, name), arguments, grant)
+    shown: Data = {"content": [{"type": "text", "text": reply.text}]}
+    return Json(shown | ({"structuredContent": data} if (data := reply.data()) is not None else {}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
@@ -92,16 +93,16 @@ class Feed:
         self._news.set()
 
     async def events(self, last: str) -> AsyncIterator[dict[str, Any]]:
-        """The changes since an event, then each as it comes. `missed` says that some are not kept any more."""
-        epoch, _, number = last.partition("-")
-        at = int(number) if epoch == self._epoch and number.isdecimal() else self._last
-        oldest = self._kept[0][0] if self._kept else self._last + 1
-        if last and (epoch != self._epoch or at + 1 < oldest):
-            yield {"event": "missed", "id": f"{self._epoch}-{self._last}", "data": "{}"}
-            at = self._last
+        """The changes since an event, then each as it comes. `missed` says that some are not kept any more, here or
+        because whoever listens was too slow."""
+        known = re.fullmatch(rf"{self._epoch}-(\d{{1,15}})", last, re.ASCII)
+        at = min(int(known[1]), self._last) if known else -1 if last else self._last
         while not self._has_ended:
-            news = self._news
-            for number_, data in [each for each in self._kept if each[0] > at]:
-                yield {"event": "changed", "id": f"{self._epoch}-{number_}", "data": data}
-                at = number_
-            await news.wait()
+            news, missing = self._news, self._last - at
+            if at < 0 or missing > len(self._kept):
+                at, missing = self._last, 0
+                yield {"event": "missed", "id": f"{self._epoch}-{at}", "data": "{}"}
+            for at, data in [*self._kept][len(self._kept) - missing :]:
+                yield {"event": "changed", "id": f"{self._epoch}-{at}", "data": data}
+            if at == self._last:
+                await news.wait()

@@ -88,7 +88,7 @@ class Guard:
         self._check_head(head)
         origin = self._check_names(head)
         path = scope["path"]
-        is_open = path in _OPEN or path.rpartition("/")[2] in ("health", "ready") or path.startswith("/.well-known/")
+        is_open = path in _OPEN or path.startswith("/.well-known/")
         if not is_open:
             scope["grant"] = grant = await self._grant(scope, head, origin=origin)
             if grant is not None:

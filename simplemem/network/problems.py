@@ -1,8 +1,11 @@
-"""What goes wrong over HTTP, as problem documents (RFC 9457) with our codes. Nothing of a traceback or a note is told."""
+"""JSON as it is sent; and what goes wrong over HTTP, as problem documents (RFC 9457) with our codes. Nothing of a traceback
+or a note is told."""
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
@@ -33,6 +36,24 @@ STATUS: Final[Mapping[str, int]] = {
 }
 
 
+class Json(JSONResponse):
+    """JSON of whatever notes hold: a number that is none is null, half a character of a file's name is escaped."""
+
+    def render(self, content: Any) -> bytes:
+        try:
+            return super().render(content)
+        except ValueError:
+            return json.dumps(_finite(content)).encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 class Refused(SimplememError):
     """A request that HTTP itself refuses, with its status and what the answer's head says."""
 
@@ -51,7 +72,7 @@ def problem(error: SimplememError) -> Response:
     said: dict[str, Any] = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
     said |= {"detail": shown.pop("message"), **shown}
     headers = error.headers if isinstance(error, Refused) else {"Retry-After": "2"} if status == 503 else {}
-    return JSONResponse(said, status, {"Cache-Control": "no-store", **headers}, "application/problem+json")
+    return Json(said, status, {"Cache-Control": "no-store", **headers}, "application/problem+json")
 
 
 async def refused(_request: Request, error: Exception) -> Response:

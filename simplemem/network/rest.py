@@ -4,117 +4,162 @@ arguments of a tool, its data is the answer, a note's hash its ETag."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from sse_starlette import EventSourceResponse
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError
-from simplemem.faces.core import TOOLS
-from simplemem.faces.face import Tool
-from simplemem.network.problems import Refused
+from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError
+from simplemem.faces.core import TOOLS, create_memory, update_memory
+from simplemem.faces.core_read import read_memory
+from simplemem.faces.face import Data, Reply, Tool
+from simplemem.network.problems import Json, Refused
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant
-from simplemem.network.ways import granted, handled, route
+from simplemem.network.ways import Handler, granted, routes_of
 from simplemem.server.calls import carry_out
 
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
+
 API: Final = "/api/v1"
-BY_NAME: Final = {tool.name: tool for tool in TOOLS}
-_MARKDOWN: Final = "text/markdown"
-_TOLD: Final = ("notes", "links", "tags", "words", "state", "read_only")  # of the numbers of a vault
+MARKDOWN: Final = "text/markdown"
+_TOLD: Final = ("notes", "links", "tags", "words", "state", "read_only")  # of the numbers of a vault, to all who read
 
 
 def routes(site: Site, served: Served) -> list[Route]:
     """The routes of one vault."""
-    found = []
-    for each in (each for each in TOOLS if not (served.settings.no_delete and each.deletes)):
-        for said in each.routes:
-            method, _, path = said.partition(" ")
-            found.append(_route(site, served, method, path, _called(each, method)))
-    found.append(_route(site, served, "GET", "/tags", _tags))
-    found.append(_route(site, served, "GET", "/stats", _stats))
-    found.append(_route(site, served, "GET", "/changes", _changes))
-    found.append(_route(site, served, "GET", "/tools", _listed))
-    found.append(_route(site, served, "GET", "/openapi.json", _described))
-    return [*found, _route(site, served, "POST", "/tools/{tool}", _any_tool)]
+    tools = [each for each in TOOLS if not (served.settings.no_delete and each.deletes)]
+    own: dict[str, Handler] = {"GET /memories/{name}": _read, "PUT /memories/{name}": _put, "GET /tags": _tags}
+    own |= {"GET /stats": _stats, "GET /changes": _changes, "GET /tools": listed, "POST /tools/{tool}": _any_tool}
+    own |= {"GET /openapi.json": _described}
+    called = {said: _called(tool) for tool in tools for said in tool.routes}
+    return routes_of(site, served, {said.replace(" ", f" {API}"): each for said, each in (called | own).items()})
 
 
-def _route(site: Site, served: Served, method: str, path: str, handler: Any) -> Route:
-    return route(
-        f"{served.prefix}{API}{path.replace('{name}', '{name:path}')}", handled(site, served, handler), [method]
-    )
+async def call(
+    view: View, tool: Tool, arguments: Mapping[str, Any], grant: Grant, before: Callable[[EnhancedStore], object] = id
+) -> Reply[Any]:
+    """What a tool answers. `before` has a look at the store, with no write of this process between."""
+
+    def work() -> Reply[Any]:
+        before(view.door.store())
+        return carry_out(tool, view.door, arguments, "", grant)
+
+    return await view.door.run(work, writes=tool.writes)
 
 
-def _called(tool: Tool, method: str) -> Any:
-    """A handler that calls a tool."""
+def _called(tool: Tool) -> Handler:
+    """A handler that calls a tool. What it makes has an address, what it changed a hash."""
 
     async def handle(request: Request, view: View, grant: Grant) -> Response:
-        if tool.writes:
-            granted(request.scope, "write")
-        called, arguments = tool, await arguments_of(request)
-        named, expected = "name" in request.path_params, hash_in(request.headers.get("if-match"))
-        if method == "PUT":
-            arguments["overwrite"] = request.headers.get("if-none-match", "").strip() != "*"
-            if expected:  # what is there is known: an update, which says what else it finds
-                del arguments["overwrite"]
-                called = BY_NAME["update_memory"]
-        if expected and "if_sha256" in called.arguments:
-            arguments["if_sha256"] = expected
-        if method == "GET" and tool.name == "read_memory" and _wants_markdown(request):
-            return await _as_markdown(request, view)
-        data = await call(view, called, arguments, grant, conditional=bool(expected) or method == "PUT")
-        etag = f'"{data["sha256"]}"' if named and data.get("sha256") else ""
-        if etag and method == "GET" and _is_known(request, etag):
-            return Response(status_code=304, headers={"ETag": etag})
-        is_new = called.name == "create_memory" and not data.get("replaced")
-        return JSONResponse(data, 201 if is_new else 200, {"ETag": etag} if etag else None)
+        data = await _done(request, view, grant, tool, await arguments_of(request))
+        return _made(view, data, 201) if tool is create_memory else Json(data, headers=_etag(data))
 
     return handle
 
 
-async def call(
-    view: View, tool: Tool, arguments: Mapping[str, Any], grant: Grant, *, conditional: bool = False
-) -> dict[str, Any]:
-    """What a tool answers, as data. A condition of the request that does not hold is told as that."""
+async def _done(
+    request: Request,
+    view: View,
+    grant: Grant,
+    tool: Tool,
+    arguments: dict[str, Any],
+    unmet: tuple[type[SimplememError], ...] = (Conflict,),
+    before: Callable[[EnhancedStore], object] = id,
+) -> Data:
+    """The data of a tool. A condition of the request that does not hold is told as that."""
+    if tool.writes:
+        granted(request.scope, "write")
+    if (expected := hash_expected(request)) and "if_sha256" in tool.arguments:
+        arguments["if_sha256"] = expected
     try:
-        reply = await view.door.run(lambda: carry_out(tool, view.door, arguments, "", grant), writes=tool.writes)
-    except (Conflict, AlreadyExists) as error:
-        if not conditional:
+        return (await call(view, tool, arguments, grant, before)).data() or {}
+    except unmet as error:
+        if not {"if-match", "if-none-match"} & {*request.headers}:
             raise
-        raise _Unmet(error) from None
-    return reply.data() or {"text": reply.text}
+        refused = Refused(412, error.message, code=error.code, hint=error.hint)
+        refused.details = error.details
+        raise refused from None
 
 
-class _Unmet(Refused):
-    """`If-Match` or `If-None-Match` does not hold."""
+async def _read(request: Request, view: View, grant: Grant) -> Response:
+    """A memory as data; or as it is, byte for byte."""
+    if MARKDOWN in request.headers.get("accept", "") and not request.query_params:
+        name = request.path_params["name"]
+        read = await view.door.run(lambda: view.door.store().read(name))
+        data = {"sha256": read.sha256}
+        body = Response(read.text.encode("utf-8", "surrogatepass"), media_type=f"{MARKDOWN}; charset=utf-8")
+    else:
+        data = await _done(request, view, grant, read_memory, await arguments_of(request))
+        body = Json(data)
+    known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
+    is_known = (etag := _etag(data))["ETag"] in known or "*" in known
+    answer = Response(status_code=304) if is_known else body
+    answer.headers.update(etag | {"Vary": "Accept"})
+    return answer
 
-    def __init__(self, error: SimplememError) -> None:
-        super().__init__(412, error.message, code=error.code, hint=error.hint)
-        self.details = error.details
+
+async def _put(request: Request, view: View, grant: Grant) -> Response:
+    """A memory with these words, new or in the place of the one there is. With `If-Match` it is an update: properties
+    that are not named stay."""
+    arguments, headers = await arguments_of(request), request.headers
+    if "if-match" in headers:
+        data = await _done(request, view, grant, update_memory, arguments, (Conflict, NotFound))
+        return Json(data, headers=_etag(data))
+    if (only := headers.get("if-none-match")) not in (None, "*"):
+        raise Invalid("If-None-Match of a PUT is `*`: only if there is none", hint="If-Match names a hash.")
+    there = []
+
+    def look(store: EnhancedStore) -> None:
+        with suppress(SimplememError):
+            there.append(store.resolve(arguments["name"]))
+
+    arguments["overwrite"] = only is None
+    data = await _done(request, view, grant, create_memory, arguments, (AlreadyExists,), look)
+    return _made(view, data, 200 if data["name"] in there else 201)
+
+
+def _made(view: View, data: Data, status: int) -> Response:
+    place = f"{view.served.prefix}{API}/memories/{quote(data['name'])}"
+    return Json(data, status, _etag(data) | {"Location": place})
+
+
+def _etag(data: Data) -> dict[str, str]:
+    return {"ETag": f'"{data["sha256"]}"'} if data.get("sha256") else {}
+
+
+def hash_expected(request: Request) -> str:
+    """The hash that `If-Match` names; "" for any, and for no such condition."""
+    said = request.headers.get("if-match", "*").strip()
+    expected = "" if said == "*" else said.removeprefix("W/").strip('"')
+    if expected and not re.fullmatch("[0-9a-f]{12,64}", expected):
+        raise Refused(412, "If-Match names no hash of a note", hint="Send the ETag that came with it.")
+    return expected
 
 
 async def arguments_of(request: Request) -> dict[str, Any]:
     """The arguments of a request: of its path, its query, and its body, which is a JSON object or Markdown."""
-    said: dict[str, Any] = {}
-    for key in request.query_params:
-        values = request.query_params.getlist(key)
-        said[key] = values if len(values) > 1 else values[0]
-    if request.method != "GET":
+    query = request.query_params
+    said: dict[str, Any] = {key: many if len(many := query.getlist(key)) > 1 else many[0] for key in query}
+    if request.method not in ("GET", "HEAD"):
         body = await request.body()
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() == _MARKDOWN:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == MARKDOWN:
             said["content"] = _decoded(body)
         elif body.strip():
-            said |= object_in(body, request.headers.get("content-type", ""))
-    path = {key: value for key, value in request.path_params.items() if key != "tool"}
-    return said | path
+            said |= _object_in(body, kind)
+    return said | {key: value for key, value in request.path_params.items() if key != "tool"}
 
 
-def object_in(body: bytes, kind: str = "application/json") -> dict[str, Any]:
-    """A body as the JSON object that it should be."""
-    if kind.partition(";")[0].strip().lower() not in ("application/json", ""):
+def _object_in(body: bytes, kind: str) -> dict[str, Any]:
+    if kind not in ("application/json", ""):
         raise Refused(415, "the body is JSON", hint="Send it with `Content-Type: application/json`.")
     try:
         found = json.loads(_decoded(body))
@@ -132,71 +177,45 @@ def _decoded(body: bytes) -> str:
         raise Invalid("the body is not UTF-8") from None
 
 
-def hash_in(header: str | None) -> str:
-    """The hash that a condition names; "" for none, and for any."""
-    said = (header or "").strip()
-    return "" if said in ("", "*") else said.removeprefix("W/").strip('"')
-
-
-def _is_known(request: Request, etag: str) -> bool:
-    known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
-    return etag in known or "*" in known
-
-
-def _wants_markdown(request: Request) -> bool:
-    return request.headers.get("accept", "").startswith(_MARKDOWN) and not request.query_params
-
-
-async def _as_markdown(request: Request, view: View) -> Response:
-    """The note as it is, byte for byte."""
-    name = request.path_params["name"]
-    read = await view.door.run(lambda: view.door.store().read(name))
-    etag = f'"{read.sha256}"'
-    if _is_known(request, etag):
-        return Response(status_code=304, headers={"ETag": etag})
-    data = read.text.encode("utf-8", "surrogatepass")
-    return Response(data, media_type=f"{_MARKDOWN}; charset=utf-8", headers={"ETag": etag})
-
-
 async def _tags(_request: Request, view: View, _grant: Grant) -> Response:
-    return JSONResponse({"tags": await view.door.run(lambda: view.door.store().tags())})
+    return Json({"tags": await view.door.run(lambda: view.door.store().tags())})
 
 
 async def _stats(_request: Request, view: View, grant: Grant) -> Response:
     """Numbers of the vault as this grant sees it; where it lies is told to its keeper alone."""
     stats = await view.door.run(lambda: view.door.store().stats())
-    if not grant.may("admin"):
-        stats = {
-            key: each for key, each in stats.items() if key in ("notes", "links", "tags", "words", "state", "read_only")
-        }
-    return JSONResponse(stats)
+    return Json({key: each for key, each in stats.items() if grant.may("admin") or key in _TOLD})
 
 
 async def _changes(request: Request, view: View, _grant: Grant) -> Response:
     """Word of each change as an event; `Last-Event-ID` asks for those since."""
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")
     view.feed.listen()
     await view.door.run(view.feed.hear)
     events = view.feed.events(request.headers.get("last-event-id", ""))
     return EventSourceResponse(events, ping=15, headers={"Cache-Control": "no-store"})
 
 
-async def _listed(_request: Request, view: View, _grant: Grant) -> Response:
-    return JSONResponse({"tools": [each.listing() for each in view.served.tools]})
+async def listed(_request: Request, view: View, _grant: Grant) -> Response:
+    return Json({"tools": [each.listing() for each in view.served.tools]})
+
+
+async def _any_tool(request: Request, view: View, grant: Grant) -> Response:
+    """Any tool of the vault's face, by its name."""
+    tool = tool_called(view, request.path_params["tool"])
+    reply = await call(view, tool, await arguments_of(request), grant)
+    return Json(reply.data() or {"text": reply.text})
+
+
+def tool_called(view: View, name: str) -> Tool:
+    """A tool of the vault's face."""
+    if (tool := next((each for each in view.served.tools if each.name == name), None)) is None:
+        raise NotFound(f"there is no tool {name[:60]!r}", hint=f"GET {API}/tools lists them.")
+    return tool
 
 
 async def _described(_request: Request, view: View, _grant: Grant) -> Response:
     from simplemem.network.openapi import document
 
-    return JSONResponse(document() | {"servers": [{"url": view.served.prefix + API}]})
-
-
-async def _any_tool(request: Request, view: View, grant: Grant) -> Response:
-    """Any tool of the vault's face, by its name."""
-    return JSONResponse(await call_named(request.path_params["tool"], await arguments_of(request), view, grant))
-
-
-async def call_named(name: str, arguments: Mapping[str, Any], view: View, grant: Grant) -> dict[str, Any]:
-    """What a tool of the face answers."""
-    if (tool := next((each for each in view.served.tools if each.name == name), None)) is None:
-        raise Refused(404, f"there is no tool {name[:60]!r}", hint="GET /api/v1/tools lists them.")
-    return await call(view, tool, arguments, grant)
+    return Json(document(view.served.prefix))

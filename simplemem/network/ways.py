@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -48,6 +48,21 @@ def route(path: str, endpoint: Callable[[Request], Awaitable[Response]], methods
         return await endpoint(request)
 
     return Route(path, handle, methods=[*methods])
+
+
+def routes_of(site: Site, served: Served, handlers: Mapping[str, Handler]) -> list[Route]:
+    """The routes of a vault, of what stands at "GET /path": one each path, which knows all its methods."""
+    by_path: dict[str, dict[str, Handler]] = {}
+    for said, handler in handlers.items():
+        method, _, path = said.partition(" ")
+        by_path.setdefault(path.replace("{name}", "{name:path}"), {})[method] = handler
+
+    def called(methods: dict[str, Handler]) -> Handler:
+        return lambda request, view, grant: methods["GET" if request.method == "HEAD" else request.method](
+            request, view, grant
+        )
+
+    return [route(served.prefix + path, handled(site, served, called(each)), [*each]) for path, each in by_path.items()]
 
 
 class Passed(Response):

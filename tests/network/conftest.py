@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,13 @@ class Answer(NamedTuple):
     @property
     def data(self) -> Any:
         return json.loads(self.body)
+
+    @property
+    def problem(self) -> Any:
+        """The problem document that every refusal is."""
+        assert self.headers["content-type"] == "application/problem+json", self.body
+        assert self.data["status"] == self.status and {"type", "title", "detail", "code"} <= self.data.keys()
+        return self.data
 
 
 class Served:
@@ -56,13 +64,19 @@ class Served:
         *,
         token: str | None = OWNER,
         headers: Mapping[str, str] | None = None,
+        **named: str,
     ) -> Answer:
-        """One request; a body that is no bytes goes as JSON."""
+        """One request; a body that is no bytes goes as JSON. Headers may be named: If_Match."""
         sent = {"Authorization": f"Bearer {token}"} if token else {}
         if body is not None and not isinstance(body, bytes):
             body, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
         wire = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        wire.request(method, path, body, {**sent, **(headers or {})})
+        wire.request(
+            method,
+            path,
+            body,
+            {**sent, **(headers or {}), **{key.replace("_", "-"): each for key, each in named.items()}},
+        )
         answer = wire.getresponse()
         found = Answer(answer.status, {key.lower(): value for key, value in answer.getheaders()}, answer.read())
         wire.close()
@@ -86,6 +100,27 @@ class Served:
         self.process.terminate()
         return self.process.wait(10)
 
+    def clear(self) -> None:
+        """End it at once, and leave nothing open."""
+        self.process.kill()
+        self.process.wait()
+        self.hearing.join(5)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+
+@contextmanager
+def running(root: Path, *arguments: str) -> Iterator[Served]:
+    """A server for the tests of a whole module, on a vault in this folder. It has no fault of its own to tell of."""
+    folder = [] if "--vault" in arguments else ["--vault", str(root / "vault")]
+    server = Served([*folder, *arguments], root / "config", {"SIMPLEMEM_EMBED_PROVIDER": "none"})
+    try:
+        yield server
+    finally:
+        server.end()
+        server.clear()
+    assert not [line for line in server.said if " error " in line]
+
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
@@ -99,8 +134,4 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
 
     yield start
     for each in started:
-        each.process.kill()
-        each.process.wait()
-        each.hearing.join(5)
-        assert each.process.stderr is not None
-        each.process.stderr.close()
+        each.clear()

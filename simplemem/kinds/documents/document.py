@@ -72,7 +72,10 @@ def note_of(document: Document, before: str, more: Mapping[str, Any], now: str) 
     told: dict[str, Any] = {key: getattr(document, key) or None for key in _WORDS} | {"scope": document.scope}
     told["original"] = f"[[{document.original}]]" if document.original else None
     if not before:
-        return DOCUMENT.render(dict(more) | told, f"{document.text}\n", now)
+        own = {
+            key: value for key, value in more.items() if key.casefold() not in (*told, "type", "created", "modified")
+        }
+        return DOCUMENT.render(own | told, f"{document.text}\n", now)
     for key, value in told.items():
         before = remove_property(before, key) if value is None else set_property(before, key, value)
     return f"{before[: read_header(before).body_start]}\n{document.text}\n"

@@ -169,9 +169,11 @@ def _document(text: str, title: str, scope: str, content_type: str, **more: Any)
     return Document("", "", "", called, check_scope(scope), content_type, content_hash=digest, text=said, **more)
 
 
-def _ingested(store: EnhancedStore, new: Document, file: File, by: By) -> Ingested:
+def _ingested(
+    store: EnhancedStore, new: Document, file: File, by: By, more: Mapping[str, Any] | None = None
+) -> Ingested:
     documents = documents_of(store)
-    kept, drawn, is_known = documents.keep(new, file, {}, by)
+    kept, drawn, is_known = documents.keep(new, file, more or {}, by)
     answer: Ingested = {
         "id": kept.id, "status": kept.status, "title": kept.title, "container_tag": kept.scope,
         "content_type": kept.content_type, "name": name_of(kept.path),
@@ -185,9 +187,16 @@ def _ingested(store: EnhancedStore, new: Document, file: File, by: By) -> Ingest
     return answer
 
 
-def ingest_text(store: EnhancedStore, content: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
-    """Keep a text as a document."""
-    return _ingested(store, _document(content, title, scope, "text"), None, by)
+def ingest_text(
+    store: EnhancedStore,
+    content: str,
+    scope: str,
+    title: str = "",
+    metadata: Mapping[str, Any] | None = None,
+    **by: Unpack[By],
+) -> Ingested:
+    """Keep a text as a document, with properties for the header of its note."""
+    return _ingested(store, _document(content, title, scope, "text"), None, by, metadata)
 
 
 def ingest_file(
@@ -225,8 +234,7 @@ def add_memory(
     """Remember a text: a short one as statements, a long one as a document with what it states."""
     new, documents, why = _document(content, "", scope, "conversation"), documents_of(store), ""
     if (parts := statements_in(new.text)) is None:
-        more = {key: value for key, value in (metadata or {}).items() if key.casefold() != "type"}
-        kept, drawn, _ = documents.keep(new, None, more, by)
+        kept, drawn, _ = documents.keep(new, None, metadata or {}, by)
         id_, method = kept.id, documents.chat.method if documents.chat else "rules"
     else:
         memories, id_ = documents.memories, None
