@@ -99,7 +99,9 @@ def _called(contract: Contract) -> Handler:
         if request.method == "POST" and not str(said.get("content", missing)).strip():
             raise Refused(422, "there is no content", code="invalid", hint="Give a text with a word in it.")
         if ident := request.path_params.get("id"):
-            atom = await view.door.run(lambda: _atom(view.door.store(), ident, said.get("user_id") or grant.user))
+            if not isinstance(scope := said.get("user_id") or grant.user, str):
+                raise Invalid("'user_id' must be a text")
+            atom = await view.door.run(lambda: _atom(view.door.store(), ident, scope))
             if not atom.sha256.startswith(expected):
                 raise Conflict("this memory has changed since it was read", current_sha256=atom.sha256)
             del said["id"]
@@ -113,13 +115,13 @@ def _called(contract: Contract) -> Handler:
     return handle
 
 
-def _atom(store: EnhancedStore, ident: str, scope: Any) -> Atom:
+def _atom(store: EnhancedStore, ident: str, scope: str) -> Atom:
     """The statement of that id: of the scope that is said or that the token is bound to, else of its own."""
     from simplemem.kinds.atoms.keeping import memories_of
 
     memories = memories_of(store)
     if scope:
-        return memories.find(ident, str(scope))
+        return memories.find(ident, scope)
     found = [each for each in memories.atoms(None, expired=True) if each.id == ident]
     if len(found) != 1:
         raise NotFound(f"there is no memory {ident[:80]!r}")

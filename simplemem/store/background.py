@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from simplemem.index.door import Mark
     from simplemem.index.sidecar import Sidecar
     from simplemem.store.core import Core
+    from simplemem.vault.paths import Access
 
 _LOG = logging.getLogger(__name__)
 _FOLLOW_SECONDS = 1.0
@@ -142,19 +143,19 @@ class Background:
 class Listeners:
     """Those who listen to one store. Each hears once of every change, whichever process made it."""
 
-    def __init__(self, index: Sidecar) -> None:
-        self._index, self._guard = index, threading.Lock()
+    def __init__(self, index: Sidecar, access: Access) -> None:
+        self._index, self._access, self._guard = index, access, threading.Lock()
         self.heard_by: list[Listener] = []
         self._told: dict[str, int | None] = {}  # the change of each note that was told last; None: that it went
         self._heard: Mark | None = None  # up to which change of the index a follower was told of others...
         self._heard_paths: set[str] = set()  # ...and the notes there were then
 
     def tell(self, paths: Iterable[str]) -> None:
-        """Say which notes changed to all who listen, if nobody has told them of this very change."""
+        """Say which notes changed to all who listen, if nobody has told them of this very change. Not of hidden ones."""
         if not self.heard_by:
             return
         with self._guard:
-            wanted, changes = set(paths), {}
+            wanted, changes = {path for path in paths if not self._access.hides(path)}, {}
             with suppress(SimplememError, Damaged):  # a change that is safe has not failed; it may be told of twice
                 changes = {path: known.rev for path, known in self._index.known(wanted).items()}
             fresh = {path: changes.get(path) for path in wanted if self._told.get(path, -1) != changes.get(path)}

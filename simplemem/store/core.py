@@ -78,7 +78,7 @@ class Core:
         if self.vault.access.is_partial:
             self.vault.history.may_tell = self.changes.may_tell
         self._reranking: Reranking | None = None
-        self.listeners = Listeners(self.index)
+        self.listeners = Listeners(self.index, self.vault.access)
         self.tell = self.listeners.tell
         self._background: Background | None = None
         self.coverage: Coverage | None = None  # made for the first question

@@ -46,3 +46,18 @@ def test_a_leader_hears_of_what_others_change_and_of_its_own_changes_once(vault:
         other.delete("a")
         assert eventually(lambda: heard.count("a") > known)  # what is gone is a change as well
         assert heard.count("own") == 2
+
+
+def test_who_listens_hears_nothing_of_hidden_notes(vault: Path) -> None:
+    heard: list[str] = []
+    (vault / "secret").mkdir()
+    settings = PLAIN.model_copy(update={"access": PLAIN.access.model_copy(update={"hidden": ("secret/",)})})
+    with EnhancedStore(vault, settings) as store, EnhancedStore(vault, PLAIN) as other:
+        store.start()
+        assert store.wait_until_settled(10)
+        store.on_change(heard.extend)
+        other.create("secret/plan", "plum")
+        other.delete("secret/plan")
+        other.create("seen", "plum")
+        assert eventually(lambda: "seen" in heard)
+    assert {*heard} == {"seen"}
