@@ -144,7 +144,7 @@ def _taken(tool: Tool, method: str, unsaid: set[str], optional: set[str]) -> dic
     own = {key: each for key, each in tool.input["properties"].items() if key not in unsaid}
     needed = [each for each in tool.input.get("required", ()) if each in own and each not in optional]
     if method not in ("GET", "DELETE"):
-        schema = {"type": "object", "properties": own} | ({"required": needed} if needed else {})
+        schema = {"type": "object", "properties": own, "required": needed, "additionalProperties": False}
         return _body({"application/json": schema})
     rows = []
     for key, schema in own.items():
