@@ -28,7 +28,7 @@ def new(
     admin: Annotated[bool, flag("--admin", "It may see metrics and what the doctor finds.")] = False,
     vault: Annotated[list[str] | None, option("--vault", "NAME", "One vault of a server that has several.")] = None,
     folder: Annotated[list[str] | None, option("--folder", "FOLDER", "It sees this folder of the vault alone.")] = None,
-    user: Annotated[str, option("--user", "NAME", "It speaks for this user_id (container_tag) alone.")] = "",
+    user: Annotated[str | None, option("--user", "NAME", "It speaks for this user_id (container_tag) alone.")] = None,
     expires: Annotated[str, option("--expires", "90d", "How long it is good for: 12h, 90d, 8w.")] = "",
     calls: Annotated[int, option("--calls", "N", "Calls a minute, at most.", min=0)] = 0,
     kilobytes: Annotated[int, option("--kilobytes", "N", "Kilobytes it may send in an hour, at most.", min=0)] = 0,
@@ -42,9 +42,11 @@ def new(
     from simplemem.network.tokens import Grant, Tokens, token_folder
 
     scopes = ("read", *(("write",) if write else ()), *(("admin",) if admin else ()))
-    places = tuple(f"{each.strip('/')}/" for each in folder or () if each.strip("/"))
+    if user == "" or not all(each.strip("/") for each in folder or ()):
+        raise Invalid("--user and --folder want a name", hint="Without them a token sees the whole vault.")
+    places = tuple(f"{each.strip('/')}/" for each in folder or ())
     until = int(time.time()) + _seconds(expires) if expires else None
-    grant = Grant(name, scopes, tuple(vault or ()), places, user, calls, kilobytes, until)
+    grant = Grant(name, scopes, tuple(vault or ()), places, user or "", calls, kilobytes, until)
     token = Tokens(token_folder(os.environ)).new(grant)
     told: list[Part] = ["It is not shown again. Send it as ", ("Authorization: Bearer ...", "cyan")]
     return Answer({"name": name, "token": token, "scopes": list(scopes)}, [[(token, "bold")], told])

@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
-from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -89,12 +88,10 @@ class Guard:
         origin = self._check_names(head)
         path = scope["path"]
         is_open = path in _OPEN or path.startswith("/.well-known/")
-        if not is_open:
-            scope["grant"] = grant = await self._grant(scope, head, origin=origin)
-            if grant is not None:
-                self._spent.take_call(grant)
-                receive = _bounded(receive, partial(self._spent.take_bytes, grant))
-        await self._app(scope, receive, send)
+        scope["grant"] = grant = None if is_open else await self._grant(scope, head, origin=origin)
+        if grant is not None:
+            self._spent.take_call(grant)
+        await self._app(scope, _bounded(receive, partial(self._spent.take_bytes, grant)), send)
 
     def _check_head(self, head: _Head) -> None:
         if len(head.pairs) > _MOST_HEADERS:
@@ -113,14 +110,8 @@ class Guard:
         host, origin = head.one(b"host").decode("latin-1").lower(), head.one(b"origin").decode("latin-1").lower()
         if len(head.all(b"host")) != 1 or host not in hosts:
             raise Refused(421, "this server does not answer by that name", hint="--allow-host names it.")
-        if origin:
-            url = urlsplit(origin) if origin.isascii() else urlsplit("")
-            if (
-                url.scheme not in ("http", "https")
-                or origin != f"{url.scheme}://{url.netloc}"
-                or url.netloc not in hosts
-            ):
-                raise Refused(403, "a page of another origin may not ask here")
+        if origin not in ("", f"http://{host}", f"https://{host}") or len(head.all(b"origin")) > 1:
+            raise Refused(403, "a page of another origin may not ask here", code="forbidden")
         return origin
 
     async def _grant(self, scope: Scope, head: _Head, *, origin: str) -> Grant | None:
@@ -214,8 +205,13 @@ class _Buckets:
         if grant.calls and (wait := self._take(("calls", grant.name), 1, grant.calls, 60)):
             raise _later(f"this token has {grant.calls} calls a minute", wait)
 
-    def take_bytes(self, grant: Grant, size: int) -> None:
-        if size and grant.kilobytes and (wait := self._take(("bytes", grant.name), size, grant.kilobytes * 1024, 3600)):
+    def take_bytes(self, grant: Grant | None, size: int) -> None:
+        if (
+            grant
+            and size
+            and grant.kilobytes
+            and (wait := self._take(("bytes", grant.name), size, grant.kilobytes * 1024, 3600))
+        ):
             raise _later(f"this token may send {grant.kilobytes} kB an hour", wait)
 
     def take_guess(self, address: str) -> None:

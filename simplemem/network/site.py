@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.lowlevel import Server
 
 from simplemem.config import Settings
-from simplemem.errors import NotFound, SimplememError, Unavailable
+from simplemem.errors import NotFound, SimplememError
 from simplemem.faces.face import Face, Tool
 from simplemem.network.events import Feed, Sessions
 from simplemem.network.guard import MOST_BODY
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("simplemem.network")
 
-_MOMENT = 5.0  # seconds that requests in work have to be answered, when the settings have changed
-_MOST_VIEWS = 64  # of one vault: each has an index
+_MOMENT = 5.0  # seconds that requests in work have to be answered, when a view ends
+_MOST_VIEWS = 64  # of parts of vaults: each has an index and threads
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,28 @@ class View:
             await self.stop.wait()
 
 
+async def _end(gone: Sequence[View]) -> None:
+    """End views when what is in work has been answered."""
+    for view in gone:
+        view.stop.set()
+        view.feed.end()
+    await asyncio.sleep(_MOMENT)
+    for view in gone:
+        await asyncio.to_thread(view.door.close, writing=2.5, closing=2.5)
+
+
 def _both(mine: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
     """The places that both see: what the settings show of the vault, no grant widens."""
     if not mine:
         return theirs
-    inside = tuple(each for each in theirs if any(f"{each}/".startswith(place.rstrip("*/") + "/") for place in mine))
-    return inside or ("\0",)  # no place at all
+    narrower = [each for some, others in ((theirs, mine), (mine, theirs)) for each in some if _is_within(each, others)]
+    return tuple(dict.fromkeys(narrower)) or ("\0",)  # no place at all
+
+
+def _is_within(place: str, others: tuple[str, ...]) -> bool:
+    """Whether all of a place is in one of others."""
+    wide = [each.removesuffix("/") for each in others if not each.endswith(("/*", ".md"))]
+    return place in others or any(f"{place}/".startswith(f"{each}/") for each in wide)
 
 
 @dataclass
@@ -110,11 +126,14 @@ class Site:
 
     async def _view(self, served: Served, only: tuple[str, ...]) -> View:
         async with self._opening:
-            if (view := self._views.get((served.name, only))) is None:
-                if len(self._views) >= _MOST_VIEWS * len(self.vaults) or self._tasks is None:
-                    raise Unavailable("too many grants see different parts of this vault", hint="Share some folders.")
-                view = self._views[served.name, only] = View(served, only, stateless=self.stateless)
+            assert self._tasks is not None
+            if (view := self._views.pop((served.name, only), None)) is None:
+                view = View(served, only, stateless=self.stateless)
                 await self._tasks.start(view.keep)
+            self._views[served.name, only] = view  # the last one used is the last one
+            parts = [key for key in self._views if key[1]]
+            for key in parts[:-_MOST_VIEWS]:
+                self._tasks.start_soon(_end, [self._views.pop(key)])
             return view
 
     async def read_settings_again(self) -> None:
@@ -130,12 +149,7 @@ class Site:
                     self.vaults[name] = replace(served, settings=settings)
                     gone = [self._views.pop(key) for key in [*self._views] if key[0] == name]
                 (await self._view(self.vaults[name], ())).door.tend()
-                for view in gone:
-                    view.stop.set()
-                    view.feed.end()
-                await asyncio.sleep(_MOMENT)
-                for view in gone:
-                    await asyncio.to_thread(view.door.close, writing=2.5, closing=2.5)
+                await _end(gone)
         log.warning("the settings were read again")
 
     def views(self) -> list[View]:

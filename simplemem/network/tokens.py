@@ -50,7 +50,7 @@ class Grant:
         if not self.user:
             return self.folders
         where = folder_of(self.user)
-        own = (f"atoms/{where}/*", f"documents/{where}/*", f"documents/{where}/files/*", f"profiles/{where}")
+        own = (f"atoms/{where}/*", f"documents/{where}/*", f"documents/{where}/files/*", f"profiles/{where}.md")
         return (*self.folders, *own)
 
     def bound(self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -104,9 +104,7 @@ class Tokens:
             raise Invalid(f"there is a token {grant.name!r}", hint="Revoke it first, or give another name.")
         if wrong := [each for each in grant.scopes if each not in SCOPES]:
             raise Invalid(f"{wrong[0]!r} is no scope", hint="There are read, write and admin.")
-        if grant.user and folder_of(check_scope(grant.user)) != grant.user:
-            hint = "Its folder has another name than it, so that other users may share it. Choose a plainer one."
-            raise Invalid(f"a token cannot be bound to {grant.user!r}", hint=hint)
+        grant = replace(grant, user=grant.user and check_scope(grant.user))
         token = f"sm_{secrets.token_urlsafe(32)}"
         self._write((*self.all(), replace(grant, created=int(now().timestamp()), sha256=digest(token))))
         return token

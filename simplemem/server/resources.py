@@ -7,9 +7,9 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
+from weakref import WeakSet
 
 import mcp_types as types
-from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
@@ -17,6 +17,7 @@ from simplemem.faces.render import index_line, line, pretty
 from simplemem.note.names import compare_key
 
 if TYPE_CHECKING:
+    from mcp.server.connection import Connection
     from mcp.server.context import ServerRequestContext
 
     from simplemem.kinds.graph.graph import KnowledgeGraph
@@ -28,6 +29,7 @@ SCHEME = "memory://"
 CHANGES = SCHEME + "changes"
 _GRAPH = SCHEME + "knowledge-graph"
 _MOST, _LATEST = 100, 50
+_DEAF = 0.5  # seconds after which others are told although one does not read
 _THE_LIST = ""  # stands for the list itself, newest first with titles and sizes: every change changes it
 _MARKDOWN, _JSON = "text/markdown", "application/json"
 
@@ -60,6 +62,10 @@ def name_in(uri: str) -> str:
     return name[:-3] if name.lower().endswith(".md") else name
 
 
+def _connection(ctx: Context) -> Connection:
+    return ctx.session._connection  # noqa: SLF001  (a session of the SDK is made for each request anew)
+
+
 class Resources:
     """Answers `resources/*`. A subscriber is told of each URI once, however often it changes before the client has
     read; of the graph with each change made here, before its answer (memento.md §2), and when others changed it."""
@@ -70,7 +76,8 @@ class Resources:
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
         self._wanted: set[str] = set()  # every URI that was ever asked for
-        self._sessions: dict[str, ServerSession] = {}
+        self._hearers: dict[str, WeakSet[Connection]] = {}  # who hears of a URI
+        self._sending: dict[tuple[Connection, str], asyncio.Task[None]] = {}
         self._is_hearing = False
         self._untold: set[str] = set()
         self._telling: asyncio.Task[None] | None = None
@@ -121,12 +128,12 @@ class Resources:
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """2025: word comes on the connection until it is unsubscribed."""
         if self._can_change(params.uri):
-            self._sessions[params.uri] = ctx.session
+            self._hearers.setdefault(params.uri, WeakSet()).add(_connection(ctx))
             await self._hear_of([params.uri])
         return types.EmptyResult()
 
-    async def unsubscribe(self, _ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        self._sessions.pop(params.uri, None)
+    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        self._hearers.get(params.uri, WeakSet()).discard(_connection(ctx))
         return types.EmptyResult()
 
     async def listen(
@@ -174,8 +181,13 @@ class Resources:
 
     async def _publish(self, uri: str) -> None:
         await self._bus.publish(ResourceUpdated(uri) if uri != _THE_LIST else ResourcesListChanged())
-        if (session := self._sessions.get(uri)) is not None:
-            await session.send_resource_updated(uri)
+        for each in [*self._hearers.get(uri, ())]:
+            if (each, uri) not in self._sending:
+                task = asyncio.ensure_future(each.notify("notifications/resources/updated", {"uri": uri}))
+                self._sending[each, uri] = task
+                task.add_done_callback(lambda _, key=(each, uri): self._sending.pop(key))
+        if sending := [*self._sending.values()]:
+            await asyncio.wait(sending, timeout=_DEAF)
 
     async def changed_here(self) -> None:
         """A call of a tool has changed something."""

@@ -292,10 +292,13 @@ class Access(NamedTuple):
 
 
 def _lies_in(path: str, place: str) -> bool:
-    """Whether a file is of a place: `folder/` with all below, `folder/*` without its folders, or one note. To the letter."""
+    """Whether a file is of a place: `folder/` with all below, `folder/*` without its folders, `note.md` alone, or what
+    is called so, note or folder. To the letter."""
     path, place = unicodedata.normalize("NFC", path), unicodedata.normalize("NFC", place)
     if place.endswith("/*"):
         return path.rpartition("/")[0] == place[:-2]
+    if place.endswith(".md"):
+        return path == place
     return path in (place, f"{place}.md") or path.startswith(place if place.endswith("/") else f"{place}/")
 
 

@@ -218,13 +218,13 @@ class Deaf:
     """Stands for a client that reads nothing until it is told to."""
 
     def __init__(self) -> None:
-        self.session = self
+        self.session = self._connection = self
         self.heard: list[str] = []
         self.reads = anyio.Event()
 
-    async def send_resource_updated(self, uri: str) -> None:
+    async def notify(self, _method: str, params: dict[str, str]) -> None:
         await self.reads.wait()
-        self.heard.append(uri)
+        self.heard.append(params["uri"])
 
 
 def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(vault: Path) -> None:

@@ -17,6 +17,7 @@ from simplemem.kinds.talk.facts import FACT, read_fact
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.note import Note, read_note
+from simplemem.note.passages import text_hash
 from simplemem.note.words import well_formed
 from simplemem.store import Read
 
@@ -25,6 +26,7 @@ STATUSES: Final = ("active", "superseded", "forgotten")
 _MOST_SCOPE, _MOST_NAME = 200, 80  # characters
 # To a blank line, or to the end.
 _PARAGRAPH: Final = re.compile(r"\S(?:.*?\S)??(?=\s*\Z|[ \t]*\r?\n[ \t]*\r?\n)", re.DOTALL)
+_HASHED: Final = re.compile(r" [0-9a-f]{16}\Z")
 _LINK: Final = re.compile(r"\s*!?\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]\s*")
 
 
@@ -102,8 +104,16 @@ def _is_control(character: str) -> bool:
 
 
 def folder_of(scope: str) -> str:
-    """The folder of a scope, below that of its kind. Two scopes may share one: the property decides."""
-    return "/".join(legal_name(part) for part in scope.split("/") if part) or legal_name("")
+    """The folder of a scope, below that of its kind: its own, but for letter case."""
+    return "/".join(map(_folder, scope.split("/")))
+
+
+def _folder(part: str) -> str:
+    """One part of a scope as a folder. Where that is not its very name, a hash tells it from others."""
+    name = legal_name(part)
+    if name == part and name != "files" and not _HASHED.search(name):  # `files` lies among the documents of a scope
+        return name
+    return f"{legal_name(part[:40])} {text_hash(part).hex()[:16]}"
 
 
 def place_of(scope: str, statement: str) -> str:
