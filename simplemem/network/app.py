@@ -41,10 +41,10 @@ def application(
         *(route(path, _health, ["GET"]) for path in ("/health", f"{rest.API}/health")),
         route("/ready", _ready(site), ["GET"]),
         route("/metrics", _metrics(site, metrics), ["GET"]),
-        *more,
     ]
     for served in site.vaults.values():
         routes += _of_vault(site, served, sse=sse)
+    routes += more
     handlers: dict[Any, Any] = {SimplememError: refused, HTTPException: unknown, Exception: failed}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False

@@ -28,6 +28,7 @@ MOST_BODY: Final = 8 * 1024 * 1024  # bytes: what a message over stdio may have
 _MOST_HEADERS: Final = 100
 _BODY_SECONDS: Final = 30.0
 _OPEN: Final = frozenset({"/health", "/ready", "/api/v1/health"})  # without a token; they tell nothing else
+_STATIC = re.compile(r"(?:/[\w-]+)?/static/page\.(?:css|js)")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
 _MOST_KNOWN: Final = 4096  # callers whose quota is remembered
 _MOST_FAILURES: Final = 20  # tokens that an address may guess at in a minute
@@ -87,7 +88,7 @@ class Guard:
         self._check_head(head)
         origin = self._check_names(head)
         path = scope["path"]
-        is_open = path in _OPEN or path.startswith("/.well-known/")
+        is_open = path in _OPEN or path.startswith("/.well-known/") or bool(_STATIC.fullmatch(path))
         scope["grant"] = grant = None if is_open else await self._grant(scope, head, origin=origin)
         if grant is not None:
             self._spent.take_call(grant)
@@ -145,7 +146,7 @@ class Guard:
     def _headers(self, ident: str, there: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         names = {name.lower() for name, _ in there}
         more = [(b"x-request-id", ident.encode()), (b"x-content-type-options", b"nosniff")]
-        more += [(b"referrer-policy", b"no-referrer"), (b"cross-origin-resource-policy", b"same-origin")]
+        more += [(b"referrer-policy", b"same-origin"), (b"cross-origin-resource-policy", b"same-origin")]
         if self._secure:
             more.append((b"strict-transport-security", b"max-age=31536000"))
         more += [] if b"cache-control" in names else [(b"cache-control", b"no-store")]

@@ -19,6 +19,7 @@ import uvicorn
 
 from simplemem.config import HttpSettings
 from simplemem.errors import Invalid, Unavailable
+from simplemem.network import page
 from simplemem.network.app import application
 from simplemem.network.guard import Guard
 from simplemem.network.metrics import Metrics
@@ -93,6 +94,7 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     tokens.all()  # a file that cannot be read is told at once
     site = Site({served.name: served for served in vaults}, stateless=stateless)
 
+    signed_in = page.SignedIn(tokens)
     issuer = _issuer(vaults[0].settings.http)
 
     async def authenticate(sent: str) -> Grant | None:
@@ -100,12 +102,13 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
 
     def guard(app: Any, metrics: Metrics) -> Guard:
         challenge, secure = issuer.challenge if issuer else "Bearer", bool(address.certificate)
-        return Guard(
-            app, authenticate, lambda _session: None, address.names, metrics, challenge=challenge, secure=secure
-        )
+        return Guard(app, authenticate, signed_in.grant, address.names, metrics, challenge=challenge, secure=secure)
 
     last_words = log_to_stderr(log_level)
-    app = application(site, guard, sse=sse, more=issuer.routes if issuer else ())
+    more = [*(issuer.routes if issuer else ())]
+    for served in vaults:
+        more += page.routes(site, served, signed_in, secure=bool(address.certificate) or address.behind_proxy)
+    app = application(site, guard, sse=sse, more=more)
     config = uvicorn.Config(
         app,
         http=Wire,

@@ -88,8 +88,11 @@ class Tokens:
         return self._grants
 
     def grant(self, token: str) -> Grant | None:
-        """Whose token this is, unless it has expired. Each is compared, in constant time."""
-        sent = digest(token)
+        """Whose token this is, unless it has expired."""
+        return self.by_digest(digest(token))
+
+    def by_digest(self, sent: str) -> Grant | None:
+        """The same by the hash of a token. Each is compared, in constant time."""
         among = (*self.all(), *([self._owner] if self._owner else ()))
         found = [each for each in among if hmac.compare_digest(each.sha256, sent)]
         return next((each for each in found if each.expires is None or each.expires > time.time()), None)
