@@ -15,9 +15,8 @@ from simplemem.kinds.talk.block import Turn, stamp
 from simplemem.kinds.talk.choosing import summary_of
 from simplemem.kinds.talk.conversation import Conversation, Stored
 from simplemem.kinds.talk.facts import FactOut
-from simplemem.kinds.talk.finding import context_for, remembered
+from simplemem.kinds.talk.finding import Context, context_for, remembered
 from simplemem.kinds.talk.garden import garden
-from simplemem.kinds.talk.hydrate import Context
 from simplemem.kinds.talk.profile import Constraint
 from simplemem.kinds.talk.saying import said_now
 

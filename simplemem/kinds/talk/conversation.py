@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import cache
 from itertools import chain, count
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from simplemem.errors import Invalid, SimplememError
@@ -27,6 +28,7 @@ from simplemem.memory import By, Value
 from simplemem.note.header import read_header
 from simplemem.note.names import legal_name
 from simplemem.note.properties import remove_property, set_property
+from simplemem.services.chat import questions_in
 from simplemem.services.embed import embedder_named
 from simplemem.store import Read, now
 
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
+MOST_SENT: Final = 20_000  # characters in one question to a model
+QUESTIONS: Final = questions_in(Path(__file__).with_name("questions.toml"))
 
 
 class Stored(Value):
@@ -122,15 +126,25 @@ class Conversation(Keeper):
         return current, self.governor.decide(saying.message, saying.at, within(every, saying.session), current)
 
     def _advice(self, saying: Saying) -> tuple[str, str] | None:
-        """The model that was asked and the block it chose, if one is asked; never while the vault is held."""
-        if saying.topic or saying.has_secret or not self.settings.llm.route:
+        """A model and the id of the block it chose, "" for a new one, if one was asked and is of help: a person set it,
+        the numbers are close, nothing is private. Never while the vault is held."""
+        if saying.topic or saying.has_secret or not self.settings.llm.route or (chat := self.chat) is None:
             return None
-        from simplemem.kinds.talk.asking import asked_where
-
         current, decision = self._decide(saying, self.items(Block))
-        if not decision.is_close or (current and self.bench.private([current.path])):
+        private = self.bench.private(each.path for each in {*decision.ranked, current} if each)
+        shown = {each.id: each for each in decision.ranked if each.path not in private}
+        if not (decision.is_close and shown) or (current and current.path in private):
             return None
-        return asked_where(self, saying.message, decision.ranked)
+        topics = [
+            {"block_id": each.id, "topic": each.label, "about": each.summary, "keywords": list(each.keywords[:5])}
+            for each in shown.values()
+        ]
+        said = {"topics": topics, "message": saying.message[:MOST_SENT]}
+        with suppress(SimplememError):
+            found = chat.ask(QUESTIONS["route"], said, self.settings.llm.route_seconds)
+            id_ = "" if found["new"] is True else found["block_id"]
+            return (chat.method, id_) if id_ in ("", *shown) else None
+        return None
 
     def _draft(self, step: ChangeSet, saying: Saying, turn: Turn, advice: tuple[str, str] | None) -> Stored:
         every = self.held(Block)

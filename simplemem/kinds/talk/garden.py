@@ -1,23 +1,27 @@
 """Gardening, when asked for: what has been paused for long is closed, and a model, if there is one, reads the facts of
-closed blocks. One step with one undo; nothing is deleted."""
+closed blocks. It never sees a secret or a private note, and must quote. One step with one undo; nothing is deleted."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Unpack
+from itertools import accumulate
+from typing import Any, Final, Unpack
 
 from simplemem.errors import SimplememError
 from simplemem.kinds.kind import ChangeSet
-from simplemem.kinds.talk.asking import facts_in, portions
 from simplemem.kinds.talk.block import Block, Turn
 from simplemem.kinds.talk.choosing import closed_off
-from simplemem.kinds.talk.conversation import Conversation
+from simplemem.kinds.talk.conversation import MOST_SENT, QUESTIONS, Conversation
 from simplemem.kinds.talk.facts import FactOut
-from simplemem.kinds.talk.statements import Statement
+from simplemem.kinds.talk.statements import Statement, category_of, key_of
 from simplemem.memory import By
 from simplemem.note.clock import now
 from simplemem.note.properties import set_property
+from simplemem.services.chat import Chat
+
+_FACT: Final = ("turn_id", "key", "value", "evidence")
 
 
 @dataclass
@@ -57,8 +61,8 @@ def garden(
                 continue
             marks, facts = [turn.mark for turn in block.turns], list[tuple[Turn, Statement]]()
             unread = marks.index(block.facts_read) + 1 if block.facts_read in marks else 0
-            for turns in portions(block.turns[unread:]):
-                facts += facts_in(chat, turns)
+            for turns in _portions(block.turns[unread:]):
+                facts += _facts_in(chat, turns)
                 read[block.path] = turns[-1].mark, facts
     except SimplememError as error:
         done.warnings.append(error.message)
@@ -78,3 +82,26 @@ def garden(
         _, carried = talk.shelf.change(draft, By(reason="closed what was paused for long") | by)
         done.warnings += carried.warnings
     return done
+
+
+def _portions(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
+    """Turns in portions of what one question may hold."""
+    while turns:
+        sizes = accumulate(len(turn.message) for turn in turns)
+        number = max(1, sum(size <= MOST_SENT for size in sizes))
+        yield turns[:number]
+        turns = turns[number:]
+
+
+def _facts_in(chat: Chat, turns: Sequence[Turn]) -> list[tuple[Turn, Statement]]:
+    """The facts that a model reads in turns, as far as it quotes them literally. Unavailable when it cannot be asked."""
+    by_id = {turn.id: turn for turn in turns}
+    said = [{"turn_id": turn.id, "message": turn.message[:MOST_SENT]} for turn in turns]
+    answer, found = chat.ask(QUESTIONS["facts"], {"turns": said})["facts"], []
+    for row in answer if isinstance(answer, list) else []:
+        told = row if isinstance(row, dict) else {}
+        id_, name, value, evidence = (str(told.get(each) or "").strip() for each in _FACT)
+        turn, key = by_id.get(id_), key_of(name)
+        if turn and key and value and evidence in turn.message and value in evidence and "\n" not in value:
+            found.append((turn, Statement(key, value, category_of(key, "model"), evidence, chat.method, 0.7)))
+    return found
