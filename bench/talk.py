@@ -33,10 +33,9 @@ from numpy.typing import NDArray
 from bench.vaults import vocabulary
 from simplemem.kinds.talk import governor
 from simplemem.kinds.talk.block import Block, Turn, new_block, read_block, with_status, with_turn
-from simplemem.kinds.talk.conversation import conversation_of
+from simplemem.kinds.talk.conversation import conversation_of, said_now
 from simplemem.kinds.talk.finding import remembered
 from simplemem.kinds.talk.governor import Governor
-from simplemem.kinds.talk.saying import said_now
 from simplemem.services.wordllama import WordLlama
 from simplemem.store import Read, open_store
 

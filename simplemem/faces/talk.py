@@ -11,14 +11,12 @@ from pydantic import AfterValidator, Field
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Several, about, also
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.talk.block import Turn, stamp
-from simplemem.kinds.talk.choosing import summary_of
-from simplemem.kinds.talk.conversation import Conversation, Stored
+from simplemem.kinds.talk.block import Turn, stamp, summary_of
+from simplemem.kinds.talk.conversation import Conversation, Stored, said_now
 from simplemem.kinds.talk.facts import FactOut
 from simplemem.kinds.talk.finding import Context, context_for, remembered
 from simplemem.kinds.talk.garden import garden
 from simplemem.kinds.talk.profile import Constraint
-from simplemem.kinds.talk.saying import said_now
 
 
 def _as_json(data: Any) -> Reply[Any]:
@@ -92,7 +90,7 @@ def retrieve_memory(
         | {"summary": each.block.summary, "turns": [_turn(turn) for turn in each.turns]}
         for each in found.memories
     ]
-    facts = [each.shown() for each in found.facts]
+    facts = [FactOut(key=e.key, value=e.value, block_id=e.block_id, confidence=e.confidence) for e in found.facts]
     more = {"degraded": found.degraded} if found.degraded else {}
     return _as_json({"memories": memories, "facts": facts, "method": found.method, **more})
 

@@ -12,9 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.errors import TooLong
 from simplemem.kinds.talk.block import TOPIC, Block, Turn
-from simplemem.kinds.talk.conversation import Conversation
+from simplemem.kinds.talk.conversation import Conversation, said_now
 from simplemem.kinds.talk.facts import Fact, facts_for
-from simplemem.kinds.talk.saying import said_now
 from simplemem.memory import Filter, Value
 from simplemem.note.names import path_of
 from simplemem.note.words import STOP_WORDS, count_tokens, counted, stem, words_of
@@ -106,7 +105,7 @@ def _stems(text: str, heads: Collection[str] = ()) -> set[str]:
 def context_for(talk: Conversation, message: str, budget: int, session: str = "") -> Context:
     """Constraints whole and first, then the person, facts, the subject that is spoken of, what was said elsewhere, and the
     message last. TooLong says how much room constraints and message need."""
-    current, profile = talk.spoken_of(said_now(message, session=session)), talk.profile()
+    profile, current = talk.profile(), talk.decide(said_now(message, session=session), talk.items(Block))[1].block
     found = remembered(talk, message, _ELSEWHERE + 1)
     sections, items, left_out = list[str](), list[dict[str, Any]](), 0
     last = f"# The message\n{message.strip()}"

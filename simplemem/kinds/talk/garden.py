@@ -11,11 +11,9 @@ from typing import Any, Final, Unpack
 
 from simplemem.errors import SimplememError
 from simplemem.kinds.kind import ChangeSet
-from simplemem.kinds.talk.block import Block, Turn
-from simplemem.kinds.talk.choosing import closed_off
+from simplemem.kinds.talk.block import Block, Turn, closed_off
 from simplemem.kinds.talk.conversation import MOST_SENT, QUESTIONS, Conversation
-from simplemem.kinds.talk.facts import FactOut
-from simplemem.kinds.talk.statements import Statement, category_of, key_of
+from simplemem.kinds.talk.facts import FactOut, Statement, category_of, key_of
 from simplemem.memory import By
 from simplemem.note.clock import now
 from simplemem.note.properties import set_property
@@ -76,7 +74,7 @@ def garden(
             mark, facts = read[path]
             step.put(path, set_property(step.text(path), "facts_read", mark))
             for turn, said in facts:
-                done.facts.append(talk.keep(step, said, turn.at, talk.link_to(path, turn), now[path].id))
+                done.facts.append(talk.keep(step, said, turn, path, now[path].id))
 
     if done.closed or read:
         _, carried = talk.shelf.change(draft, By(reason="closed what was paused for long") | by)

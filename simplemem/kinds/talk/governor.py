@@ -7,17 +7,25 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
+from difflib import get_close_matches
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+from simplemem.errors import Ambiguous, NotFound, SimplememError
 from simplemem.kinds.talk import cues
 from simplemem.kinds.talk.block import Block
+from simplemem.note.names import base_name
+from simplemem.services.embed import embedder_named
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from simplemem.services.embed import Embedder
 
     Vectors = Callable[[Sequence[str]], "NDArray[np.float32] | None"]  # unit rows; None: words alone decide
 
@@ -40,6 +48,56 @@ STAY = {"": 0.36, "begun": 0.5, "follow": 0.24, "day": -0.55, "opening": -0.43, 
 BACK = {"opening": -0.2, "shift": -0.45}
 NEW = {"": 0.1, "greeting": 1.05, "news": 1.05, "opening": 0.64, "shift": 0.35, "follow": -0.2}
 _UNKNOWN: Final = 0.5  # stands for what vectors say of the nearest blocks, where there are none
+
+
+_BY_LAST: Final = attrgetter("last", "id")
+
+
+def current_of(every: Sequence[Block], session: str, at: datetime) -> Block | None:
+    """The block a session is in: the active one; for what is told late, the one that was spoken in last before."""
+    mine = [each for each in every if each.session == session and not each.problem]
+    newest = max((each for each in mine if each.status == "active"), key=_BY_LAST, default=None)
+    if newest is None or at >= newest.last:
+        return newest
+    before = [(turn.at, each) for each in mine if each.status != "closed" for turn in each.turns if turn.at <= at]
+    return max(before, key=lambda each: each[0], default=(at, newest))[1]
+
+
+def within(every: Sequence[Block], session: str) -> list[Block]:
+    """The blocks a session may go on in: all that can be changed, but for the active ones of others."""
+    return [each for each in every if not each.problem and (each.session == session or each.status != "active")]
+
+
+def named(every: Sequence[Block], topic: str, session: str) -> Block | None:
+    """Rule 1, the block that an agent means: by its id, else the newest live one of that label; None for a new one."""
+    if topic.startswith("block_"):
+        return found(every, topic)
+    alike = (each for each in within(every, session) if each.label.casefold() == topic.casefold())
+    return max((each for each in alike if each.status != "closed"), key=_BY_LAST, default=None)
+
+
+def found(every: Sequence[Block], ref: str) -> Block:
+    """The block of this id, label or note name. NotFound names near ids, Ambiguous all there are."""
+    names = [
+        ({each.label.casefold(), base_name(each.path).casefold(), each.path[:-3].casefold()}, each) for each in every
+    ]
+    alike = [each for each in every if each.id == ref] or [each for its, each in names if ref.casefold() in its]
+    if len(alike) > 1:
+        candidates = [f"{each.id} ({each.path[:-3]})" for each in alike]
+        raise Ambiguous(f"{ref[:80]} may be any of {len(alike)} topics", candidates=candidates)
+    if not alike:
+        near = get_close_matches(ref[:80], [each.id for each in every], 3, 0.5)
+        hint = f"Near: {', '.join(near)}." if near else "list_active_topics lists them."
+        raise NotFound(f"there is no topic {ref[:80]}", hint=hint, candidates=near)
+    return alike[0]
+
+
+def with_room(every: Sequence[Block], target: Block | None) -> Block | None:
+    """The block itself, or where it goes on when it is full; None when that has to be made."""
+    if target is None or not target.is_full:
+        return target
+    later = (e for e in every if e.label == target.label and e.created >= target.created and not e.is_full)
+    return max(later, key=attrgetter("created", "id"), default=None)
 
 
 class Decision(NamedTuple):
@@ -97,14 +155,13 @@ class Governor:
 
     def _nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
         """How near a message is to each block, however it is said."""
-        self._catch_up(live)
-        recents = [self._recent[block] for block in live]
+        recents = [self._recent.get(block) or self._recent.setdefault(block, self._read(block)) for block in live]
         near, said = [_UNKNOWN] * len(live), self._vectors([head, " ".join(words)])
-        held = [recent.rows for recent in recents if recent.rows is not None]
-        if said is not None and held and len(held) == len(live):
+        if said is not None and recents:
             import numpy as np
 
-            cosines = np.einsum("bed,sd->bes", np.stack(held), said)  # so few rows would wait for threads of a product
+            held = np.stack([recent.rows for recent in recents if recent.rows is not None])
+            cosines = np.einsum("bed,sd->bes", held, said)  # so few rows would wait for threads of a product
             near = (NEAR["follows"] * cosines[:, 0, 0] + NEAR["about"] * cosines[:, 1:, 1].max(axis=1)).tolist()
         names, wanted = cues.names_in(head), set(map(_stem, words))
         names = {name for name in names if any(name in recent.words for recent in recents)}
@@ -117,20 +174,14 @@ class Governor:
             near[k] += NEAR["stranger"] * (bool(names) and not names & recent.words)
         return near
 
-    def _catch_up(self, live: Sequence[Block]) -> None:
-        """Read what stands for blocks that are new here; their vectors are asked for at once."""
-        fresh, texts = dict[Block, _Recent](), list[str]()
-        for block in (block for block in live if block not in self._recent):
-            turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
-            said = [f"{turn.message[:_MOST_TEXT]} {turn.answer[:_MOST_TEXT]}" for turn in turns]
-            about = [cues.content_words(text) for text in said]
-            words = {_stem(word) for each in about for word in each}.union(*map(cues.names_in, said))
-            fresh[block] = _Recent(frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], None)
-            texts += [*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS]
-        rows = self._vectors(texts) if fresh else None
-        for at, (block, recent) in enumerate(fresh.items()):
-            its = rows[at * _ROWS : (at + 1) * _ROWS] if rows is not None else None
-            self._recent[block] = recent._replace(rows=its)
+    def _read(self, block: Block) -> _Recent:
+        """What stands for a block."""
+        turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
+        said = [f"{turn.message[:_MOST_TEXT]} {turn.answer[:_MOST_TEXT]}" for turn in turns]
+        about = [cues.content_words(text) for text in said]
+        words = {_stem(word) for each in about for word in each}.union(*map(cues.names_in, said))
+        rows = self._vectors([*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS])
+        return _Recent(frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], rows)
 
 
 def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
@@ -164,3 +215,21 @@ def _rareness(holders: float, total: int) -> float:
 def _stem(word: str) -> str:
     word = word.removesuffix("'s")
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+@cache
+def _word_vectors() -> Embedder | None:
+    with suppress(SimplememError):
+        return embedder_named("wordllama")
+    return None
+
+
+def word_vectors(texts: Sequence[str]) -> NDArray[np.float32] | None:
+    """Unit vectors by the word vectors that come with the program, whatever embeds the notes; None without them."""
+    import numpy as np
+
+    if (embedder := _word_vectors()) is None:
+        return None
+    rows = np.frombuffer(b"".join(embedder.documents(texts)), np.int8).reshape(len(texts), -1).astype(np.float32)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return rows

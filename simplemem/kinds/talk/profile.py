@@ -12,8 +12,7 @@ from typing import Final, NamedTuple, TypedDict
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import Kept, kept, moment_of, stamp
 from simplemem.kinds.talk.cues import PATTERNS, rules, words
-from simplemem.kinds.talk.facts import span_of, with_line
-from simplemem.kinds.talk.statements import stated
+from simplemem.kinds.talk.facts import span_of, stated, with_line
 from simplemem.note.properties import set_property, spliced
 from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read

@@ -20,8 +20,7 @@ from simplemem.kinds.documents.ingest import documents_of, ingest_text
 from simplemem.kinds.documents.recall import Asked, Recalled, answered, recall, rows_of
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Observation, Relation
-from simplemem.kinds.talk.conversation import conversation_of
-from simplemem.kinds.talk.saying import said_now
+from simplemem.kinds.talk.conversation import conversation_of, said_now
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str], Path]

@@ -12,9 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.kinds.talk.facts import Fact, Told, facts_for, history_of, new_fact, read_fact, with_told
+from simplemem.kinds.talk.facts import (
+    Fact,
+    Statement,
+    Told,
+    facts_for,
+    history_of,
+    key_of,
+    new_fact,
+    read_fact,
+    statements,
+    with_told,
+)
 from simplemem.kinds.talk.profile import Profile, read_profile, severity_of, traits, with_traits
-from simplemem.kinds.talk.statements import Statement, key_of, statements
 from simplemem.note.note import read_note
 from simplemem.store import Read
 
