@@ -115,7 +115,8 @@ class _Recent(NamedTuple):
 
     words: frozenset[str]  # and names, which have a capital
     is_asked: bool
-    rows: NDArray[np.float32] | None  # how the last was said, then what each is about
+    texts: Sequence[str]  # how the last was said, then what each is about
+    rows: NDArray[np.float32] | None = None  # the vectors of those
 
 
 class Governor:
@@ -155,13 +156,17 @@ class Governor:
 
     def _nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
         """How near a message is to each block, however it is said."""
-        recents = [self._recent.get(block) or self._recent.setdefault(block, self._read(block)) for block in live]
-        near, said = [_UNKNOWN] * len(live), self._vectors([head, " ".join(words)])
-        if said is not None and recents:
+        fresh = {block: _read(block) for block in live if block not in self._recent}
+        rows = self._vectors([head, " ".join(words), *(text for each in fresh.values() for text in each.texts)])
+        for at, (block, recent) in enumerate(fresh.items()):
+            its = rows[2 + at * _ROWS :][:_ROWS] if rows is not None else None
+            self._recent[block] = recent._replace(texts=(), rows=its)
+        recents, near = [self._recent[block] for block in live], [_UNKNOWN] * len(live)
+        if rows is not None and recents:
             import numpy as np
 
             held = np.stack([recent.rows for recent in recents if recent.rows is not None])
-            cosines = np.einsum("bed,sd->bes", held, said)  # so few rows would wait for threads of a product
+            cosines = np.einsum("bed,sd->bes", held, rows[:2])  # so few rows would wait for threads of a product
             near = (NEAR["follows"] * cosines[:, 0, 0] + NEAR["about"] * cosines[:, 1:, 1].max(axis=1)).tolist()
         names, wanted = cues.names_in(head), set(map(_stem, words))
         names = {name for name in names if any(name in recent.words for recent in recents)}
@@ -174,14 +179,15 @@ class Governor:
             near[k] += NEAR["stranger"] * (bool(names) and not names & recent.words)
         return near
 
-    def _read(self, block: Block) -> _Recent:
-        """What stands for a block."""
-        turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
-        said = [f"{turn.message[:_MOST_TEXT]} {turn.answer[:_MOST_TEXT]}" for turn in turns]
-        about = [cues.content_words(text) for text in said]
-        words = {_stem(word) for each in about for word in each}.union(*map(cues.names_in, said))
-        rows = self._vectors([*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS])
-        return _Recent(frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], rows)
+
+def _read(block: Block) -> _Recent:
+    """What stands for a block."""
+    turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
+    said = [f"{turn.message[:_MOST_TEXT]} {turn.answer[:_MOST_TEXT]}" for turn in turns]
+    about = [cues.content_words(text) for text in said]
+    words = {_stem(word) for each in about for word in each}.union(*map(cues.names_in, said))
+    texts = [*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS]
+    return _Recent(frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], texts)
 
 
 def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
