@@ -9,6 +9,7 @@ import typer
 from simplemem.cli.command import WHO, Answer, command, opened
 from simplemem.cli.options import VaultOption, argument, flag, option
 from simplemem.cli.output import Part, ago
+from simplemem.note.clock import stamp
 from simplemem.note.words import counted
 
 commands = typer.Typer()
@@ -21,7 +22,6 @@ def topics(closed: Annotated[bool, flag("--all", "Closed ones too.")] = False, v
 
     $ simplemem topics
     """
-    from simplemem.kinds.talk.block import stamp
     from simplemem.kinds.talk.conversation import conversation_of
 
     with opened(vault) as store:

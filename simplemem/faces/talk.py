@@ -11,12 +11,13 @@ from pydantic import AfterValidator, Field
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Several, about, also
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.talk.block import Turn, stamp, summary_of
+from simplemem.kinds.talk.block import Turn, summary_of
 from simplemem.kinds.talk.conversation import Conversation, Stored, said_now
 from simplemem.kinds.talk.facts import FactOut
 from simplemem.kinds.talk.finding import Context, context_for, remembered
 from simplemem.kinds.talk.garden import garden
 from simplemem.kinds.talk.profile import Constraint
+from simplemem.note.clock import stamp
 
 
 def _as_json(data: Any) -> Reply[Any]:

@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Invalid, TooLong
 from simplemem.kinds.kind import Kind
-from simplemem.kinds.talk.block import moment_of, stamp
 from simplemem.kinds.talk.facts import FACT, read_fact
+from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
-from simplemem.note.note import Note, read_note
+from simplemem.note.note import Note
 from simplemem.note.words import well_formed
 from simplemem.store import Read
 
@@ -139,7 +139,7 @@ def with_statement(text: str, statement: str) -> str:
 
 def read_atom(read: Read) -> Atom:
     """The atom that a note is. A fact that conversations keep is one of the scope `default`."""
-    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    note, where = ATOM.opened(read)
     if FACT.holds(read.path, note.string("type")):
         fact = read_fact(read)
         said, slot = fact.sentence or f"{fact.key}: {fact.value}", Slot("", fact.key.replace("_", " "), fact.value)
@@ -150,8 +150,7 @@ def read_atom(read: Read) -> Atom:
     relation, by = note.string("relation"), link_in(superseded_by)
     sure, derived = note.header.get("confidence"), note.header.get("derived_from")
     return Atom(
-        read.path,
-        read.sha256,
+        **where,
         id=note.string("id") or base_name(read.path),
         statement=_statement(note) or base_name(read.path),
         scope=scope_of(note.string("scope"), read.path),
@@ -171,8 +170,6 @@ def read_atom(read: Read) -> Atom:
         source=link_in(_word(note, "source")),
         decided_by=_word(note, "decided_by"),
         created=_word(note, "created"),
-        problem=read.problem or note.problem or "",
-        is_own=ATOM.holds(read.path, note.string("type")),
     )
 
 

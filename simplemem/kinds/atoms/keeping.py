@@ -17,9 +17,8 @@ from simplemem.kinds.atoms.atom import ATOM, Atom, Statement, check_scope, new_a
 from simplemem.kinds.atoms.reading import kind_of, read_statement, to_forget
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
-from simplemem.kinds.talk.block import stamp
 from simplemem.memory import By
-from simplemem.note.clock import now
+from simplemem.note.clock import now, stamp
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.properties import remove_property, set_property
 from simplemem.store import Bench, Carried

@@ -12,10 +12,9 @@ from simplemem.kinds.answers import Profile
 from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import Atom, check_scope, folder_of
 from simplemem.kinds.atoms.keeping import Memories
-from simplemem.kinds.talk.block import stamp
 from simplemem.kinds.talk.profile import PROFILE
 from simplemem.memory import By
-from simplemem.note.clock import now
+from simplemem.note.clock import now, stamp
 from simplemem.note.header import read_header
 from simplemem.note.properties import set_property
 from simplemem.store import Draft

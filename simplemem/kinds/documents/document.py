@@ -11,7 +11,6 @@ from simplemem.kinds.atoms.atom import folder_of, link_in, scope_of
 from simplemem.kinds.kind import Kind
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
-from simplemem.note.note import read_note
 from simplemem.note.properties import remove_property, set_property
 from simplemem.store import Read
 
@@ -44,14 +43,12 @@ _WORDS: Final = ("id", "title", "content_type", "status", "error", "source_url",
 
 def read_document(read: Read) -> Document:
     """The document that a note is, without its text."""
-    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+    note, where = DOCUMENT.opened(read)
     name = base_name(read.path)
     told = {key: said for key in _WORDS if (said := note.string(key))}
     told |= {"original": link_in(told["original"])} if "original" in told else {}
     scope = scope_of(note.string("scope"), read.path)
-    more: dict[str, Any] = {"id": name, "title": name, "scope": scope, **told}
-    is_own = DOCUMENT.holds(read.path, note.string("type"))
-    return Document(read.path, read.sha256, problem=read.problem or note.problem or "", is_own=is_own, **more)
+    return Document(**({"id": name, "title": name, "scope": scope} | told | where))
 
 
 def text_in(note: str) -> str:

@@ -20,9 +20,8 @@ from simplemem.kinds.atoms.reading import drawn_from, statements_in
 from simplemem.kinds.documents.convert import convert, form_of
 from simplemem.kinds.documents.document import DOCUMENT, Document, note_of, place_of, text_in
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
-from simplemem.kinds.talk.block import stamp
 from simplemem.memory import By
-from simplemem.note.clock import now
+from simplemem.note.clock import now, stamp
 from simplemem.note.names import name_of
 from simplemem.note.note import read_note
 from simplemem.note.passages import cut_passages

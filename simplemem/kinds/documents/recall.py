@@ -19,8 +19,7 @@ from simplemem.kinds.documents.document import Document
 from simplemem.kinds.documents.ingest import Documents, documents_of
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Graph
-from simplemem.kinds.talk.block import stamp
-from simplemem.note.clock import now
+from simplemem.note.clock import now, stamp
 from simplemem.note.names import path_of
 from simplemem.note.words import STOP_WORDS, count_tokens, well_formed, words_in_order
 

@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.cues import keywords_of
 from simplemem.note.body import newline_of, read_body
+from simplemem.note.clock import moment_of
 from simplemem.note.names import base_name, legal_name
-from simplemem.note.note import Note, read_note, read_tags
+from simplemem.note.note import read_tags
 from simplemem.note.passages import sentence_spans
 from simplemem.note.properties import set_property
 from simplemem.note.tags import change_tags
@@ -59,7 +60,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kept:
-    """What all notes of conversations have. `problem` says why one cannot be changed, "" when it can."""
+    """What all notes of conversations have."""
 
     path: str
     sha256: str = ""
@@ -93,29 +94,15 @@ class Block(Kept):
         return len(self.turns) >= _MOST_TURNS or len(self.text.encode()) >= _MOST_BYTES
 
 
-def stamp(at: datetime) -> str:
-    """A moment as answers say it."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def moment_of(text: str) -> datetime | None:
-    """The moment that a text of a header or a line says, in UTC; None when it says none."""
-    try:
-        return datetime.fromisoformat(text.strip()).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def kept(read: Read, kind: Kind[Any]) -> tuple[Note, dict[str, Any]]:
-    """A note, and what all notes of conversations have."""
-    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
-    is_own, problem = kind.holds(read.path, note.string("type")), read.problem or note.problem or ""
-    return note, {"path": read.path, "sha256": read.sha256, "problem": problem, "text": note.text, "is_own": is_own}
+def on_one_line(text: str, most: int) -> str:
+    """A text on one line, cut at a word when it is long."""
+    shown = " ".join(text.split())
+    return shown if len(shown) <= most else f"{shown[:most].rsplit(' ', 1)[0]} …"
 
 
 def read_block(read: Read) -> Block:
     """The block that a note is, as far as it is one."""
-    note, where = kept(read, TOPIC)
+    note, where = TOPIC.opened(read)
     turns = tuple(_turns(note.text, note.header.body_start))
     named = _ID.search(" ".join([*note.aliases, note.text[: note.header.body_start]]))
     id_ = named[0] if named else f"block_{turns[0].id[5:20]}" if turns else base_name(read.path)
@@ -131,6 +118,7 @@ def read_block(read: Read) -> Block:
         summary=note.string("description") or "",
         session=note.string("session") or "",
         facts_read=note.string("facts_read") or "",
+        text=note.text,
         **where,
     )
 
@@ -217,14 +205,9 @@ def place_of(label: str, at: datetime) -> str:
     return f"{TOPIC.folder}/{day:%Y}/{day:%m}/{legal_name(f'{day:%Y-%m-%d} {label}'[:_MOST_NAME])}"
 
 
-def with_status(text: str, status: str) -> str:
-    """The note with another status among its tags, in its place."""
-    return change_tags(text, {"status": status})
-
-
 def closed_off(text: str, block: Block, status: str = "") -> str:
     """The note of a block that is left, with a summary in words that were said. A person's own description stays."""
-    text = with_status(text, status or ("closed" if block.is_full else "paused"))
+    text = change_tags(text, {"status": status or ("closed" if block.is_full else "paused")})
     is_ours = not block.summary or (block.summary.startswith("“") and block.summary.endswith("”"))
     said = summary_of(block) if is_ours else ""
     return set_property(text, "description", said) if said else text

@@ -14,18 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
-from simplemem.kinds.talk.block import (
-    EPOCH,
-    TOPIC,
-    Block,
-    Turn,
-    closed_off,
-    moment_of,
-    new_block,
-    place_of,
-    with_status,
-    with_turn,
-)
+from simplemem.kinds.talk import block as blocks
+from simplemem.kinds.talk.block import EPOCH, TOPIC, Block, Turn
 from simplemem.kinds.talk.cues import keywords_of, label_of
 from simplemem.kinds.talk.facts import (
     FACT,
@@ -39,7 +29,7 @@ from simplemem.kinds.talk.facts import (
     statements,
     with_told,
 )
-from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, with_room, within, word_vectors
+from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, within, word_vectors
 from simplemem.kinds.talk.profile import PROFILE, Profile, Trait, traits, with_traits
 from simplemem.memory import By, Value
 from simplemem.note import clock
@@ -47,6 +37,7 @@ from simplemem.note.header import read_header
 from simplemem.note.hidden import find_secrets
 from simplemem.note.names import legal_name
 from simplemem.note.properties import remove_property, set_property
+from simplemem.note.tags import change_tags
 from simplemem.services.chat import questions_in
 from simplemem.store import Read, now
 
@@ -92,7 +83,7 @@ def said_now(
     topic, session = (" ".join(_clean(text, name, _MOST_LABEL).split()) for name, text in names.items())
     if not message.strip():
         raise Invalid("the message is empty")
-    at = moment_of(timestamp) if timestamp.strip() else clock.now()
+    at = clock.moment_of(timestamp) if timestamp.strip() else clock.now()
     if at is None or not EPOCH <= at <= clock.now() + timedelta(days=1):
         why = f"{timestamp[:40]!r} is no time between 1970 and a day from now"
         raise Invalid(why, hint="For example 2026-11-20T14:05:10Z.")
@@ -216,23 +207,27 @@ class Conversation(Keeper):
         scenario = "topic_shift" if meant is None else f"topic_{'continuation' if meant is current else 'resumption'}"
         label = meant.label if meant is not None else topic or label_of(turn.message)
         is_late = current is not None and turn.at < current.last
-        if (target := with_room(within(every, session), meant)) is not None:
+        target, reachable = meant, within(every, session)
+        if meant is not None and meant.is_full:
+            later = (e for e in reachable if e.label == label and e.created >= meant.created and not e.is_full)
+            target = max(later, key=attrgetter("created", "id"), default=None)
+        if target is not None:
             step.text(target.path)  # Conflict when a person has just saved it, Unreadable when it has to be mended
-            path, id_, text = target.path, target.id, with_turn(target, turn)
+            path, id_, text = target.path, target.id, blocks.with_turn(target, turn)
             if not is_late:
-                text = with_status(text, "active")
+                text = change_tags(text, {"status": "active"})
                 text = set_property(text, "session", session) if session else remove_property(text, "session")
         else:
             id_ = f"block_{turn.at:%Y%m%d_%H%M%S}"
             id_ += f"_{turn.id[-6:]}" if any(each.id == id_ for each in every) else ""
-            path = self.free(step, place_of(label, turn.at), between="-")
+            path = self.free(step, blocks.place_of(label, turn.at), between="-")
             continues = self.link_text(meant.path) if meant is not None else ""
-            text = new_block(label, turn, keywords_of([turn.message]), session, id_, continues)
-            text = with_status(text, "paused") if is_late else text
+            text = blocks.new_block(label, turn, keywords_of([turn.message]), session, id_, continues)
+            text = change_tags(text, {"status": "paused"}) if is_late else text
         step.put(path, set_property(text, "private", True) if saying.has_secret else text)
-        for each in within(every, session) if not is_late else ():
+        for each in reachable if not is_late else ():
             if each.status == "active" and each.path != path:
-                step.put(each.path, closed_off(step.text(each.path), each))
+                step.put(each.path, blocks.closed_off(step.text(each.path), each))
         kept = [self.keep(step, said, turn, path, id_) for said in facts]
         warnings = self._know(step, saying, self._link_to(path, turn)) if saying.traits else []
         scenario = scenario if every else "new_topic_first"
@@ -244,7 +239,7 @@ class Conversation(Keeper):
 
     def keep(self, step: ChangeSet, said: Statement, turn: Turn, path: str, block: str) -> FactOut:
         """Keep a fact in its note, and say what is kept. One that names a noun alone is the one fact of that noun."""
-        told = Told(said.value, turn.at, self._link_to(path, turn))
+        told = Told(turn.at, said.value, self._link_to(path, turn))
         every = [each for each in self.held(Fact) if not each.problem]
         known = max((each for each in every if each.key == said.key), key=attrgetter("valid_from"), default=None)
         alike = [each for each in every if said.secret and each.key.endswith(f"_{said.key}")]

@@ -16,6 +16,7 @@ from simplemem.note.words import STOP_WORDS
 _MOST_LABEL: Final = 50
 _BACK_WITHIN: Final = 90  # characters of a message in which a return is announced
 _ENGLISH: Final = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
+NUMBERS: Final = _ENGLISH["numbers"]
 SYNONYMS: Final = {each: word for word, others in _ENGLISH["synonyms"].items() for each in others.split()}
 
 

@@ -9,13 +9,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 from typing import Final, NamedTuple, TypedDict
 
 from simplemem.kinds.graph.page import spell, unspelled
 from simplemem.kinds.kind import Kind
-from simplemem.kinds.talk.block import EPOCH, Kept, kept, moment_of, stamp
+from simplemem.kinds.talk.block import EPOCH, Kept, on_one_line
 from simplemem.kinds.talk.cues import PATTERNS, SYNONYMS, rules, words
 from simplemem.note.body import newline_of, read_body
+from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name
 from simplemem.note.passages import find_section, sentence_spans
@@ -23,15 +25,13 @@ from simplemem.note.properties import set_property
 from simplemem.note.words import STOP_WORDS, stem
 from simplemem.store import Read
 
-_QUOTE: Final = re.compile(r"^> ?(.*)$", re.MULTILINE)
-_TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
-_GENERIC: Final = words("generic")
 _QUOTED: Final = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*?$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»", re.MULTILINE | re.DOTALL)
-_MOST_SENTENCE: Final = 500
-_MOST_KEY: Final = 80
+_QUOTE: Final = re.compile(r"^> ?([^\r\n]*)", re.MULTILINE)
+_TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
+_MOST_SENTENCE, _MOST_QUOTE, _MOST_KEY = 500, 300, 80  # characters
 _RULES: Final = rules("statements")
 _OTHERS: Final = ("her", "his", "its", "their")
-_IN_EVERY_KEY: Final = words("key")
+_GENERIC, _IN_EVERY_KEY = words("generic"), words("key")
 
 
 class Statement(NamedTuple):
@@ -49,73 +49,15 @@ class Statement(NamedTuple):
         return self.category == "secret"
 
 
-def stated(message: str) -> Iterator[str]:
-    """The sentences in which a person states something of their own."""
-    text = _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), message)
-    for start, stop in sentence_spans(text):
-        sentence = " ".join(text[start:stop].split())
-        if len(sentence) <= _MOST_SENTENCE and not PATTERNS["not_stated"].search(sentence):
-            yield sentence
-
-
-def statements(message: str) -> list[Statement]:
-    """The facts in a user's message."""
-    found: dict[str, Statement] = {}
-    subject = credential = ""  # of whom and of what was told last, for "her phone number is" and "the new one is"
-    for sentence in stated(message):
-        for category, confidence, about, rule in _RULES:
-            for match in rule.finditer(sentence):
-                said = defaultdict(str, {name: text for name, text in match.groupdict().items() if text})
-                value = said["value"].strip().rstrip(".,;:!)")
-                said["start"] = " ".join(value.split()[:5])
-                if category == "name":
-                    subject = said["of"]
-                elif said["whose"].lower() in _OTHERS:
-                    said["of"] = said["of"] or subject
-                    if not said["of"]:
-                        continue
-                name = about.format_map(said)
-                if category == "secret":
-                    name = credential = name or credential
-                if (key := key_of(name)) and value and _is_possible(category, value):
-                    found[key] = Statement(key, value, category, sentence, f"rule:{category}", confidence)
-    return list(found.values())
-
-
-def _is_possible(category: str, value: str) -> bool:
-    """Whether a value can be what it is said to be: a credential has a digit, or is written as no word is."""
-    digits = sum(each.isdigit() for each in value)
-    if category == "secret":
-        return "%" not in value and (digits > 0 or (value[1:] != value[1:].lower() and value != value.upper()))
-    return category != "number" or digits > 3
-
-
-def category_of(key: str, otherwise: str) -> str:
-    """The category of a key that no rule read: what opens something is for nobody else."""
-    return "secret" if PATTERNS["credential"].search(key.replace("_", " ")) else otherwise
-
-
-def key_of(text: str) -> str:
-    """A key in snake case, without words that every key could have."""
-    said = re.findall(r"\w+", re.sub(r"['’]s\b", "", text.lower()).replace("_", " "))
-    return "_".join(word for word in said if word not in _IN_EVERY_KEY)[:_MOST_KEY].strip("_")
-
-
-class FactOut(TypedDict):
-    """A fact as clients know it."""
-
-    key: str
-    value: str
-    block_id: str
-    confidence: float
-
-
 class Told(NamedTuple):
-    """A line of a fact's history: what was said, when, and a link to where."""
+    """A line of a fact's history: when something was said, what, and a link to where."""
 
-    value: str
     at: datetime
+    value: str
     link: str
+
+    def __str__(self) -> str:
+        return f"- {spell(self.value)} · {stamp(self.at)} · [[{self.link}]]"
 
 
 @dataclass(frozen=True)
@@ -130,10 +72,62 @@ class Fact(Kept):
     sentence: str
 
 
+class FactOut(TypedDict):
+    """A fact as clients know it."""
+
+    key: str
+    value: str
+    block_id: str
+    confidence: float
+
+
+def stated(message: str) -> Iterator[str]:
+    """The sentences in which a person states something of their own."""
+    text = _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), message)
+    for start, stop in sentence_spans(text):
+        sentence = " ".join(text[start:stop].split())
+        if len(sentence) <= _MOST_SENTENCE and not PATTERNS["not_stated"].search(sentence):
+            yield sentence
+
+
+def statements(message: str) -> list[Statement]:
+    """The facts in a user's message."""
+    found: dict[str, Statement] = {}
+    subject = credential = ""  # of whom and of what was told last, for "her phone number is" and "the new one is"
+    for sentence, (category, confidence, about, rule) in product(stated(message), _RULES):
+        for match in rule.finditer(sentence):
+            said = defaultdict(str, {name: text for name, text in match.groupdict().items() if text})
+            value = said["value"].strip().rstrip(".,;:!)")
+            said["start"] = " ".join(value.split()[:5])
+            if category == "name":
+                subject = said["of"]
+            elif said["whose"].lower() in _OTHERS and not said["of"]:
+                if not subject:
+                    continue
+                said["of"] = subject
+            name = about.format_map(said)
+            if category == "secret":
+                name = credential = name or credential
+            if (key := key_of(name)) and value:
+                found[key] = Statement(key, value, category, sentence, f"rule:{category}", confidence)
+    return list(found.values())
+
+
+def category_of(key: str, otherwise: str) -> str:
+    """The category of a key that no rule read: what opens something is for nobody else."""
+    return "secret" if PATTERNS["credential"].search(key.replace("_", " ")) else otherwise
+
+
+def key_of(text: str) -> str:
+    """A key in snake case, without words that every key could have."""
+    said = re.findall(r"\w+", re.sub(r"['’]s\b", "", text.lower()).replace("_", " "))
+    return "_".join(word for word in said if word not in _IN_EVERY_KEY)[:_MOST_KEY].strip("_")
+
+
 def read_fact(read: Read) -> Fact:
     """The fact that a note is; a person's own words in it count."""
-    note, where = kept(read, FACT)
-    last = next((told for _, told in reversed(history_of(note.text))), Told("", EPOCH, ""))
+    note, where = FACT.opened(read)
+    last = next((told for _, told in reversed(history_of(note.text))), Told(EPOCH, "", ""))
     sure, quote = note.header.get("confidence"), _QUOTE.search(note.text, note.header.body_start)
     return Fact(
         key=key_of(note.string("key") or note.string("title") or base_name(read.path)),
@@ -142,6 +136,7 @@ def read_fact(read: Read) -> Fact:
         valid_from=moment_of(note.string("valid_from") or "") or last.at,
         block_id=note.string("block_id") or "",
         sentence=quote[1].strip() if quote else "",
+        text=note.text,
         **where,
     )
 
@@ -157,18 +152,17 @@ def span_of(text: str, section: str) -> tuple[int, int] | None:
 def history_of(text: str) -> list[tuple[int, Told]]:
     """The lines of a history with where they begin."""
     lines = _TELLING.finditer(text, *(span_of(text, "History") or (0, 0)))
-    return [(line.start(), Told(unspelled(line[1]), at, line[3])) for line in lines if (at := moment_of(line[2]))]
-
-
-def _line(told: Told) -> str:
-    return f"- {spell(told.value)} · {stamp(told.at)} · [[{told.link}]]"
+    return [(line.start(), Told(at, unspelled(line[1]), line[3])) for line in lines if (at := moment_of(line[2]))]
 
 
 def new_fact(said: Statement, told: Told, block_id: str, now: str) -> str:
     """The text of a new fact's note."""
-    title = said.key.replace("_", " ")
-    properties = {"title": title, **_properties(said, told, block_id), "private": said.secret or None}
-    return FACT.render(properties, f"> {_one_line(said.sentence)}\n\n## History\n\n{_line(told)}\n", now)
+    properties = {
+        "title": said.key.replace("_", " "),
+        **_properties(said, told, block_id),
+        "private": said.secret or None,
+    }
+    return FACT.render(properties, f"{_quote(said)}\n\n## History\n\n{told}\n", now)
 
 
 def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str) -> str:
@@ -176,14 +170,13 @@ def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str)
     lines = history_of(text)
     if any(each[:2] == told[:2] for _, each in lines):
         return text
-    later = [at for at, each in lines if (each.at, each.value) > (told.at, told.value)]
+    later = [at for at, each in lines if each[:2] > told[:2]]
     behind = [text.find("\n", at) + 1 or None for at, _ in lines[-1:]]
-    text = with_line(text, "History", _line(told), next(iter([*later, *behind]), None))
+    text = with_line(text, "History", str(told), next(iter([*later, *behind]), None))
     properties: dict[str, object] = {"private": True} if said.secret else {}
-    if (told.at, told.value) >= (fact.valid_from, fact.value):
-        old = f"\n> {fact.sentence}"
-        at = text.find(old, read_header(text).body_start - 1)
-        text = text if at < 0 else f"{text[:at]}\n> {_one_line(said.sentence)}{text[at + len(old) :]}"
+    if told[:2] >= (fact.valid_from, fact.value):
+        start = read_header(text).body_start
+        text = text[:start] + _QUOTE.sub(lambda _: _quote(said), text[start:], count=1)
         properties |= _properties(said, told, block_id)
     for key, value in properties.items():
         text = set_property(text, key, value)
@@ -191,14 +184,12 @@ def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str)
 
 
 def _properties(said: Statement, told: Told, block_id: str) -> dict[str, object]:
-    names = ("key", "value", "category", "confidence", "valid_from", "block_id", "decided_by")
-    values = (said.key, spell(said.value), said.category, said.confidence, stamp(told.at), block_id, said.decided_by)
-    return dict(zip(names, values, strict=True))
+    about = {"key": said.key, "value": spell(said.value), "category": said.category, "confidence": said.confidence}
+    return about | {"valid_from": stamp(told.at), "block_id": block_id, "decided_by": said.decided_by}
 
 
-def _one_line(text: str) -> str:
-    shown = " ".join(text.split())
-    return spell(shown if len(shown) <= 300 else shown[:299] + "…") if shown else ""
+def _quote(said: Statement) -> str:
+    return f"> {spell(on_one_line(said.sentence, _MOST_QUOTE))}"
 
 
 def with_line(text: str, section: str, line: str, at: int | None = None) -> str:

@@ -7,11 +7,10 @@ import re
 from calendar import day_name, month_name
 from collections import Counter
 from collections.abc import Collection, Sequence
-from textwrap import shorten
 from typing import Any, Final, NamedTuple
 
 from simplemem.errors import TooLong
-from simplemem.kinds.talk.block import TOPIC, Block, Turn
+from simplemem.kinds.talk.block import TOPIC, Block, Turn, on_one_line
 from simplemem.kinds.talk.conversation import Conversation, said_now
 from simplemem.kinds.talk.facts import Fact, facts_for
 from simplemem.memory import Filter, Value
@@ -152,7 +151,7 @@ def _lines(block: Block, turns: Sequence[Turn]) -> Lines:
     """Turns on a line or two each, with their times."""
     lines = Lines()
     for turn in turns:
-        answer = shorten(turn.answer[: 5 * _MOST_ANSWER], _MOST_ANSWER, placeholder=" …")
+        answer = on_one_line(turn.answer, _MOST_ANSWER)
         said = f"- {turn.at.astimezone():%Y-%m-%d %H:%M} You: {turn.message.strip()}"
         said += f"\n  Answer: {answer}" if answer else ""
         lines[said] = {"kind": "turn", "block_id": block.id, "turn_id": turn.id}

@@ -15,17 +15,15 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from simplemem.errors import Ambiguous, NotFound, SimplememError
+from simplemem.errors import Ambiguous, NotFound, Unavailable
 from simplemem.kinds.talk import cues
 from simplemem.kinds.talk.block import Block
 from simplemem.note.names import base_name
-from simplemem.services.embed import embedder_named
+from simplemem.services.wordllama import WordLlama
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from simplemem.services.embed import Embedder
 
     Vectors = Callable[[Sequence[str]], "NDArray[np.float32] | None"]  # unit rows; None: words alone decide
 
@@ -39,17 +37,9 @@ _SAME_DAY: Final = 8 * 3600.0  # seconds of silence in which a vague message goe
 _NAMED: Final = 0.3  # share of the weight of what is gone back to, that a block must hold
 _MOST_TEXT: Final = 2000  # characters of a message or reply that are read
 
-# The numbers of rule 5, in units of a cosine: found on LoCoMo c00 to c02 and the chats of the acceptance script, measured by
-# `python bench/talk.py`, whose `--tune` goes on from them. Of every block: how the message follows what was said last there
-# (whole texts), how near it is to one of its exchanges (content words), its share of the words that any block knows, rare
-# ones first, a last reply that asked, a name that only others know. "begun": taken up with the message before, the same day.
-NEAR = {"follows": 1.0, "about": 1.4, "shared": 0.3, "asked": 0.25, "stranger": -0.3}
-STAY = {"": 0.36, "begun": 0.5, "follow": 0.24, "day": -0.55, "opening": -0.43, "greeting": -0.2, "shift": -1.0}
-BACK = {"opening": -0.2, "shift": -0.45}
-NEW = {"": 0.1, "greeting": 1.05, "news": 1.05, "opening": 0.64, "shift": 0.35, "follow": -0.2}
+# The numbers of rule 5, by the manner of the message; `bench/talk.py` measures and moves them.
+NEAR, STAY, BACK, NEW = (cues.NUMBERS[each] for each in ("near", "stay", "back", "new"))
 _UNKNOWN: Final = 0.5  # stands for what vectors say of the nearest blocks, where there are none
-
-
 _BY_LAST: Final = attrgetter("last", "id")
 
 
@@ -92,14 +82,6 @@ def found(every: Sequence[Block], ref: str) -> Block:
     return alike[0]
 
 
-def with_room(every: Sequence[Block], target: Block | None) -> Block | None:
-    """The block itself, or where it goes on when it is full; None when that has to be made."""
-    if target is None or not target.is_full:
-        return target
-    later = (e for e in every if e.label == target.label and e.created >= target.created and not e.is_full)
-    return max(later, key=attrgetter("created", "id"), default=None)
-
-
 class Decision(NamedTuple):
     """The block, None for a new one, and the reason. Where numbers decided, the live blocks, nearest first, and whether
     the two best numbers are so close that a model may be asked."""
@@ -131,7 +113,11 @@ class Governor:
         if not blocks:
             return Decision(None, "the first message of all")
         head = message[:_MOST_TEXT]
-        words, manner = cues.content_words(head), _manner(head)
+        words, kinds = cues.content_words(head), ("shift", "greeting", "opening", "follow", "news")
+        manner = {kind: cues.PATTERNS[kind].match(head) is not None for kind in kinds} | {
+            "always": True,
+            "begun": False,
+        }
         if (object_ := cues.back_to(head)) and (block := _named(object_, blocks)):
             return Decision(block, f'goes back to "{" ".join(object_)}"')
         manner["day"] = current is not None and (at - current.last).total_seconds() >= _SAME_DAY
@@ -172,7 +158,7 @@ class Governor:
         names = {name for name in names if any(name in recent.words for recent in recents)}
         known = [wanted & recent.words for recent in recents]
         holders = Counter(word for each in known for word in each)
-        rare = {word: _rareness(number, len(live)) for word, number in holders.items()}
+        rare = {word: math.log(1 + (len(live) + 1) / number) for word, number in holders.items()}
         whole = sum(rare.values()) or 1.0
         for k, recent in enumerate(recents):
             near[k] += NEAR["shared"] * sum(map(rare.__getitem__, known[k])) / whole + NEAR["asked"] * recent.is_asked
@@ -198,7 +184,8 @@ def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
         told = [text for text in told if any(word in text for word in wanted)]
         held = Counter(word for text in told for word in wanted.intersection(map(_stem, cues.content_words(text))))
         shares[block] = {word: 1 + number / (1 + len(block.turns)) for word, number in held.items()}
-    rare = {word: _rareness(sum(word in each for each in shares.values()) or 0.5, len(blocks)) for word in wanted}
+    number = {word: sum(word in each for each in shares.values()) or 0.5 for word in wanted}
+    rare = {word: math.log(1 + (len(blocks) + 1) / number[word]) for word in wanted}
     best = max(blocks, key=lambda b: (sum(rare[word] * share for word, share in shares[b].items()), b.last))
     return best if sum(map(rare.__getitem__, shares[best])) >= _NAMED * sum(rare.values()) else None
 
@@ -207,35 +194,16 @@ def _sum(numbers: Mapping[str, float], manner: Mapping[str, bool]) -> float:
     return sum(value for kind, value in numbers.items() if manner[kind])
 
 
-def _manner(head: str) -> dict[str, bool]:
-    """How a message is said: the kinds of sentence that it is."""
-    kinds = ("shift", "greeting", "opening", "follow", "news")
-    found = {kind: cues.PATTERNS[kind].match(head) is not None for kind in kinds}
-    return found | {"": True, "begun": False, "day": False}
-
-
-def _rareness(holders: float, total: int) -> float:
-    return math.log(1 + (total + 1) / holders)
-
-
 def _stem(word: str) -> str:
     word = word.removesuffix("'s")
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-@cache
-def _word_vectors() -> Embedder | None:
-    with suppress(SimplememError):
-        return embedder_named("wordllama")
-    return None
+_loaded: Final = cache(WordLlama)
 
 
 def word_vectors(texts: Sequence[str]) -> NDArray[np.float32] | None:
     """Unit vectors by the word vectors that come with the program, whatever embeds the notes; None without them."""
-    import numpy as np
-
-    if (embedder := _word_vectors()) is None:
-        return None
-    rows = np.frombuffer(b"".join(embedder.documents(texts)), np.int8).reshape(len(texts), -1).astype(np.float32)
-    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return rows
+    with suppress(Unavailable):
+        return _loaded().unit(texts)
+    return None

@@ -150,7 +150,7 @@ def test_no_text_makes_the_rules_fail(text: str) -> None:
 def told(value: str, minute: int) -> tuple[Statement, Told]:
     statement = Statement("router_password", value, "secret", f"The password is {value}.", "rule:secret", 0.9)
     at = datetime(2026, 10, 2, 9, minute, tzinfo=UTC)
-    return statement, Told(value, at, f"2026-10-02 Router#^turn-20261002-09{minute:02}00-aaaaaa")
+    return statement, Told(at, value, f"2026-10-02 Router#^turn-20261002-09{minute:02}00-aaaaaa")
 
 
 def fact(text: str) -> Fact:
@@ -205,7 +205,7 @@ def test_a_fact_is_a_note_that_a_person_may_change() -> None:
 )
 def test_a_fact_is_given_when_it_was_asked_for(question: str, values: list[str]) -> None:
     facts = [
-        fact(new_fact(Statement(key, value, "", "", "agent", 0.9), Told(value, datetime.now(UTC), "x#^y"), "", NOW))
+        fact(new_fact(Statement(key, value, "", "", "agent", 0.9), Told(datetime.now(UTC), value, "x#^y"), "", NOW))
         for key, value in (("router_password", "R1"), ("dentist_phone_number", "0431"), ("bicycle_lock_code", "77"))
     ]
     assert [each.value for each in facts_for(question, facts, {})] == values

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from simplemem.kinds.talk.block import Block, Turn
 from simplemem.kinds.talk.cues import PATTERNS, back_to, keywords_of, label_of
@@ -21,17 +18,11 @@ START = datetime(2026, 11, 20, 9, tzinfo=UTC)
 WORDS = WordLlama()
 
 
-def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    rows = np.stack([np.frombuffer(row, np.int8) for row in WORDS.documents(texts)]).astype(np.float32)
-    unit: NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-    return unit
-
-
 class Talk:
     """A conversation whose turns go where the governor says; what it wrote is kept here."""
 
     def __init__(self, with_vectors: bool = True) -> None:
-        self.governor = Governor(vectors if with_vectors else lambda texts: None)
+        self.governor = Governor(WORDS.unit if with_vectors else lambda texts: None)
         self.blocks: dict[str, Block] = {}
         self.current = ""
         self.now = START
