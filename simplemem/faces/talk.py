@@ -4,6 +4,7 @@ an answer is the JSON of its data."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated, Any, Final, NotRequired, TypedDict
 
 from pydantic import AfterValidator, Field
@@ -18,14 +19,6 @@ from simplemem.kinds.talk.finding import Context, context_for, remembered
 from simplemem.kinds.talk.garden import garden
 from simplemem.kinds.talk.profile import Constraint
 from simplemem.note.clock import stamp
-
-
-def _as_json(data: Any) -> Reply[Any]:
-    return Reply(render.pretty(data), data)
-
-
-def _turn(turn: Turn) -> TurnOut:
-    return {"turn_id": turn.id, "timestamp": stamp(turn.at), "user_message": turn.message, "ai_response": turn.answer}
 
 
 class FactIn(Arguments):
@@ -43,6 +36,7 @@ Topics = TypedDict("Topics", {"topics": list[Topic]})
 Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": Turns, "summary": str})
 Said = TypedDict("Said", {"block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": Turns})
 Found = TypedDict("Found", {"memories": list[Said], "facts": Facts, "method": str, "degraded": NotRequired[str]})
+Closed = TypedDict("Closed", {"closed": list[str], "facts": Facts, "method": str, "warnings": NotRequired[list[str]]})
 
 
 class Person(TypedDict):
@@ -56,7 +50,14 @@ class Person(TypedDict):
 
 
 Known = TypedDict("Known", {"profile": Person})
-Closed = TypedDict("Closed", {"closed": list[str], "facts": Facts, "method": str, "warnings": NotRequired[list[str]]})
+
+
+def _as_json(data: Any) -> Reply[Any]:
+    return Reply(render.pretty(data), data)
+
+
+def _turns(turns: Iterable[Turn]) -> Turns:
+    return [TurnOut(turn_id=e.id, timestamp=stamp(e.at), user_message=e.message, ai_response=e.answer) for e in turns]
 
 
 @tool("Store a turn of conversation", writes=True, idempotent=False)
@@ -87,9 +88,9 @@ def retrieve_memory(
     """Find what was said about something, by words and meaning: topics with the turns that answer, and facts."""
     found = remembered(talk, query, max_results)
     memories = [
-        {"block_id": each.block.id, "topic": each.block.label, "relevance_score": round(each.score, 4)}
-        | {"summary": each.block.summary, "turns": [_turn(turn) for turn in each.turns]}
-        for each in found.memories
+        {"block_id": block.id, "topic": block.label, "relevance_score": score}
+        | {"summary": block.summary, "turns": _turns(turns)}
+        for block, score, turns in found.memories
     ]
     facts = [FactOut(key=e.key, value=e.value, block_id=e.block_id, confidence=e.confidence) for e in found.facts]
     more = {"degraded": found.degraded} if found.degraded else {}
@@ -111,7 +112,7 @@ def list_active_topics(talk: Conversation) -> Reply[Topics]:
 def get_topic_history(talk: Conversation, block_id: Annotated[str, about("its id or label")]) -> Reply[Story]:
     """Everything that was said about one topic, in order."""
     found = talk.find(block_id)
-    story = {"block_id": found.id, "topic_label": found.label, "turns": [_turn(turn) for turn in found.turns]}
+    story = {"block_id": found.id, "topic_label": found.label, "turns": _turns(found.turns)}
     return _as_json(story | {"summary": found.summary or ("" if found.status == "active" else summary_of(found))})
 
 
@@ -123,11 +124,9 @@ def get_user_profile(talk: Conversation) -> Reply[Known]:
     profile = {
         "name": known.name,
         "preferences": known.preferences,
-        "topics_of_interest": [label for label, _ in fullest],
-        "last_updated": known.modified,
-        "constraints": [*known.constraints],
+        "topics_of_interest": [each for each, _ in fullest],
     }
-    return _as_json({"profile": profile})
+    return _as_json({"profile": profile | {"last_updated": known.modified, "constraints": [*known.constraints]}})
 
 
 @tool("Context for a message")

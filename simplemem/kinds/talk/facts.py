@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypedDict
 from simplemem.kinds.graph.page import spell, unspelled
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import EPOCH, Kept, on_one_line
-from simplemem.kinds.talk.cues import PATTERNS, SYNONYMS, rules, words
+from simplemem.kinds.talk.cues import PATTERNS, RULES, SYNONYMS, WORDS
 from simplemem.note.body import newline_of, read_body
 from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
@@ -29,9 +29,17 @@ _QUOTED: Final = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*?$|\"[^\"\n]*\"|“[^�
 _QUOTE: Final = re.compile(r"^> ?([^\r\n]*)", re.MULTILINE)
 _TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
 _MOST_SENTENCE, _MOST_QUOTE, _MOST_KEY = 500, 300, 80  # characters
-_RULES: Final = rules("statements")
+
+
+class FactOut(TypedDict):
+    key: str
+    value: str
+    block_id: str
+    confidence: float
+
+
 _OTHERS: Final = ("her", "his", "its", "their")
-_GENERIC, _IN_EVERY_KEY = words("generic"), words("key")
+_GENERIC, _IN_EVERY_KEY = WORDS["generic"], WORDS["key"]
 
 
 class Statement(NamedTuple):
@@ -72,15 +80,6 @@ class Fact(Kept):
     sentence: str
 
 
-class FactOut(TypedDict):
-    """A fact as clients know it."""
-
-    key: str
-    value: str
-    block_id: str
-    confidence: float
-
-
 def stated(message: str) -> Iterator[str]:
     """The sentences in which a person states something of their own."""
     text = _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), message)
@@ -94,7 +93,7 @@ def statements(message: str) -> list[Statement]:
     """The facts in a user's message."""
     found: dict[str, Statement] = {}
     subject = credential = ""  # of whom and of what was told last, for "her phone number is" and "the new one is"
-    for sentence, (category, confidence, about, rule) in product(stated(message), _RULES):
+    for sentence, (category, confidence, about, rule) in product(stated(message), RULES["statements"]):
         for match in rule.finditer(sentence):
             said = defaultdict(str, {name: text for name, text in match.groupdict().items() if text})
             value = said["value"].strip().rstrip(".,;:!)")
@@ -224,4 +223,4 @@ def _parts(text: str) -> set[str]:
     return {stem(SYNONYMS.get(word, word), "") for word in said}
 
 
-_ASKING: Final = _parts(" ".join(words("asking")))
+_ASKING: Final = _parts(" ".join(WORDS["asking"]))

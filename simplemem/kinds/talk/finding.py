@@ -68,7 +68,7 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Remembered:
         for block, hit in ((blocks.get(path_of(hit.name)), hit) for hit in found.hits):
             if block is not None:
                 least = min(least, max(hit.score, _LEAST))  # a score never grows from one to the next
-                memories.append(Memory(block, least, answering(block, asked)))
+                memories.append(Memory(block, round(least, 4), answering(block, asked)))
     facts = facts_for(asked, every, {block.id: block.label for block in blocks.values()})
     return Remembered(memories, facts[:_MOST_FACTS], method, degraded)
 

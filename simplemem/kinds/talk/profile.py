@@ -12,16 +12,22 @@ from typing import Final, NamedTuple, TypedDict
 
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import Kept
-from simplemem.kinds.talk.cues import PATTERNS, rules, words
+from simplemem.kinds.talk.cues import PATTERNS, RULES, WORDS
 from simplemem.kinds.talk.facts import span_of, stated, with_line
 from simplemem.note.clock import moment_of, stamp
 from simplemem.note.properties import set_property, spliced
 from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read
 
+
+class Constraint(TypedDict):
+    text: str
+    severity: str
+    since: str
+
+
 SECTIONS: Final = ("Constraints", "Preferences", "Identity")
-_RULES: Final = rules("traits")
-_NO_NAMES, _IN_EVERY_TRAIT = words("no_name"), STOP_WORDS | words("trait")
+_NO_NAMES, _IN_EVERY_TRAIT = WORDS["no_name"], STOP_WORDS | WORDS["trait"]
 _BULLET: Final = re.compile(r"(?m)^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$")
 
 
@@ -30,14 +36,6 @@ class Trait(NamedTuple):
 
     section: str  # one of the sections, "name", or "gone" for what is taken back
     text: str
-
-
-class Constraint(TypedDict):
-    """What holds whatever is asked."""
-
-    text: str
-    severity: str
-    since: str
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class Profile(Kept):
 def traits(message: str) -> list[Trait]:
     """What a user's message says of the user; moods, plans and other people are nothing."""
     found: dict[Trait, None] = {}
-    for sentence, (section, rule) in product(stated(message), _RULES):
+    for sentence, (section, rule) in product(stated(message), RULES["traits"]):
         for match in rule.finditer(sentence):
             text = " ".join(match["says"].split())
             if section != "name" or text.split()[0] not in _NO_NAMES:
