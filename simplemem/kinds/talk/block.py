@@ -94,12 +94,6 @@ class Block(Kept):
         return len(self.turns) >= _MOST_TURNS or len(self.text.encode()) >= _MOST_BYTES
 
 
-def on_one_line(text: str, most: int) -> str:
-    """A text on one line, cut at a word when it is long."""
-    shown = " ".join(text.split())
-    return shown if len(shown) <= most else f"{shown[:most].rsplit(' ', 1)[0]} …"
-
-
 def read_block(read: Read) -> Block:
     """The block that a note is, as far as it is one."""
     note, where = TOPIC.opened(read)
@@ -130,11 +124,9 @@ def _turns(text: str, start: int) -> Iterator[Turn]:
     """The turns of a body, in the order they stand there."""
     for turn in _TURN.finditer(text, start):
         if turn["mark"] and (at := moment_of(f"{turn['day']}T{turn['time']}Z")):
-            folded = {"Answer": "", "Context": ""} | {
-                title: _said(said) for title, said in _FOLDED.findall(turn["folded"])
-            }
-            message = _said(_TITLE.sub("", turn["said"]))
-            yield Turn(turn["mark"].replace("-", "_"), at, message, folded["Answer"], folded["Context"], *turn.span())
+            folded = {title: _said(quote) for title, quote in _FOLDED.findall(turn["folded"])}
+            said = (_said(_TITLE.sub("", turn["said"])), folded.get("Answer", ""), folded.get("Context", ""))
+            yield Turn(turn["mark"].replace("-", "_"), at, *said, *turn.span())
 
 
 def _said(quote: str) -> str:

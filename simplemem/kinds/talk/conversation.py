@@ -29,7 +29,7 @@ from simplemem.kinds.talk.facts import (
     statements,
     with_told,
 )
-from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, within, word_vectors
+from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, within
 from simplemem.kinds.talk.profile import PROFILE, Profile, Trait, traits, with_traits
 from simplemem.memory import By, Value
 from simplemem.note import clock
@@ -133,7 +133,7 @@ class Conversation(Keeper):
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
         self.shelf = Shelf[Any](store.bench, _Talk("", "", read=_read, place=attrgetter("path")))
-        self.governor = Governor(word_vectors)
+        self.governor = Governor()
 
     def items(self, kind: type[T]) -> list[T]:
         """All notes of a kind, as they are now."""

@@ -14,15 +14,14 @@ from typing import Final, NamedTuple, TypedDict
 
 from simplemem.kinds.graph.page import spell, unspelled
 from simplemem.kinds.kind import Kind
-from simplemem.kinds.talk.block import EPOCH, Kept, on_one_line
+from simplemem.kinds.talk.block import EPOCH, Kept
 from simplemem.kinds.talk.cues import PATTERNS, RULES, SYNONYMS, WORDS
-from simplemem.note.body import newline_of, read_body
 from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name
-from simplemem.note.passages import find_section, sentence_spans
+from simplemem.note.passages import section_span, sentence_spans, with_line
 from simplemem.note.properties import set_property
-from simplemem.note.words import STOP_WORDS, stem
+from simplemem.note.words import STOP_WORDS, shortened, stem
 from simplemem.store import Read
 
 _QUOTED: Final = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*?$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»", re.MULTILINE | re.DOTALL)
@@ -143,14 +142,9 @@ def read_fact(read: Read) -> Fact:
 FACT: Final[Kind[Fact]] = Kind("facts", "fact", read=read_fact, place=lambda fact: fact.path)
 
 
-def span_of(text: str, section: str) -> tuple[int, int] | None:
-    """Where a section of a note begins and ends."""
-    return find_section(text, read_body(text, read_header(text).body_start), section)
-
-
 def history_of(text: str) -> list[tuple[int, Told]]:
     """The lines of a history with where they begin."""
-    lines = _TELLING.finditer(text, *(span_of(text, "History") or (0, 0)))
+    lines = _TELLING.finditer(text, *(section_span(text, "History") or (0, 0)))
     return [(line.start(), Told(at, unspelled(line[1]), line[3])) for line in lines if (at := moment_of(line[2]))]
 
 
@@ -188,20 +182,7 @@ def _properties(said: Statement, told: Told, block_id: str) -> dict[str, object]
 
 
 def _quote(said: Statement) -> str:
-    return f"> {spell(on_one_line(said.sentence, _MOST_QUOTE))}"
-
-
-def with_line(text: str, section: str, line: str, at: int | None = None) -> str:
-    """The note with a bullet at the end of a section, which is made when it is not there, or at a place in it."""
-    newline, place = newline_of(text), span_of(text, section)
-    if place is None:
-        gap = newline * (2 - text.endswith(newline) - text.endswith(newline * 2))
-        return f"{text}{gap}## {section}{newline}{newline}{line}{newline}"
-    if at is None:
-        at = place[0] + len(text[slice(*place)].rstrip())
-        is_heading = "\n" not in text[place[0] : at]
-        return text[:at] + newline * (1 + is_heading) + line + (text[at:] or newline)
-    return text[:at] + line + newline + text[at:]
+    return f"> {spell(shortened(said.sentence, _MOST_QUOTE))}"
 
 
 def facts_for(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:

@@ -10,12 +10,12 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from simplemem.errors import TooLong
-from simplemem.kinds.talk.block import TOPIC, Block, Turn, on_one_line
+from simplemem.kinds.talk.block import TOPIC, Block, Turn
 from simplemem.kinds.talk.conversation import Conversation, said_now
 from simplemem.kinds.talk.facts import Fact, facts_for
 from simplemem.memory import Filter, Value
 from simplemem.note.names import path_of
-from simplemem.note.words import STOP_WORDS, count_tokens, counted, stem, words_of
+from simplemem.note.words import STOP_WORDS, count_tokens, counted, shortened, stem, words_of
 
 _MOST_TURNS: Final = 6  # of one block
 _MOST_QUESTION, _MOST_ANSWER = 2_000, 400  # characters
@@ -151,7 +151,7 @@ def _lines(block: Block, turns: Sequence[Turn]) -> Lines:
     """Turns on a line or two each, with their times."""
     lines = Lines()
     for turn in turns:
-        answer = on_one_line(turn.answer, _MOST_ANSWER)
+        answer = shortened(turn.answer, _MOST_ANSWER)
         said = f"- {turn.at.astimezone():%Y-%m-%d %H:%M} You: {turn.message.strip()}"
         said += f"\n  Answer: {answer}" if answer else ""
         lines[said] = {"kind": "turn", "block_id": block.id, "turn_id": turn.id}

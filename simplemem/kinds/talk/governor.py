@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from difflib import get_close_matches
 from functools import cache
@@ -15,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from simplemem.errors import Ambiguous, NotFound, Unavailable
+from simplemem.errors import Ambiguous, NotFound
 from simplemem.kinds.talk import cues
 from simplemem.kinds.talk.block import Block
 from simplemem.note.names import base_name
@@ -25,21 +24,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Vectors = Callable[[Sequence[str]], "NDArray[np.float32] | None"]  # unit rows; None: words alone decide
+    Vectors = Callable[[Sequence[str]], NDArray[np.float32]]  # unit rows
 
 _EXCHANGES: Final = 4  # of a block, the latest, that stand for it
 _ROWS: Final = _EXCHANGES + 2  # vectors of a block: those, the first, and the last as it was said
-_NEAREST: Final = 12
-_CLOSE: Final = 0.1  # between the two best numbers: a model may be asked
-_LIVE: Final = 200  # blocks that are compared, those spoken of last; an older one is gone back to by name
-_FEW_WORDS: Final = 4  # content words; a message with fewer says nothing of what about
-_SAME_DAY: Final = 8 * 3600.0  # seconds of silence in which a vague message goes on
-_NAMED: Final = 0.3  # share of the weight of what is gone back to, that a block must hold
-_MOST_TEXT: Final = 2000  # characters of a message or reply that are read
-
+_NEAREST: Final = 12  # blocks that a model is shown
 # The numbers of rule 5, by the manner of the message; `bench/talk.py` measures and moves them.
-NEAR, STAY, BACK, NEW = (cues.NUMBERS[each] for each in ("near", "stay", "back", "new"))
-_UNKNOWN: Final = 0.5  # stands for what vectors say of the nearest blocks, where there are none
+NEAR, STAY, BACK, NEW, LIMITS = (cues.NUMBERS[each] for each in ("near", "stay", "back", "new", "limits"))
+_bundled: Final = cache(WordLlama)
 _BY_LAST: Final = attrgetter("last", "id")
 
 
@@ -97,22 +89,21 @@ class _Recent(NamedTuple):
 
     words: frozenset[str]  # and names, which have a capital
     is_asked: bool
-    texts: Sequence[str]  # how the last was said, then what each is about
-    rows: NDArray[np.float32] | None = None  # the vectors of those
+    rows: NDArray[np.float32]  # how the last was said, then what each is about
 
 
 class Governor:
     """Remembers what stands for each block, which is another when its note changes."""
 
-    def __init__(self, vectors: Vectors) -> None:
-        self._vectors = vectors
+    def __init__(self, vectors: Vectors | None = None) -> None:
+        self._vectors: Vectors = vectors or (lambda texts: _bundled().unit(texts))
         self._recent: WeakKeyDictionary[Block, _Recent] = WeakKeyDictionary()
 
     def decide(self, message: str, at: datetime, blocks: Sequence[Block], current: Block | None) -> Decision:
         """Rules 2 to 6: where a message belongs that no agent placed. `blocks` are all that can be read."""
         if not blocks:
             return Decision(None, "the first message of all")
-        head = message[:_MOST_TEXT]
+        head = message[: LIMITS["text"]]
         words, kinds = cues.content_words(head), ("shift", "greeting", "opening", "follow", "news")
         manner = {kind: cues.PATTERNS[kind].match(head) is not None for kind in kinds} | {
             "always": True,
@@ -120,40 +111,40 @@ class Governor:
         }
         if (object_ := cues.back_to(head)) and (block := _named(object_, blocks)):
             return Decision(block, f'goes back to "{" ".join(object_)}"')
-        manner["day"] = current is not None and (at - current.last).total_seconds() >= _SAME_DAY
+        manner["day"] = current is not None and (at - current.last).total_seconds() >= 3600 * LIMITS["hours"]
         is_hello = manner["greeting"] and manner["news"]
-        is_vague = object_ == () or (len(words) < _FEW_WORDS and not manner["shift"] and not is_hello)
+        is_vague = object_ == () or (len(words) < LIMITS["few_words"] and not manner["shift"] and not is_hello)
         if current and is_vague and not manner["day"]:
             return Decision(current, "says too little to be about something else")
         live = [block for block in blocks if block.status != "closed" and block is not current]
-        live = [*sorted(live, key=attrgetter("last"), reverse=True)[:_LIVE], *filter(None, [current])]
+        live = [*sorted(live, key=attrgetter("last"), reverse=True)[: LIMITS["live"]], *filter(None, [current])]
         if current and not manner["day"]:
             before = current.turns[-2].at if len(current.turns) > 1 else None
             others = [block.last for block in live if block is not current and block.session == current.session]
             manner["begun"] = before is None or any(last > before for last in others)
         scores: dict[Block | None, float] = {None: _sum(NEW, manner)}
-        for block, near in zip(live, self._nearness(head, words, live), strict=True):
+        for block, near in zip(live, self._nearness(head, words, live) if live else (), strict=True):
             scores[block] = near + _sum(STAY if block is current else BACK, manner)
         best, *rest = sorted(scores, key=lambda block: (-scores[block], block is not current))
         ranked = tuple(block for block in (best, *rest) if block is not None)[:_NEAREST]
         reason = "goes on with what was said last" if best is current else "nearest to what was said there last"
-        is_close = bool(rest) and scores[best] - scores[rest[0]] < _CLOSE
+        is_close = bool(rest) and scores[best] - scores[rest[0]] < LIMITS["close"]
         return Decision(best, reason if best else "begins something new", ranked, is_close)
 
     def _nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
         """How near a message is to each block, however it is said."""
-        fresh = {block: _read(block) for block in live if block not in self._recent}
-        rows = self._vectors([head, " ".join(words), *(text for each in fresh.values() for text in each.texts)])
-        for at, (block, recent) in enumerate(fresh.items()):
-            its = rows[2 + at * _ROWS :][:_ROWS] if rows is not None else None
-            self._recent[block] = recent._replace(texts=(), rows=its)
-        recents, near = [self._recent[block] for block in live], [_UNKNOWN] * len(live)
-        if rows is not None and recents:
-            import numpy as np
+        import numpy as np
 
-            held = np.stack([recent.rows for recent in recents if recent.rows is not None])
-            cosines = np.einsum("bed,sd->bes", held, rows[:2])  # so few rows would wait for threads of a product
-            near = (NEAR["follows"] * cosines[:, 0, 0] + NEAR["about"] * cosines[:, 1:, 1].max(axis=1)).tolist()
+        fresh = {block: _said_last(block) for block in live if block not in self._recent}
+        rows = self._vectors([head, " ".join(words), *(text for *_, texts in fresh.values() for text in texts)])
+        for at, (block, (held, is_asked, _)) in enumerate(fresh.items()):
+            self._recent[block] = _Recent(held, is_asked, rows[2 + at * _ROWS :][:_ROWS])
+        recents = [self._recent[block] for block in live]
+        stacked = np.stack([recent.rows for recent in recents])
+        cosines = np.einsum("bed,sd->bes", stacked, rows[:2])  # so few rows would wait for threads of a product
+        near: list[float] = (
+            NEAR["follows"] * cosines[:, 0, 0] + NEAR["about"] * cosines[:, 1:, 1].max(axis=1)
+        ).tolist()
         names, wanted = cues.names_in(head), set(map(_stem, words))
         names = {name for name in names if any(name in recent.words for recent in recents)}
         known = [wanted & recent.words for recent in recents]
@@ -166,14 +157,14 @@ class Governor:
         return near
 
 
-def _read(block: Block) -> _Recent:
-    """What stands for a block."""
+def _said_last(block: Block) -> tuple[frozenset[str], bool, Sequence[str]]:
+    """What stands for a block, with texts for its vectors."""
     turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
-    said = [f"{turn.message[:_MOST_TEXT]} {turn.answer[:_MOST_TEXT]}" for turn in turns]
+    said = [f"{turn.message[: LIMITS['text']]} {turn.answer[: LIMITS['text']]}" for turn in turns]
     about = [cues.content_words(text) for text in said]
     words = {_stem(word) for each in about for word in each}.union(*map(cues.names_in, said))
     texts = [*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS]
-    return _Recent(frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], texts)
+    return frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], texts
 
 
 def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
@@ -187,7 +178,7 @@ def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
     number = {word: sum(word in each for each in shares.values()) or 0.5 for word in wanted}
     rare = {word: math.log(1 + (len(blocks) + 1) / number[word]) for word in wanted}
     best = max(blocks, key=lambda b: (sum(rare[word] * share for word, share in shares[b].items()), b.last))
-    return best if sum(map(rare.__getitem__, shares[best])) >= _NAMED * sum(rare.values()) else None
+    return best if sum(map(rare.__getitem__, shares[best])) >= LIMITS["named"] * sum(rare.values()) else None
 
 
 def _sum(numbers: Mapping[str, float], manner: Mapping[str, bool]) -> float:
@@ -197,13 +188,3 @@ def _sum(numbers: Mapping[str, float], manner: Mapping[str, bool]) -> float:
 def _stem(word: str) -> str:
     word = word.removesuffix("'s")
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
-
-
-_loaded: Final = cache(WordLlama)
-
-
-def word_vectors(texts: Sequence[str]) -> NDArray[np.float32] | None:
-    """Unit vectors by the word vectors that come with the program, whatever embeds the notes; None without them."""
-    with suppress(Unavailable):
-        return _loaded().unit(texts)
-    return None

@@ -13,8 +13,9 @@ from typing import Final, NamedTuple, TypedDict
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import Kept
 from simplemem.kinds.talk.cues import PATTERNS, RULES, WORDS
-from simplemem.kinds.talk.facts import span_of, stated, with_line
+from simplemem.kinds.talk.facts import stated
 from simplemem.note.clock import moment_of, stamp
+from simplemem.note.passages import section_span, with_line
 from simplemem.note.properties import set_property, spliced
 from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read
@@ -86,7 +87,7 @@ PROFILE: Final[Kind[Profile]] = Kind("profiles", "profile", read=read_profile, p
 def _bullets(text: str, section: str) -> list[tuple[tuple[int, int, str], Constraint]]:
     """The bullets of a section: the edit that takes one out, and what it says."""
     found = list[tuple[tuple[int, int, str], Constraint]]()
-    for bullet in _BULLET.finditer(text, *(span_of(text, section) or (0, 0))):
+    for bullet in _BULLET.finditer(text, *(section_span(text, section) or (0, 0))):
         marks = dict(re.findall(r"\b(severity|since)=(\S+)", bullet["marks"] or ""))
         said: Constraint = {"text": bullet["text"], "severity": severity_of(bullet["text"]), "since": "", **marks}
         found.append(((bullet.start(), bullet.end() + 1, ""), said))

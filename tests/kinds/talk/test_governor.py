@@ -12,17 +12,15 @@ from hypothesis import strategies as st
 from simplemem.kinds.talk.block import Block, Turn
 from simplemem.kinds.talk.cues import PATTERNS, back_to, keywords_of, label_of
 from simplemem.kinds.talk.governor import Decision, Governor
-from simplemem.services.wordllama import WordLlama
 
 START = datetime(2026, 11, 20, 9, tzinfo=UTC)
-WORDS = WordLlama()
 
 
 class Talk:
     """A conversation whose turns go where the governor says; what it wrote is kept here."""
 
-    def __init__(self, with_vectors: bool = True) -> None:
-        self.governor = Governor(WORDS.unit if with_vectors else lambda texts: None)
+    def __init__(self) -> None:
+        self.governor = Governor()
         self.blocks: dict[str, Block] = {}
         self.current = ""
         self.now = START
@@ -44,9 +42,9 @@ class Talk:
         return self.current
 
 
-@pytest.fixture(params=[True, False], ids=["vectors", "words alone"])
-def talk(request: pytest.FixtureRequest) -> Talk:
-    made = Talk(request.param)
+@pytest.fixture
+def talk() -> Talk:
+    made = Talk()
     made.say("I want to build a rain gauge with a tipping bucket for the garden.")
     return made
 
