@@ -287,12 +287,12 @@ class _Adding:
         def link(to: str) -> str:
             return self.memories.link_text(to)[2:-2]
 
-        kind, since, until = kind_of(statement.text, at)
+        kind, until = kind_of(statement.text, at)
         path = self.memories.free(self.step, place_of(self.scope, statement.text), between=" ")
         new = Atom(
             path, "", f"atom_{at:%Y%m%d}_{secrets.token_hex(3)}", statement.text, self.scope,
             memory_type=statement.memory_type or kind, slot=statement.slot or read_statement(statement.text).slot,
-            confidence=statement.confidence, valid_from=statement.valid_from or since or at,
+            confidence=statement.confidence, valid_from=statement.valid_from or at,
             valid_to=statement.valid_to or until, updates=link(target.path) if target and relation == "UPDATES" else "",
             extends=link(target.path) if target and relation == "EXTENDS" else "",
             derived_from=tuple(link(each.path) for each in parents), source=self.source.removesuffix(".md"),
