@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Any, Final, NotRequired, TypedDict
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
 
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Several, about, also
 from simplemem.faces.face import Caller, Reply, tool
+from simplemem.kinds.answers import Closed, Known, Recalled, Story, Topics, TurnOut
 from simplemem.kinds.talk.block import Turn, summary_of
 from simplemem.kinds.talk.conversation import Conversation, Stored, said_now
-from simplemem.kinds.talk.facts import FactOut
+from simplemem.kinds.talk.facts import fact_out
 from simplemem.kinds.talk.finding import Context, context_for, remembered
 from simplemem.kinds.talk.garden import garden
-from simplemem.kinds.talk.profile import Constraint
 from simplemem.note.clock import stamp
 
 
@@ -28,35 +28,11 @@ class FactIn(Arguments):
     value: str
 
 
-TurnOut = TypedDict("TurnOut", {"turn_id": str, "timestamp": str, "user_message": str, "ai_response": str})
-Turns = list[TurnOut]
-Facts = list[FactOut]
-Topic = TypedDict("Topic", {"block_id": str, "topic_label": str, "status": str, "turn_count": int, "created_at": str})
-Topics = TypedDict("Topics", {"topics": list[Topic]})
-Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": Turns, "summary": str})
-Said = TypedDict("Said", {"block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": Turns})
-Found = TypedDict("Found", {"memories": list[Said], "facts": Facts, "method": str, "degraded": NotRequired[str]})
-Closed = TypedDict("Closed", {"closed": list[str], "facts": Facts, "method": str, "warnings": NotRequired[list[str]]})
-
-
-class Person(TypedDict):
-    """The user, as far as they told."""
-
-    name: str
-    preferences: dict[str, str]
-    topics_of_interest: list[str]
-    last_updated: str
-    constraints: list[Constraint]
-
-
-Known = TypedDict("Known", {"profile": Person})
-
-
 def _as_json(data: Any) -> Reply[Any]:
     return Reply(render.pretty(data), data)
 
 
-def _turns(turns: Iterable[Turn]) -> Turns:
+def _turns(turns: Iterable[Turn]) -> list[TurnOut]:
     return [TurnOut(turn_id=e.id, timestamp=stamp(e.at), user_message=e.message, ai_response=e.answer) for e in turns]
 
 
@@ -84,7 +60,7 @@ def retrieve_memory(
     talk: Conversation,
     query: Annotated[str, about("a question, in plain words")],
     max_results: Annotated[int, AfterValidator(lambda most: min(max(most, 1), 50)), also("max_results", "limit")] = 5,
-) -> Reply[Found]:
+) -> Reply[Recalled]:
     """Find what was said about something, by words and meaning: topics with the turns that answer, and facts."""
     found = remembered(talk, query, max_results)
     memories = [
@@ -92,7 +68,7 @@ def retrieve_memory(
         | {"summary": block.summary, "turns": _turns(turns)}
         for block, score, turns in found.memories
     ]
-    facts = [FactOut(key=e.key, value=e.value, block_id=e.block_id, confidence=e.confidence) for e in found.facts]
+    facts = [fact_out(each, each.block_id) for each in found.facts]
     more = {"degraded": found.degraded} if found.degraded else {}
     return _as_json({"memories": memories, "facts": facts, "method": found.method, **more})
 
@@ -121,12 +97,9 @@ def get_user_profile(talk: Conversation) -> Reply[Known]:
     """Who the user is, as far as they told: name, constraints to respect, preferences, and what they talk about."""
     known = talk.profile()
     fullest = Counter(each.label for each in talk.topics() for _ in each.turns).most_common(5)
-    profile = {
-        "name": known.name,
-        "preferences": known.preferences,
-        "topics_of_interest": [each for each, _ in fullest],
-    }
-    return _as_json({"profile": profile | {"last_updated": known.modified, "constraints": [*known.constraints]}})
+    profile = {"name": known.name, "preferences": known.preferences, "last_updated": known.modified}
+    more = {"topics_of_interest": [label for label, _ in fullest], "constraints": [*known.constraints]}
+    return _as_json({"profile": profile | more})
 
 
 @tool("Context for a message")

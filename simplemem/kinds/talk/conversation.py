@@ -13,22 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Invalid, SimplememError
+from simplemem.kinds.answers import FactOut
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import EPOCH, TOPIC, Block, Turn
 from simplemem.kinds.talk.cues import keywords_of, label_of
-from simplemem.kinds.talk.facts import (
-    FACT,
-    Fact,
-    FactOut,
-    Statement,
-    Told,
-    category_of,
-    key_of,
-    new_fact,
-    statements,
-    with_told,
-)
+from simplemem.kinds.talk.facts import FACT, Fact, Statement, Told, fact_out, new_fact, stated_by, statements, with_told
 from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, within
 from simplemem.kinds.talk.profile import PROFILE, Profile, Trait, traits, with_traits
 from simplemem.memory import By, Value
@@ -90,10 +80,11 @@ def said_now(
     known = {each.key: each for each in statements(message)}
     for pair in facts:
         key, value = (" ".join(_clean(text, "fact", _MOST_CHARACTERS).split()) for text in pair)
-        if not (key := key_of(key)) or not value:
+        said = stated_by("agent", key, value, message, 0.9)
+        if not said.key or not value:
             hint = 'For example {"key": "harbour phone", "value": "0431 778"}.'
             raise Invalid("a fact needs a key and a value, both of words", hint=hint)
-        known[key] = Statement(key, value, category_of(key, "agent"), message, "agent", 0.9)
+        known[said.key] = said
     answer, context = (context, "") if response is None else (answer, context)
     turn_id = f"turn_{at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
     turn = Turn(turn_id, at.replace(microsecond=0), message, answer, context)
@@ -249,7 +240,7 @@ class Conversation(Keeper):
         else:
             place = self.free(step, f"{FACT.folder}/{legal_name(said.key.replace('_', ' '))}", between="-")
             step.put(place, new_fact(said, told, block, now()))
-        return FactOut(key=said.key, value=said.value, block_id=block, confidence=said.confidence)
+        return fact_out(said, block)
 
     def _know(self, step: ChangeSet, saying: Saying, link: str) -> list[str]:
         """Keep what a turn says of the person; what is to be said of that."""

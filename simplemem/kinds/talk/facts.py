@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
-from typing import Final, NamedTuple, TypedDict
+from typing import Final, NamedTuple
 
+from simplemem.kinds.answers import FactOut
 from simplemem.kinds.graph.page import spell, unspelled
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import EPOCH, Kept
@@ -28,15 +29,6 @@ _QUOTED: Final = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*?$|\"[^\"\n]*\"|“[^�
 _QUOTE: Final = re.compile(r"^> ?([^\r\n]*)", re.MULTILINE)
 _TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
 _MOST_SENTENCE, _MOST_QUOTE, _MOST_KEY = 500, 300, 80  # characters
-
-
-class FactOut(TypedDict):
-    key: str
-    value: str
-    block_id: str
-    confidence: float
-
-
 _OTHERS: Final = ("her", "his", "its", "their")
 _GENERIC, _IN_EVERY_KEY = WORDS["generic"], WORDS["key"]
 
@@ -79,6 +71,11 @@ class Fact(Kept):
     sentence: str
 
 
+def fact_out(fact: Fact | Statement, block_id: str) -> FactOut:
+    """A fact as clients know it."""
+    return {"key": fact.key, "value": fact.value, "block_id": block_id, "confidence": fact.confidence}
+
+
 def stated(message: str) -> Iterator[str]:
     """The sentences in which a person states something of their own."""
     text = _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), message)
@@ -111,9 +108,13 @@ def statements(message: str) -> list[Statement]:
     return list(found.values())
 
 
-def category_of(key: str, otherwise: str) -> str:
-    """The category of a key that no rule read: what opens something is for nobody else."""
-    return "secret" if PATTERNS["credential"].search(key.replace("_", " ")) else otherwise
+def stated_by(who: str, name: str, value: str, sentence: str, confidence: float) -> Statement:
+    """What no rule read, but an agent or a model: what opens something is for nobody else."""
+    key = key_of(name)
+    category = (
+        "secret" if PATTERNS["credential"].search(key.replace("_", " ")) else "agent" if who == "agent" else "model"
+    )
+    return Statement(key, value, category, sentence, who, confidence)
 
 
 def key_of(text: str) -> str:

@@ -10,10 +10,11 @@ from itertools import accumulate
 from typing import Any, Final, Unpack
 
 from simplemem.errors import SimplememError
+from simplemem.kinds.answers import FactOut
 from simplemem.kinds.kind import ChangeSet
 from simplemem.kinds.talk.block import Block, Turn, closed_off
 from simplemem.kinds.talk.conversation import MOST_SENT, QUESTIONS, Conversation
-from simplemem.kinds.talk.facts import FactOut, Statement, category_of, key_of
+from simplemem.kinds.talk.facts import Statement, stated_by
 from simplemem.memory import By
 from simplemem.note.clock import now
 from simplemem.note.properties import set_property
@@ -85,8 +86,8 @@ def _read(chat: Chat, block: Block) -> Iterator[_Read]:
         for row in answer if isinstance(answer, list) else ():
             told = row if isinstance(row, dict) else {}
             id_, name, value, evidence = (str(told.get(each) or "").strip() for each in _FACT)
-            turn, key = by_id.get(id_), key_of(name)
-            if turn and key and value and evidence in turn.message and value in evidence and "\n" not in value:
-                found.append((turn, Statement(key, value, category_of(key, "model"), evidence, chat.method, 0.7)))
+            turn, stated = by_id.get(id_), stated_by(chat.method, name, value, evidence, 0.7)
+            if turn and stated.key and value and evidence in turn.message and value in evidence and "\n" not in value:
+                found.append((turn, stated))
         yield block.path, turns[number - 1].mark, found
         turns = turns[number:]

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import product
-from typing import Final, NamedTuple, TypedDict
+from typing import Final, NamedTuple
 
+from simplemem.kinds.answers import Constraint
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import Kept
 from simplemem.kinds.talk.cues import PATTERNS, RULES, WORDS
@@ -19,13 +20,6 @@ from simplemem.note.passages import section_span, with_line
 from simplemem.note.properties import set_property, spliced
 from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read
-
-
-class Constraint(TypedDict):
-    text: str
-    severity: str
-    since: str
-
 
 SECTIONS: Final = ("Constraints", "Preferences", "Identity")
 _NO_NAMES, _IN_EVERY_TRAIT = WORDS["no_name"], STOP_WORDS | WORDS["trait"]
