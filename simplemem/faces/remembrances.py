@@ -16,6 +16,7 @@ from simplemem.note.clock import now
 if TYPE_CHECKING:
     from simplemem.kinds.atoms.keeping import Memories
     from simplemem.kinds.documents.base import KnowledgeBase
+    from simplemem.kinds.documents.ingest import Documents
     from simplemem.store import EnhancedStore
 
 _LINE: Final = 4_000  # characters of a passage in a text
@@ -42,33 +43,32 @@ Written = TypedDict("Written", {"file_path": str, "sha256": str, "created": bool
 
 @tool("Add a memory", writes=True)
 def add_memory(
-    store: EnhancedStore,
+    documents: Documents,
     caller: Caller,
     content: Annotated[str, about("what to remember, word for word")],
     user_id: User,
     metadata: More = {},  # noqa: B006
 ) -> Reply[Remembered]:
     """Remember what the user told: a few statements, or a long text. What no longer holds is replaced and kept."""
-    from simplemem.kinds.documents.ingest import add_memory as remember
-
-    made = remember(store, content, user_id, metadata, **caller)
+    made = documents.add_memory(content, user_id, metadata, **caller)
     lines = [f"- {e['event']} {e['relation'] or ''}: {render.line(e['memory'])} ({e['id']})" for e in made["events"]]
     near = [render.line(each["memory"]) for review in made["needs_review"] for each in review["candidates"]]
     lines += [f"Near it: {'; '.join(near)}"] if near else []
-    is_known = bool(made["events"]) and all(each["event"] == "NOOP" for each in made["events"])
-    head = "Known already." if is_known else "Memory added successfully."
+    is_known = all(each["event"] == "NOOP" for each in made["events"])
+    head = "Memory added successfully." if made["document"] or not is_known else "Known already." if lines else ""
     return Reply(render.answer(head, "\n".join(lines), *made["warnings"]), made)
 
 
 @tool("Search the memories of a user")
-def search_memory(store: EnhancedStore, query: Query, user_id: User, limit: Limit = 10) -> Reply[Found]:
+def search_memory(
+    store: EnhancedStore, documents: Documents, query: Query, user_id: User, limit: Limit = 10
+) -> Reply[Found]:
     """Find what is known of a user: facts, statements and passages of documents, and what leads from name to name."""
     from simplemem.kinds.atoms.life import confidence_at
-    from simplemem.kinds.documents.ingest import documents_of
     from simplemem.kinds.documents.recall import Asked, answered, recall, told
 
     found = recall(store, Asked(query, user_id, limit=limit))
-    said, synthesis, why = answered(documents_of(store), query, found)
+    said, synthesis, why = answered(documents, query, found)
     facts: list[Any] = [
         {
             "id": e.id, "key": " ".join(filter(None, e.slot[:2])), "value": e.slot.object, "memory": e.statement,

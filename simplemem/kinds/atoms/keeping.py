@@ -122,7 +122,7 @@ class Memories(Keeper):
             adding, carried = self.shelf.change(draft, by)
             added.events.extend(adding.events)
             added.needs_review.extend(adding.reviews)
-            added.warnings.extend(carried.warnings)
+            added.warnings.extend([*adding.warnings, *carried.warnings])
         deciders = (each["rule"] for each in added.events if each["rule"].startswith("llm:"))
         return added._replace(reconciliation=next(deciders, "rules"))
 
@@ -245,17 +245,17 @@ class _Adding:
         self.held = {each.path: each for each in memories.held(scope)}
         self.events: list[Event] = []
         self.reviews: list[Review] = []
+        self.warnings: list[str] = []
 
     def take(self, statement: Statement, advice: _Advice) -> None:
         """Decide on one statement, and do what that takes."""
         (event, relation, _, rule), target, near = self.memories.decide(statement.text, self.held.values())
-        if event in ("NOOP", "DELETE"):
-            if target is not None and event == "NOOP":
-                self._say_again(target)
-            elif target is not None and not target.problem:
-                self.step.drop(target.path)
-                del self.held[target.path]
-            self.events += [_event(event, None, target, rule)] if target is not None else []
+        if event == "DELETE":
+            self._forget(target, rule)
+            return
+        if event == "NOOP" and target is not None:
+            self._say_again(target)
+            self.events.append(_event(event, None, target, rule))
             return
         sound = [(said, old) for said, old in advice if self._is_as_it_was(old)] if event == "ADD" else []
         told = next(((said, old) for said, old in sound if said.relation != "DERIVES"), None)
@@ -275,6 +275,16 @@ class _Adding:
         for said, old in sound:
             if said.relation == "DERIVES" and said.derived:
                 self._derive(said.derived, (old, new), method)
+
+    def _forget(self, target: Atom | None, rule: str) -> None:
+        """Put what is to be forgotten into the trash. A page forgets nothing that was said here."""
+        if target is not None and not target.problem and (target.source or not self.outside):
+            self.step.drop(target.path)
+            del self.held[target.path]
+            self.events.append(_event("DELETE", None, target, rule))
+        else:
+            why = "no such memory is held" if target is None else target.problem or "it was not said by a page"
+            self.warnings.append(f"Nothing was forgotten: {why}.")
 
     def _is_as_it_was(self, atom: Atom) -> bool:
         return atom.path in self.held and self.held[atom.path].sha256 == atom.sha256

@@ -15,8 +15,7 @@ from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import Atom, Slot, check_scope
 from simplemem.kinds.atoms.keeping import Memories
 from simplemem.kinds.atoms.reading import answers, asked_slot, read_statement
-from simplemem.kinds.documents.document import Document
-from simplemem.kinds.documents.ingest import Documents, documents_of
+from simplemem.kinds.documents.ingest import Document, Documents, documents_of
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Graph
 from simplemem.note.clock import now, stamp

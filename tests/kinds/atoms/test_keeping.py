@@ -333,3 +333,5 @@ def test_forget_that_takes_away_what_says_it_and_nothing_else(memories: Memories
     assert add(memories, "Forget that I like tea.") == [("DELETE", None)]
     assert add(memories, "Forget that I like cocoa.") == []
     assert said(memories, expired=True) == ["I like coffee"]
+    page = memories.add("ann", [Statement("Forget that I like coffee")], source="documents/ann/Page.md", outside=True)
+    assert not page.events and "Nothing was forgotten" in page.warnings[0] and said(memories) == ["I like coffee"]

@@ -16,7 +16,7 @@ from simplemem.config import Settings
 from simplemem.errors import Invalid, TooLong
 from simplemem.kinds.atoms.atom import Statement
 from simplemem.kinds.atoms.keeping import memories_of
-from simplemem.kinds.documents.ingest import documents_of, ingest_text
+from simplemem.kinds.documents.ingest import documents_of
 from simplemem.kinds.documents.recall import Asked, Recalled, answered, recall, rows_of
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Observation, Relation
@@ -74,7 +74,7 @@ def test_a_slot_that_a_question_names_comes_first_whatever_words_it_was_told_in(
 )
 def test_a_mode_says_what_may_answer(store: EnhancedStore, mode: str, kinds: set[str]) -> None:
     tell(store, "I prefer window seats on flights.", "My sister is called Ingrid.")
-    ingest_text(store, GUIDE, "ann", "The release guide")
+    documents_of(store).ingest_text(GUIDE, "ann", "The release guide")
     store.sync()
     found = ask(store, "seats on flights and how the ledger is frozen", mode=mode)
     assert {hit.result["kind"] for hit in found.hits} == kinds
