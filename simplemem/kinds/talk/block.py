@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from simplemem.kinds.kind import Kind
-from simplemem.kinds.talk.cues import keywords_of
+from simplemem.kinds.talk.cues import PATTERNS, keywords_of
 from simplemem.note.body import newline_of, read_body
 from simplemem.note.clock import moment_of
 from simplemem.note.names import base_name, legal_name
@@ -24,12 +24,7 @@ from simplemem.store import Read
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)  # of what tells no time
 _MOST_NAME: Final = 71  # characters of a note's name: the day and a label
 _MOST_TURNS, _MOST_BYTES = 300, 500_000  # of a block; then a successor goes on
-# A quote of any kind; a turn if its id stands below it, with what is folded behind that.
-_TURN: Final = re.compile(
-    r"""(?P<said>(?:^>.*(?:\n|\Z))++)(?:\s*+^\^(?P<mark>turn-(?P<day>\d{8})-(?P<time>\d{6})-[0-9a-z]{6,40})[ \t\r]*+(?:\n|\Z)
-    (?P<folded>(?:\s*+^>[ ]\[!\w+\]-?[ ](?:Answer|Context)[ \t\r]*+(?:\n|\Z)(?:^>.*(?:\n|\Z))*+)*+))?""",
-    re.MULTILINE | re.VERBOSE,
-)
+_TURN: Final = PATTERNS["turn"]
 _FOLDED: Final = re.compile(r"^> \[!\w+\]-? (Answer|Context)[ \t\r]*+(?:\n|\Z)((?:^>.*(?:\n|\Z))*+)", re.MULTILINE)
 _TITLE: Final = re.compile(r"\A> \[!.*\n?")
 _FENCED: Final = re.compile(r"(`{3,}+)\n(.*)\n\1", re.DOTALL)

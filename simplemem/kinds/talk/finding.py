@@ -17,10 +17,8 @@ from simplemem.memory import Filter, Value
 from simplemem.note.names import path_of
 from simplemem.note.words import STOP_WORDS, count_tokens, counted, shortened, stem, words_of
 
-_MOST_TURNS: Final = 6  # of one block
+_MOST_TURNS, _MOST_FACTS, _ELSEWHERE = 6, 10, 4  # turns of one block; blocks whose turns may go into a context
 _MOST_QUESTION, _MOST_ANSWER = 2_000, 400  # characters
-_MOST_FACTS: Final = 10
-_ELSEWHERE: Final = 4  # blocks whose turns may go into a context
 _LEAST: Final = 1e-4  # of a score
 _PERSON: Final = 300  # tokens of a context for what is known of the person beside constraints, at most
 _FACTS, _NOW = 5, 2  # the part of what is left that facts may take, and the subject that is spoken of

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from functools import cache
@@ -60,10 +60,9 @@ def named(every: Sequence[Block], topic: str, session: str) -> Block | None:
 
 def found(every: Sequence[Block], ref: str) -> Block:
     """The block of this id, label or note name. NotFound names near ids, Ambiguous all there are."""
-    names = [
-        ({each.label.casefold(), base_name(each.path).casefold(), each.path[:-3].casefold()}, each) for each in every
-    ]
-    alike = [each for each in every if each.id == ref] or [each for its, each in names if ref.casefold() in its]
+    wanted = ref.casefold()
+    called = [e for e in every if wanted in map(str.casefold, (e.label, base_name(e.path), e.path[:-3]))]
+    alike = [each for each in every if each.id == ref] or called
     if len(alike) > 1:
         candidates = [f"{each.id} ({each.path[:-3]})" for each in alike]
         raise Ambiguous(f"{ref[:80]} may be any of {len(alike)} topics", candidates=candidates)
@@ -122,9 +121,10 @@ class Governor:
             before = current.turns[-2].at if len(current.turns) > 1 else None
             others = [block.last for block in live if block is not current and block.session == current.session]
             manner["begun"] = before is None or any(last > before for last in others)
-        scores: dict[Block | None, float] = {None: _sum(NEW, manner)}
+        new, stay, back = (sum(table[kind] for kind in table if manner[kind]) for table in (NEW, STAY, BACK))
+        scores: dict[Block | None, float] = {None: new}
         for block, near in zip(live, self._nearness(head, words, live) if live else (), strict=True):
-            scores[block] = near + _sum(STAY if block is current else BACK, manner)
+            scores[block] = near + (stay if block is current else back)
         best, *rest = sorted(scores, key=lambda block: (-scores[block], block is not current))
         ranked = tuple(block for block in (best, *rest) if block is not None)[:_NEAREST]
         reason = "goes on with what was said last" if best is current else "nearest to what was said there last"
@@ -179,10 +179,6 @@ def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
     rare = {word: math.log(1 + (len(blocks) + 1) / number[word]) for word in wanted}
     best = max(blocks, key=lambda b: (sum(rare[word] * share for word, share in shares[b].items()), b.last))
     return best if sum(map(rare.__getitem__, shares[best])) >= LIMITS["named"] * sum(rare.values()) else None
-
-
-def _sum(numbers: Mapping[str, float], manner: Mapping[str, bool]) -> float:
-    return sum(value for kind, value in numbers.items() if manner[kind])
 
 
 def _stem(word: str) -> str:
