@@ -54,7 +54,7 @@ class Saying(NamedTuple):
     @property
     def has_secret(self) -> bool:
         """Whether a credential is stated in it, or stands there and looks like one."""
-        return any(each.secret for each in self.facts) or bool(find_secrets("\n".join(self.turn[2:5])))
+        return any(each.category == "secret" for each in self.facts) or bool(find_secrets("\n".join(self.turn[2:5])))
 
 
 def said_now(
@@ -195,7 +195,8 @@ class Conversation(Keeper):
         if advice is not None and decision.is_close:
             method, reason = advice[0], "a model was asked, as the numbers were close"
             meant = next((each for each in every if each.id == advice[1]), None)
-        scenario = "topic_shift" if meant is None else f"topic_{'continuation' if meant is current else 'resumption'}"
+        scenario = "shift" if meant is None else "continuation" if meant is current else "resumption"
+        scenario = f"topic_{scenario}" if every else "new_topic_first"
         label = meant.label if meant is not None else topic or label_of(turn.message)
         is_late = current is not None and turn.at < current.last
         target, reachable = meant, within(every, session)
@@ -221,7 +222,6 @@ class Conversation(Keeper):
                 step.put(each.path, blocks.closed_off(step.text(each.path), each))
         kept = [self.keep(step, said, turn, path, id_) for said in facts]
         warnings = self._know(step, saying, self._link_to(path, turn)) if saying.traits else []
-        scenario = scenario if every else "new_topic_first"
         return Stored(id_, turn.id, scenario, len(kept), label, reason, method, kept, warnings)
 
     def _link_to(self, path: str, turn: Turn) -> str:
@@ -233,7 +233,7 @@ class Conversation(Keeper):
         told = Told(turn.at, said.value, self._link_to(path, turn))
         every = [each for each in self.held(Fact) if not each.problem]
         known = max((each for each in every if each.key == said.key), key=attrgetter("valid_from"), default=None)
-        alike = [each for each in every if said.secret and each.key.endswith(f"_{said.key}")]
+        alike = [each for each in every if said.category == "secret" and each.key.endswith(f"_{said.key}")]
         if known := known or (alike[0] if len(alike) == 1 else None):
             said = said._replace(key=known.key)
             step.put(known.path, with_told(step.text(known.path), known, said, told, block))

@@ -35,7 +35,6 @@ RULES: Final[dict[str, list[Any]]] = {
     name: [(*row, pattern(source)) for *row, source in table] for name, table in _ENGLISH["rules"].items()
 }
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}\b")
 
 
 @lru_cache(maxsize=256)
@@ -43,11 +42,6 @@ def content_words(text: str) -> tuple[str, ...]:
     """What a text is about: its words in order, without those that hold sentences and chats together."""
     said = (word.replace("’", "'") for word in _WORD.findall(text.lower()))
     return tuple(each for each in said if len(each) > 1 and each not in _EMPTY and each.split("'")[0] not in _EMPTY)
-
-
-def names_in(text: str) -> set[str]:
-    """Words with a capital where no sentence begins."""
-    return set(_NAME.findall(text))
 
 
 def back_to(message: str) -> tuple[str, ...] | None:

@@ -43,10 +43,6 @@ class Statement(NamedTuple):
     decided_by: str
     confidence: float
 
-    @property
-    def secret(self) -> bool:
-        return self.category == "secret"
-
 
 class Told(NamedTuple):
     """A line of a fact's history: when something was said, what, and a link to where."""
@@ -111,9 +107,7 @@ def statements(message: str) -> list[Statement]:
 def stated_by(who: str, name: str, value: str, sentence: str, confidence: float) -> Statement:
     """What no rule read, but an agent or a model: what opens something is for nobody else."""
     key = key_of(name)
-    category = (
-        "secret" if PATTERNS["credential"].search(key.replace("_", " ")) else "agent" if who == "agent" else "model"
-    )
+    category = "secret" if PATTERNS["credential"].search(key.replace("_", " ")) else who.partition(":")[0]
     return Statement(key, value, category, sentence, who, confidence)
 
 
@@ -151,11 +145,7 @@ def history_of(text: str) -> list[tuple[int, Told]]:
 
 def new_fact(said: Statement, told: Told, block_id: str, now: str) -> str:
     """The text of a new fact's note."""
-    properties = {
-        "title": said.key.replace("_", " "),
-        **_properties(said, told, block_id),
-        "private": said.secret or None,
-    }
+    properties = {"title": said.key.replace("_", " ")} | _properties(said, told, block_id)
     return FACT.render(properties, f"{_quote(said)}\n\n## History\n\n{told}\n", now)
 
 
@@ -167,19 +157,23 @@ def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str)
     later = [at for at, each in lines if each[:2] > told[:2]]
     behind = [text.find("\n", at) + 1 or None for at, _ in lines[-1:]]
     text = with_line(text, "History", str(told), next(iter([*later, *behind]), None))
-    properties: dict[str, object] = {"private": True} if said.secret else {}
     if told[:2] >= (fact.valid_from, fact.value):
         start = read_header(text).body_start
         text = text[:start] + _QUOTE.sub(lambda _: _quote(said), text[start:], count=1)
-        properties |= _properties(said, told, block_id)
-    for key, value in properties.items():
-        text = set_property(text, key, value)
+        for key, value in _properties(said, told, block_id).items():
+            text = set_property(text, key, value)
     return text
 
 
 def _properties(said: Statement, told: Told, block_id: str) -> dict[str, object]:
-    about = {"key": said.key, "value": spell(said.value), "category": said.category, "confidence": said.confidence}
-    return about | {"valid_from": stamp(told.at), "block_id": block_id, "decided_by": said.decided_by}
+    about: dict[str, object] = {
+        "key": said.key,
+        "value": spell(said.value),
+        "category": said.category,
+        "confidence": said.confidence,
+    }
+    about |= {"valid_from": stamp(told.at), "block_id": block_id, "decided_by": said.decided_by}
+    return about | ({"private": True} if said.category == "secret" else {})
 
 
 def _quote(said: Statement) -> str:

@@ -61,8 +61,8 @@ def named(every: Sequence[Block], topic: str, session: str) -> Block | None:
 def found(every: Sequence[Block], ref: str) -> Block:
     """The block of this id, label or note name. NotFound names near ids, Ambiguous all there are."""
     wanted = ref.casefold()
-    called = [e for e in every if wanted in map(str.casefold, (e.label, base_name(e.path), e.path[:-3]))]
-    alike = [each for each in every if each.id == ref] or called
+    called = (e for e in every if wanted in map(str.casefold, (e.label, base_name(e.path), e.path[:-3])))
+    alike = [each for each in every if each.id == ref] or [*called]
     if len(alike) > 1:
         candidates = [f"{each.id} ({each.path[:-3]})" for each in alike]
         raise Ambiguous(f"{ref[:80]} may be any of {len(alike)} topics", candidates=candidates)
@@ -145,7 +145,7 @@ class Governor:
         near: list[float] = (
             NEAR["follows"] * cosines[:, 0, 0] + NEAR["about"] * cosines[:, 1:, 1].max(axis=1)
         ).tolist()
-        names, wanted = cues.names_in(head), set(map(_stem, words))
+        names, wanted = set(cues.PATTERNS["capital"].findall(head)), set(map(_stem, words))
         names = {name for name in names if any(name in recent.words for recent in recents)}
         known = [wanted & recent.words for recent in recents]
         holders = Counter(word for each in known for word in each)
@@ -162,7 +162,7 @@ def _said_last(block: Block) -> tuple[frozenset[str], bool, Sequence[str]]:
     turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
     said = [f"{turn.message[: LIMITS['text']]} {turn.answer[: LIMITS['text']]}" for turn in turns]
     about = [cues.content_words(text) for text in said]
-    words = {_stem(word) for each in about for word in each}.union(*map(cues.names_in, said))
+    words = {_stem(word) for each in about for word in each}.union(*map(cues.PATTERNS["capital"].findall, said))
     texts = [*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS]
     return frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], texts
 
