@@ -166,14 +166,9 @@ def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str)
 
 
 def _properties(said: Statement, told: Told, block_id: str) -> dict[str, object]:
-    about: dict[str, object] = {
-        "key": said.key,
-        "value": spell(said.value),
-        "category": said.category,
-        "confidence": said.confidence,
-    }
-    about |= {"valid_from": stamp(told.at), "block_id": block_id, "decided_by": said.decided_by}
-    return about | ({"private": True} if said.category == "secret" else {})
+    about = said._asdict() | {"value": spell(said.value), "valid_from": stamp(told.at), "block_id": block_id}
+    about |= {"private": True} if said.category == "secret" else {}
+    return {name: each for name, each in about.items() if name != "sentence"}
 
 
 def _quote(said: Statement) -> str:

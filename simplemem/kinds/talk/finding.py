@@ -104,8 +104,11 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     message last. TooLong says how much room constraints and message need."""
     profile, current = talk.profile(), talk.decide(said_now(message, session=session), talk.items(Block))[1].block
     found = remembered(talk, message, _ELSEWHERE + 1)
-    sections, items, left_out = list[str](), list[dict[str, Any]](), 0
-    last = f"# The message\n{message.strip()}"
+    bounds = {
+        f"- {c['text']} ({c['severity']})": {"kind": "constraint", "text": c["text"]} for c in profile.constraints
+    }
+    sections = ["\n".join(["# What always holds", *bounds])] if bounds else []
+    items, left_out, last = list[dict[str, Any]](bounds.values()), 0, f"# The message\n{message.strip()}"
 
     def needed(*more: str) -> int:
         return count_tokens("\n\n".join([*sections, *more, last]))
@@ -125,10 +128,6 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
             sections.append("\n".join([title, *(line for line in lines if line in taken)]))
             items.extend(lines[line] for line in lines if line in taken)
 
-    if profile.constraints:
-        bounds = (f"- {each['text']} ({each['severity']})" for each in profile.constraints)
-        sections.append("\n".join(["# What always holds", *bounds]))
-        items += ({"kind": "constraint", "text": each["text"]} for each in profile.constraints)
     if (least := needed()) > budget:
         raise TooLong(f"constraints and message need {least} tokens", hint=f"budget_tokens={least} would do.")
     person = [f"Name: {profile.name}"] if profile.name else []

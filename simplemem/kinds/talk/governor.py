@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Vectors = Callable[[Sequence[str]], NDArray[np.float32]]  # unit rows
-
 _EXCHANGES: Final = 4  # of a block, the latest, that stand for it
 _ROWS: Final = _EXCHANGES + 2  # vectors of a block: those, the first, and the last as it was said
 _NEAREST: Final = 12  # blocks that a model is shown
@@ -94,8 +92,8 @@ class _Recent(NamedTuple):
 class Governor:
     """Remembers what stands for each block, which is another when its note changes."""
 
-    def __init__(self, vectors: Vectors | None = None) -> None:
-        self._vectors: Vectors = vectors or (lambda texts: _bundled().unit(texts))
+    def __init__(self, vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None) -> None:
+        self._vectors = vectors or (lambda texts: _bundled().unit(texts))
         self._recent: WeakKeyDictionary[Block, _Recent] = WeakKeyDictionary()
 
     def decide(self, message: str, at: datetime, blocks: Sequence[Block], current: Block | None) -> Decision:
