@@ -11,7 +11,6 @@ from simplemem.faces import render
 from simplemem.faces.arguments import Object, about, also
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.kinds.answers import Edge, Maybe, Remembered
-from simplemem.note.clock import now
 
 if TYPE_CHECKING:
     from simplemem.kinds.atoms.keeping import Memories
@@ -64,21 +63,19 @@ def search_memory(
     store: EnhancedStore, documents: Documents, query: Query, user_id: User, limit: Limit = 10
 ) -> Reply[Found]:
     """Find what is known of a user: facts, statements and passages of documents, and what leads from name to name."""
-    from simplemem.kinds.atoms.life import confidence_at
-    from simplemem.kinds.documents.recall import Asked, answered, recall, told
+    from simplemem.kinds.documents.recall import Asked, answered, recall
 
     found = recall(store, Asked(query, user_id, limit=limit))
     said, synthesis, why = answered(documents, query, found)
     facts: list[Any] = [
-        {
-            "id": e.id, "key": " ".join(filter(None, e.slot[:2])), "value": e.slot.object, "memory": e.statement,
-            "confidence": round(confidence_at(e, now()), 4), "valid_from": told(e.valid_from),
-        }
-        for hit in found.hits if (e := hit.atom) and e.slot and hit.result["score"] > _ASKED_FOR
-    ]  # fmt: skip
+        {"id": e["id"], "key": " ".join(filter(None, slot[:2])), "value": slot.object, "memory": e["text"]}
+        | {"confidence": e.get("confidence"), "valid_from": e.get("valid_from")}
+        for e, _, atom in found.hits
+        if atom and (slot := atom.slot) and e["score"] > _ASKED_FOR
+    ]
     memories: list[Said] = [
         {"id": e["id"], "kind": e["kind"], "memory": e["text"], "score": e["score"], "source": e["source"]["name"]}
-        for e in (hit.result for hit in found.hits)
+        for e, _, _ in found.hits
     ]
     sections = {
         "Facts": (f"{e['key']}: {e['value']} ({e['memory']})" for e in facts),

@@ -17,7 +17,7 @@ from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.note import Note
-from simplemem.note.words import well_formed
+from simplemem.note.words import STOP_WORDS, well_formed, words_in_order
 from simplemem.store import Read
 
 MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
@@ -80,10 +80,21 @@ class Atom:
         """The statement as it is compared letter for letter."""
         return plain(self.statement)
 
+    @cached_property
+    def names(self) -> list[str]:
+        """The names that it leads between; the scope itself is none."""
+        return [*filter(None, map(as_name, self.slot[::2]))] if self.slot else []
+
 
 def plain(text: str) -> str:
     """A text in small letters, without its full stop."""
     return " ".join(text.casefold().split()).rstrip(".! ")
+
+
+def as_name(text: str) -> str:
+    """A text as names are compared; "" where its words only hold a sentence together."""
+    words = words_in_order(text)
+    return "" if STOP_WORDS.issuperset(words) else " ".join(words)
 
 
 def check_scope(scope: str) -> str:
