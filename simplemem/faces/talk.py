@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Several, about, also
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.answers import Closed, Known, Recalled, Story, Topics, TurnOut
+from simplemem.kinds.answers import Closed, Known, Recalled, Spoken, Story, Topics, TurnOut
 from simplemem.kinds.talk.block import Turn, summary_of
 from simplemem.kinds.talk.conversation import Conversation, Stored, said_now
 from simplemem.kinds.talk.facts import fact_out
@@ -64,8 +64,7 @@ def retrieve_memory(
     """Find what was said about something, by words and meaning: topics with the turns that answer, and facts."""
     found = remembered(talk, query, max_results)
     memories = [
-        {"block_id": block.id, "topic": block.label, "relevance_score": score}
-        | {"summary": block.summary, "turns": _turns(turns)}
+        Spoken(block_id=block.id, topic=block.label, relevance_score=score, summary=block.summary, turns=_turns(turns))
         for block, score, turns in found.memories
     ]
     facts = [fact_out(each, each.block_id) for each in found.facts]

@@ -29,6 +29,7 @@ _QUOTED: Final = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*?$|\"[^\"\n]*\"|“[^�
 _QUOTE: Final = re.compile(r"^> ?([^\r\n]*)", re.MULTILINE)
 _TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
 _MOST_SENTENCE, _MOST_QUOTE, _MOST_KEY = 500, 300, 80  # characters
+_NAMES: Final = ("key", "value", "category", "confidence", "valid_from", "block_id", "decided_by")  # of properties
 _OTHERS: Final = ("her", "his", "its", "their")
 _GENERIC, _IN_EVERY_KEY = WORDS["generic"], WORDS["key"]
 
@@ -167,8 +168,7 @@ def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str)
 
 def _properties(said: Statement, told: Told, block_id: str) -> dict[str, object]:
     about = said._asdict() | {"value": spell(said.value), "valid_from": stamp(told.at), "block_id": block_id}
-    about |= {"private": True} if said.category == "secret" else {}
-    return {name: each for name, each in about.items() if name != "sentence"}
+    return {name: about[name] for name in _NAMES} | ({"private": True} if said.category == "secret" else {})
 
 
 def _quote(said: Statement) -> str:

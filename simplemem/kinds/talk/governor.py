@@ -102,10 +102,7 @@ class Governor:
             return Decision(None, "the first message of all")
         head = message[: LIMITS["text"]]
         words, kinds = cues.content_words(head), ("shift", "greeting", "opening", "follow", "news")
-        manner = {kind: cues.PATTERNS[kind].match(head) is not None for kind in kinds} | {
-            "always": True,
-            "begun": False,
-        }
+        manner = {kind: bool(cues.PATTERNS[kind].match(head)) for kind in kinds} | {"always": True, "begun": False}
         if (object_ := cues.back_to(head)) and (block := _named(object_, blocks)):
             return Decision(block, f'goes back to "{" ".join(object_)}"')
         manner["day"] = current is not None and (at - current.last).total_seconds() >= 3600 * LIMITS["hours"]
@@ -140,9 +137,8 @@ class Governor:
         recents = [self._recent[block] for block in live]
         stacked = np.stack([recent.rows for recent in recents])
         cosines = np.einsum("bed,sd->bes", stacked, rows[:2])  # so few rows would wait for threads of a product
-        near: list[float] = (
-            NEAR["follows"] * cosines[:, 0, 0] + NEAR["about"] * cosines[:, 1:, 1].max(axis=1)
-        ).tolist()
+        follows, about = NEAR["follows"] * cosines[:, 0, 0], NEAR["about"] * cosines[:, 1:, 1].max(axis=1)
+        near: list[float] = (follows + about).tolist()
         names, wanted = set(cues.PATTERNS["capital"].findall(head)), set(map(_stem, words))
         names = {name for name in names if any(name in recent.words for recent in recents)}
         known = [wanted & recent.words for recent in recents]
