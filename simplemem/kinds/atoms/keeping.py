@@ -34,6 +34,7 @@ _NEAREST: Final = 20  # by words and meaning, beside those of the same slot
 _NEAR: Final = 0.7  # of cosine: what is nearer and undecided is named
 _MOST_ASKED: Final = 5  # statements of one call that a model is asked about
 _DERIVED: Final = 0.8  # of its least sure parent's confidence
+_AGAIN: Final = 0.15  # surer for being said again
 
 
 class Added(NamedTuple):
@@ -45,7 +46,6 @@ class Added(NamedTuple):
     warnings: list[str]
 
 
-_Advice = list[tuple["Ruling", Atom]]  # what a model says of a new statement and some that are there
 _Near = list[tuple[Atom, float]]  # statements near in words or meaning, and how near in meaning
 
 
@@ -82,7 +82,7 @@ class Memories(Keeper):
     def held(self, scope: str | None, *, expired: bool = False) -> list[Atom]:
         """The same, for whoever holds the shelf."""
         scopes, at = self.shelf.scopes, now()
-        some = scopes.values() if scope is None else [scopes[scope]] if scope in scopes else []
+        some = [*scopes.values()] if scope is None else [scopes.get(scope, ({}, {}))]
         ends = [each for ending, _ in some for each in ending.values() if expired or self.holds(each, at)]
         return [*ends, *(each for _, lasting in some for each in lasting.values())]
 
@@ -110,10 +110,9 @@ class Memories(Keeper):
         added, scope = Added([], [], "rules", []), check_scope(scope)
         # A model is asked about one statement after the other, each in view of those before it; else all are one step.
         for some in [[each] for each in statements] if self.chat else [statements]:
-            chat = self.model_for(scope, some[0].text, source) if some else None
-            advice = self._advice(chat, scope, some[0].text, added) if chat else []
+            advice = [ruling for each in some for ruling in self._advice(scope, each.text, source, added)]
 
-            def draft(step: ChangeSet, some: Sequence[Statement] = some, advice: _Advice = advice) -> _Adding:
+            def draft(step: ChangeSet, some: Sequence[Statement] = some, advice: list[Ruling] = advice) -> _Adding:
                 adding = _Adding(self, step, scope, source, outside)
                 for statement in some:
                     adding.take(statement, advice)
@@ -129,20 +128,21 @@ class Memories(Keeper):
     def model_for(self, scope: str, text: str, source: str = "") -> Chat | None:
         """The model that may be told a text: none what will be private, or was drawn from what is."""
         rules, path = self.settings.embed.private, f"{place_of(scope, text)}.md"
-        is_private = private_reason(path, read_note(text.encode()), rules) or (source and self.bench.private([source]))
-        return None if is_private else self.chat
+        if self.chat is None or private_reason(path, read_note(text.encode()), rules):
+            return None
+        return None if source and self.bench.private([source]) else self.chat
 
-    def _advice(self, chat: Chat, scope: str, text: str, added: Added) -> _Advice:
+    def _advice(self, scope: str, text: str, source: str, added: Added) -> list[Ruling]:
         """What a model says of a statement that no rule decides; never asked while the vault is held."""
+        if (chat := self.model_for(scope, text, source)) is None or len(added.events) >= _MOST_ASKED:
+            return []
         from simplemem.kinds.atoms.asking import classify
 
         verdict, _, near = self.decide(text, self.atoms(scope))
         private = self.bench.private([atom.path for atom, _ in near])
         shown = [atom for atom, _ in near if atom.path not in private]
-        if verdict.event != "ADD" or not shown or len(added.events) >= _MOST_ASKED:
-            return []
         try:
-            return [(each, shown[each.place]) for each in classify(self, chat, text, [e.statement for e in shown])]
+            return classify(self, chat, text, shown) if verdict.event == "ADD" and shown else []
         except SimplememError as error:
             added.warnings.extend({error.message} - {*added.warnings})
             return []
@@ -158,9 +158,11 @@ class Memories(Keeper):
 
         known = [*{e.path: e for e in (*filter(is_candidate, held), *(atom for atom, _ in near))}.values()]
         verdict = reconcile(reading, [read_statement(each.statement) for each in known])
+        target = known[verdict.place] if verdict.place is not None else None
         if wanted:
-            verdict = Verdict("DELETE", None, verdict.place if verdict.event == "NOOP" else None, "rule:forget")
-        return verdict, known[verdict.place] if verdict.place is not None else None, near
+            target = target if verdict.event == "NOOP" else None
+            verdict = Verdict("DELETE", rule="rule:forget")
+        return verdict, target, near
 
     def _near(self, text: str, held: Collection[Atom]) -> _Near:
         by_path = {each.path: each for each in held}
@@ -176,22 +178,16 @@ class Memories(Keeper):
         found, slot = self.find(id_, scope), read_statement(text).slot
 
         def draft(step: ChangeSet) -> None:
-            changed = with_statement(_editable(step, found), text)
-            for key, value in zip(("subject", "relation", "object"), slot or ("", "", ""), strict=True):
-                changed = set_property(changed, key, value) if value else remove_property(changed, key)
-            step.put(found.path, changed)
+            subject, relation, value = slot or ("", "", "")
+            changed = with_statement(step.text(_editable(found)), text)
+            step.put(found.path, _with(changed, subject=subject, relation=relation, object=value))
 
         return self.shelf.change(draft, by)[1]
 
     def forget(self, id_: str, scope: str, **by: Unpack[By]) -> Carried:
         """Put a statement into the trash."""
         found = self.find(id_, scope)
-
-        def draft(step: ChangeSet) -> None:
-            _editable(step, found)
-            step.drop(found.path)
-
-        return self.shelf.change(draft, by)[1]
+        return self.shelf.change(lambda step: step.drop(_editable(found)), by)[1]
 
     def knows(self, scope: str, texts: Sequence[str]) -> bool:
         """Whether all of these are said already."""
@@ -230,11 +226,18 @@ class Memories(Keeper):
 memories_of: Final = Memories.of
 
 
-def _editable(step: ChangeSet, atom: Atom) -> str:
-    """The text of a statement's note. Unreadable where it is not ours to change."""
+def _editable(atom: Atom) -> str:
+    """The path of a statement's note. Unreadable where it is not ours to change."""
     if atom.problem:
         raise Unreadable(f"{atom.path[:-3]} cannot be changed: {atom.problem}", hint="Change it in an editor.")
-    return step.text(atom.path)
+    return atom.path
+
+
+def _with(text: str, **properties: Any) -> str:
+    """A note with these properties, and without those that are empty."""
+    for key, value in properties.items():
+        text = remove_property(text, key) if value == "" else set_property(text, key, value)
+    return text
 
 
 class _Adding:
@@ -247,41 +250,42 @@ class _Adding:
         self.reviews: list[Review] = []
         self.warnings: list[str] = []
 
-    def take(self, statement: Statement, advice: _Advice) -> None:
+    def take(self, statement: Statement, advice: Sequence[Ruling]) -> None:
         """Decide on one statement, and do what that takes."""
         (event, relation, _, rule), target, near = self.memories.decide(statement.text, self.held.values())
         if event == "DELETE":
             self._forget(target, rule)
             return
         if event == "NOOP" and target is not None:
-            self._say_again(target)
-            self.events.append(_event(event, None, target, rule))
+            self._say_again(target, rule)
             return
-        sound = [(said, old) for said, old in advice if self._is_as_it_was(old)] if event == "ADD" else []
-        told = next(((said, old) for said, old in sound if said.relation != "DERIVES"), None)
-        method = self.memories.chat.method if sound and self.memories.chat else ""
+        sound = [each for each in advice if event == "ADD" and self._is_as_it_was(each.target)]
+        told = next((each for each in sound if each.relation != "DERIVES"), None)
         if told is not None:
-            event, relation, rule, target = "UPDATE", told[0].relation, method, told[1]
+            event, relation, rule, target = "UPDATE", told.relation, told.method, told.target
         if target is not None and relation == "UPDATES" and (target.problem or (self.outside and not target.source)):
             event, relation, near, target = "ADD", None, [(target, 1.0), *near], None
-        new = self._write(statement, relation, target, rule)
-        self.events.append(_event(event, relation, new, rule, target))
+        new = self._write(statement, rule, target, relation or "")
+        self._tell(event, relation, new, rule, target)
         candidates: list[Candidate] = [
             {"id": each.id, "memory": each.statement, "similarity": round((1 + share) / 2, 4)}
-            for each, share in (near if event == "ADD" else ())
-            if share >= _NEAR and each.path in self.held
+            for each, share in near
+            if event == "ADD" and share >= _NEAR and each.path in self.held
         ]
         self.reviews += [{"id": new.id, "candidates": candidates[:3]}] if candidates else []
-        for said, old in sound:
-            if said.relation == "DERIVES" and said.derived:
-                self._derive(said.derived, (old, new), method)
+        for each in sound:
+            if each.relation == "DERIVES" and each.derived:
+                parents, at = (each.target, new), now()
+                sure = _DERIVED * min(life.confidence_at(parent, at) for parent in parents)
+                derived = self._write(Statement(each.derived, "derived", confidence=sure), each.method, parents=parents)
+                self._tell("ADD", "DERIVES", derived, each.method)
 
     def _forget(self, target: Atom | None, rule: str) -> None:
         """Put what is to be forgotten into the trash. A page forgets nothing that was said here."""
         if target is not None and not target.problem and (target.source or not self.outside):
             self.step.drop(target.path)
             del self.held[target.path]
-            self.events.append(_event("DELETE", None, target, rule))
+            self._tell("DELETE", None, target, rule)
         else:
             why = "no such memory is held" if target is None else target.problem or "it was not said by a page"
             self.warnings.append(f"Nothing was forgotten: {why}.")
@@ -290,7 +294,7 @@ class _Adding:
         return atom.path in self.held and self.held[atom.path].sha256 == atom.sha256
 
     def _write(
-        self, statement: Statement, relation: str | None, target: Atom | None, rule: str, parents: Sequence[Atom] = ()
+        self, statement: Statement, rule: str, old: Atom | None = None, relation: str = "", parents: Sequence[Atom] = ()
     ) -> Atom:
         at = now()
 
@@ -299,44 +303,35 @@ class _Adding:
 
         kind, until = kind_of(statement.text, at)
         path = self.memories.free(self.step, place_of(self.scope, statement.text), between=" ")
+        links: dict[str, Any] = {relation.lower(): link(old.path)} if old else {}
         new = Atom(
             path, "", f"atom_{at:%Y%m%d}_{secrets.token_hex(3)}", statement.text, self.scope,
             memory_type=statement.memory_type or kind, slot=statement.slot or read_statement(statement.text).slot,
             confidence=statement.confidence, valid_from=statement.valid_from or at,
-            valid_to=statement.valid_to or until, updates=link(target.path) if target and relation == "UPDATES" else "",
-            extends=link(target.path) if target and relation == "EXTENDS" else "",
-            derived_from=tuple(link(each.path) for each in parents), source=self.source.removesuffix(".md"),
-            decided_by=statement.decided_by or rule, created=local_stamp(),
+            valid_to=statement.valid_to or until, source=self.source.removesuffix(".md"),
+            derived_from=tuple(link(each.path) for each in parents),
+            decided_by=statement.decided_by or rule, created=local_stamp(), **links,
         )  # fmt: skip
-        if target is not None and relation == "UPDATES":
-            text = self.step.text(target.path)
+        if old and relation == "UPDATES":
             ended = {
                 "status": "superseded",
                 "superseded_by": f"[[{link(path)}]]",
                 "valid_to": stamp(new.valid_from or at),
             }
-            for key, value in ended.items():
-                text = set_property(text, key, value)
-            self.step.put(target.path, text)
-            del self.held[target.path]
+            self.step.put(old.path, _with(self.step.text(old.path), **ended))
+            del self.held[old.path]
         self.step.put(path, new_atom(new, statement.quote))
         self.held[path] = new
         return new
 
-    def _derive(self, text: str, parents: Sequence[Atom], method: str) -> None:
-        sure = _DERIVED * min(life.confidence_at(each, now()) for each in parents)
-        derived = self._write(
-            Statement(text, "derived", confidence=sure, decided_by=method), None, None, method, parents
-        )
-        self.events.append(_event("ADD", "DERIVES", derived, method))
-
-    def _say_again(self, target: Atom) -> None:
+    def _say_again(self, target: Atom, rule: str) -> None:
         """Saying a preference again is all that refreshes it."""
-        if target.memory_type == "preference" and not target.problem and life.confidence_at(target, now()) < 1:
-            text = set_property(self.step.text(target.path), "confidence", round(life.said_again(target, now()), 4))
-            self.step.put(target.path, set_property(text, "reinforced", stamp(now())))
+        at = now()
+        if target.memory_type == "preference" and not target.problem and (sure := life.confidence_at(target, at)) < 1:
+            again = round(min(1.0, sure + _AGAIN), 4)
+            self.step.put(target.path, _with(self.step.text(target.path), confidence=again, reinforced=stamp(at)))
+        self._tell("NOOP", None, target, rule)
 
-
-def _event(event: str, relation: str | None, atom: Atom, rule: str, old: Atom | None = None) -> Event:
-    told: Event = {"event": event, "relation": relation, "id": atom.id, "memory": atom.statement, "rule": rule}
-    return told | {"previous": {"id": old.id, "memory": old.statement}} if old else told
+    def _tell(self, event: str, relation: str | None, atom: Atom, rule: str, old: Atom | None = None) -> None:
+        told: Event = {"event": event, "relation": relation, "id": atom.id, "memory": atom.statement, "rule": rule}
+        self.events.append(told | {"previous": {"id": old.id, "memory": old.statement}} if old else told)
