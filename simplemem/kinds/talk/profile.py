@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import product
-from typing import Final, NamedTuple
+from typing import Final
 
 from simplemem.kinds.answers import Constraint
 from simplemem.kinds.kind import Kind
@@ -21,16 +21,10 @@ from simplemem.note.properties import set_property, spliced
 from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read
 
+Trait = tuple[str, str]  # what a person said, behind its section, or "name", or "gone" for what is taken back
 SECTIONS: Final = ("Constraints", "Preferences", "Identity")
 _NO_NAMES, _IN_EVERY_TRAIT = WORDS["no_name"], STOP_WORDS | WORDS["trait"]
 _BULLET: Final = re.compile(r"(?m)^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$")
-
-
-class Trait(NamedTuple):
-    """Something a person said of themselves."""
-
-    section: str  # one of the sections, "name", or "gone" for what is taken back
-    text: str
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,7 @@ def traits(message: str) -> list[Trait]:
         for match in rule.finditer(sentence):
             text = " ".join(match["says"].split())
             if section != "name" or text.split()[0] not in _NO_NAMES:
-                found[Trait(section, re.sub(r"\Aan? | any ?more\Z", "", text))] = None
+                found[section, re.sub(r"\Aan? | any ?more\Z", "", text)] = None
     return list(found)
 
 

@@ -37,11 +37,8 @@ def said(message: str) -> dict[str, str]:
 
 
 def known(message: str) -> list[tuple[str, str, bool]]:
-    return [
-        (each.section, each.text, severity_of(each.text) == "strict")
-        for each in traits(message)
-        if each.section != "gone"
-    ]
+    told = [each for each in traits(message) if each[0] != "gone"]
+    return [(section, text, severity_of(text) == "strict") for section, text in told]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +129,7 @@ def test_what_fires_in_conversations_of_others() -> None:
     turns = [text for doc in json.loads(gzip.decompress(LOCOMO.read_bytes()))["docs"] for _, text in doc["turns"]]
     assert len(turns) == 2760
     assert [each for text in turns for each in statements(text)] == []
-    assert [each.text for text in turns for each in traits(text)] == [
+    assert [trait for text in turns for _, trait in traits(text)] == [
         "allergic to most reptiles and animals with fur", "lactose intolerant", "lactose intolerant",
     ]  # fmt: skip
 
