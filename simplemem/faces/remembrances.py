@@ -10,7 +10,7 @@ from pydantic import Field
 from simplemem.faces import render
 from simplemem.faces.arguments import Object, about, also
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.answers import Edge, Maybe, Remembered
+from simplemem.kinds.answers import Edge, Maybe, Passage, Remembered, Written
 
 if TYPE_CHECKING:
     from simplemem.kinds.atoms.keeping import Memories
@@ -35,9 +35,7 @@ Found = TypedDict("Found", {
 })  # fmt: skip
 Updated = TypedDict("Updated", {"id": str, "sha256": str})
 Deleted = TypedDict("Deleted", {"id": str, "version": str})
-Passage = TypedDict("Passage", {"content": str, "source": str, "score": float, "heading": str, "line": int})
 Passages = TypedDict("Passages", {"results": list[Passage]})
-Written = TypedDict("Written", {"file_path": str, "sha256": str, "created": bool})
 
 
 @tool("Add a memory", writes=True)
@@ -84,10 +82,10 @@ def search_memory(
     }
     shown = "\n\n".join(_section(title, lines) for title, lines in sections.items())
     data: Found = {
-        "query": query, "answer": said or None, "synthesis": synthesis, "facts": facts, "memories": memories,
+        "query": query, "answer": said, "synthesis": synthesis, "facts": facts, "memories": memories,
         "graph": found.edges, "degraded": " ".join(filter(None, (found.degraded, why))),
     }  # fmt: skip
-    return Reply(render.answer(said, shown, data["degraded"]), data)
+    return Reply(render.answer(said or "", shown, data["degraded"]), data)
 
 
 def _section(title: str, lines: Iterable[str]) -> str:
@@ -112,7 +110,7 @@ def delete_memory(memories: Memories, caller: Caller, memory_id: str, user_id: U
 @tool("Ask the knowledge base")
 def query_knowledge_base(base: KnowledgeBase, query: Query, limit: Limit = 5) -> Reply[Passages]:
     """Find passages in the documents of the knowledge base."""
-    rows: list[Any] = base.query(query, limit)
+    rows = base.query(query, limit)
     shown = "\n\n".join(f"{each['source']}:{each['line']}\n{each['content']}" for each in rows)
     return Reply(render.answer("" if rows else "Nothing was found.", shown), {"results": rows})
 
@@ -125,8 +123,7 @@ def update_knowledge_base(
     content: Annotated[str, about("the whole document")],
 ) -> Reply[Written]:
     """Write a document of the knowledge base, new or in the place of the one there is."""
-    done: Any = base.update(file_path, content, **caller)
-    return Reply("Document updated.", done)
+    return Reply("Document updated.", base.update(file_path, content, **caller))
 
 
 TOOLS: Final = (add_memory, search_memory, update_memory, delete_memory)

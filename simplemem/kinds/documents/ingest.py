@@ -18,7 +18,7 @@ from simplemem.kinds.answers import Ingested, Remembered
 from simplemem.kinds.atoms.atom import Atom, Statement, check_scope, folder_of, link_in, scope_of
 from simplemem.kinds.atoms.keeping import Added, memories_of
 from simplemem.kinds.atoms.reading import drawn_from, statements_in, to_forget
-from simplemem.kinds.documents.convert import convert, form_of
+from simplemem.kinds.documents.convert import File, convert, form_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.memory import By
 from simplemem.note.clock import now, stamp
@@ -105,7 +105,7 @@ class Documents(Keeper):
 
     def ingest_file(self, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
         """Keep a file as a document, a PDF or DOCX with its original beside it."""
-        return self._convert(data, form_of(data, name), scope, title or name.rpartition(".")[0], by)
+        return self._convert(File(name, "", "", data), scope, title or name.rpartition(".")[0], by)
 
     def ingest_url(self, url: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
         """Fetch an address, and keep what it gives as a document."""
@@ -113,18 +113,15 @@ class Documents(Keeper):
 
         check_scope(scope)
         address = str(checked(url))
-        found = fetch(address, allow_private=self.settings.documents.allow_private)
-        form = form_of(found.data, found.name, found.content_type)
-        more = {"source_url": address, "fetched": stamp(now())}
-        return self._convert(found.data, form, scope, title, by, found.charset, **more)
+        file = fetch(address, allow_private=self.settings.documents.allow_private)
+        return self._convert(file, scope, title, by, source_url=address, fetched=stamp(now()))
 
-    def _convert(
-        self, data: bytes, form: str, scope: str, title: str, by: By, charset: str = "", **more: Any
-    ) -> Ingested:
-        text, called = convert(data, form, charset)
-        file = (f".{form}", data) if form in ("pdf", "docx") else None
+    def _convert(self, file: File, scope: str, title: str, by: By, **more: Any) -> Ingested:
+        form = form_of(file.data, file.name, file.content_type)
+        text, called = convert(file.data, form, file.charset)
+        original = (f".{form}", file.data) if form in ("pdf", "docx") else None
         kind = "pdf" if form == "pdf" else "url" if more else "text"
-        return self._ingest(_document(text, title or called, scope, kind, file=file, **more), by)
+        return self._ingest(_document(text, title or called, scope, kind, file=original, **more), by)
 
     def _ingest(self, new: Document, by: By) -> Ingested:
         kept, drawn, is_known = self._keep(new, by)
@@ -226,15 +223,21 @@ class Documents(Keeper):
 
     def _stated(self, chat: Chat | None, text: str, by_rules: list[str]) -> tuple[list[Statement], str, str]:
         """What a text states, by the model or else by rules; which model; and why none, if one was asked."""
-        found, why = list[Statement](), ""
-        if chat is not None:
-            from simplemem.kinds.atoms.asking import extract
+        said, method, why = self.asked(chat, "extract", text)
+        found = said[0] if said else []
+        return found or [Statement(each) for each in by_rules], method if found else "", why if chat else ""
 
-            try:
-                found = extract(self, chat, text)[0]
-            except SimplememError as error:
-                why = error.message
-        return found or [Statement(each) for each in by_rules], chat.method if chat and found else "", why
+    def asked(self, chat: Chat | None, task: str, *said: Any) -> tuple[Any, str, str]:
+        """What the model says to a task, None for nothing of use; who it is; and why that is so."""
+        if chat is None:
+            return None, "none", "there is no model"
+        from simplemem.kinds.atoms import asking
+
+        try:
+            answer = getattr(asking, task)(self, chat, *said)
+        except SimplememError as error:
+            return None, "none", f"the model was no help: {error.message}"
+        return (answer, chat.method, "") if answer else (None, "none", "the model said nothing of use")
 
     def _draw_later(self) -> None:
         if not self.bench.read_only and self._next.acquire(blocking=False):

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from simplemem.errors import SimplememError
 from simplemem.kinds.answers import Edge, Result, Row, Step
 from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import Atom, Slot, as_name, check_scope
@@ -80,9 +79,9 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     entities = {each.path: each for each in graph.entities if not each.is_note}
     slots = _filled(question, atoms.values())
     note("slots", slots, "a statement fills it" if slots else "the question names none that is filled")
-    said, by, why = _by_model(documents, "rewrite", question) if asked.rewrite else ("", "", "not asked for")
+    said, by, why = documents.asked(documents.chat, "rewrite", question) if asked.rewrite else ("", "", "not asked for")
     note("hyde", said, why or by)
-    wider = f"{question} {said}"
+    wider = f"{question} {said or ''}"
     sought = [[*atoms, *entities], [*texts] if asked.mode != "memory" else []] if words_in_order(wider) else [[], []]
     stated = bench.answers(wider, sought[0], asked.limit, rerank=asked.rerank)
     written = bench.answers(wider, sought[1], asked.limit, passages=2 * asked.limit, rerank=asked.rerank)
@@ -142,19 +141,6 @@ def _filled(question: str, atoms: Iterable[Atom]) -> list[Atom]:
     return [each for each in sorted(fits, key=lambda each: -fits[each]) if fits[each] > 0]
 
 
-def _by_model(documents: Documents, task: str, *said: Any) -> tuple[str, str, str]:
-    """What the model says to that, who it is, and why it says nothing."""
-    if (chat := documents.chat) is None:
-        return "", "none", "there is no model"
-    from simplemem.kinds.atoms import asking
-
-    try:
-        answer: str = getattr(asking, task)(documents, chat, *said)
-    except SimplememError as error:
-        return "", "none", f"the model was no help: {error.message}"
-    return (answer, chat.method, "") if answer else ("", "none", "the model said nothing of use")
-
-
 def _walked(
     question: str, best: Collection[str], atoms: Mapping[str, Atom], graph: Graph
 ) -> tuple[list[Edge], dict[str, float]]:
@@ -203,13 +189,13 @@ def _once(hits: Iterable[Hit]) -> list[Hit]:
     return kept
 
 
-def answered(documents: Documents, query: str, found: Recalled) -> tuple[str, str, str]:
+def answered(documents: Documents, query: str, found: Recalled) -> tuple[str | None, str, str]:
     """An answer with citations by the model, who gave it, and why there is none."""
     if documents.chat is None or not found.hits:
-        return "", "none", ""
+        return None, "none", ""
     private = documents.bench.private(hit.path for hit in found.hits)
     shown = [(hit.result["text"], hit.atom and hit.atom.valid_from) for hit in found.hits if hit.path not in private]
-    return _by_model(documents, "answer", query, shown[:_MOST_SHOWN])
+    return documents.asked(documents.chat, "answer", query, shown[:_MOST_SHOWN])
 
 
 def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:

@@ -200,7 +200,7 @@ def test_a_model_rewrites_and_answers_and_its_failure_is_told(vault: Path) -> No
             assert answered(documents_of(store), "where is the money", found) == ("At the bank [1].", "llm:m", "")
             assert not any("mattress" in text for text in service.said())
             said["cites"] = ["7"]
-            assert answered(documents_of(store), "where is the money", found)[:2] == ("", "none")
+            assert answered(documents_of(store), "where is the money", found)[:2] == (None, "none")
             service.answer = failing(500)
             found = ask(store, "where is the money", rewrite=True)
             assert not step(found, "hyde")[0] and "no help" in step(found, "hyde")[1] and len(found.hits) == 2
