@@ -8,7 +8,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Invalid, TooLong
 from simplemem.kinds.kind import Kind
@@ -22,6 +22,8 @@ from simplemem.store import Read
 MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
 STATUSES: Final = ("active", "superseded", "forgotten")
 _MOST_SCOPE, _MOST_NAME = 200, 80  # characters
+_LINKS: Final = ("updates", "extends", "source", "superseded_by")
+_MOMENTS: Final = ("valid_from", "valid_to", "reinforced")
 _NO_SCOPE: Final = ("Cc", "Cs", "Zl", "Zp")  # categories of characters
 # To a blank line, or to the end.
 _PARAGRAPH: Final = re.compile(r"\S(?:.*?\S)??(?=\s*\Z|[ \t]*\r?\n[ \t]*\r?\n)", re.DOTALL)
@@ -125,24 +127,15 @@ def new_atom(atom: Atom, quote: str = "") -> str:
     """The text of an atom's note: only keys that hold something."""
     subject, relation, value = atom.slot or ("", "", "")
     sure = round(atom.confidence, 4)
-    properties = {
-        "id": atom.id,
-        "memory_type": atom.memory_type,
-        "scope": atom.scope,
-        "subject": subject,
-        "relation": relation,
-        "object": value,
-        "confidence": int(sure) if sure == 1 else sure,
-        "valid_from": atom.valid_from and stamp(atom.valid_from),
-        "valid_to": atom.valid_to and stamp(atom.valid_to),
-        **{key: (link := getattr(atom, key)) and f"[[{link}]]" for key in ("updates", "extends", "source")},
-        "derived_from": [f"[[{each}]]" for each in atom.derived_from],
-        "status": atom.status,
-        "decided_by": atom.decided_by,
-    }
+    about: dict[str, Any] = {"id": atom.id, "memory_type": atom.memory_type, "scope": atom.scope}
+    about |= {"subject": subject or None, "relation": relation or None, "object": value or None}
+    about |= {"confidence": int(sure) if sure == 1 else sure}
+    about |= {key: stamp(at) for key in _MOMENTS if (at := getattr(atom, key))}
+    about |= {key: f"[[{link}]]" for key in _LINKS if (link := getattr(atom, key))}
+    about |= {"derived_from": [f"[[{each}]]" for each in atom.derived_from], "status": atom.status}
+    about |= {"decided_by": atom.decided_by or None}
     quoted = "".join(f"> {line}\n" for line in quote.splitlines()) if quote and quote != atom.statement else ""
-    told = {key: value or None for key, value in properties.items()}
-    return ATOM.render(told, atom.statement + "\n" + (quoted and f"\n{quoted}"), atom.created)
+    return ATOM.render(about, atom.statement + "\n" + (quoted and f"\n{quoted}"), atom.created)
 
 
 def with_statement(text: str, statement: str) -> str:
@@ -170,7 +163,8 @@ def read_atom(read: Read) -> Atom:
         said, slot = fact.sentence or f"{fact.key}: {fact.value}", Slot("", fact.key.replace("_", " "), fact.value)
         about |= {"problem": "conversations keep it", "confidence": fact.confidence, "valid_from": fact.valid_from}
         return Atom(id=name, statement=said, scope="default", slot=slot, **about)
-    about |= {key: link_in(word(key)) for key in ("superseded_by", "updates", "extends", "source")}
+    about |= {key: link_in(word(key)) for key in _LINKS} | {key: word(key) for key in ("decided_by", "created")}
+    about |= {key: moment(word(key), ends=key == "valid_to") for key in _MOMENTS}
     kind, relation, at = word("memory_type"), word("relation"), slice(*_place(note.text, note.header.body_start))
     status = "superseded" if about["superseded_by"] and word("status") != "forgotten" else word("status")
     sure, derived = note.header.get("confidence"), note.header.get("derived_from") or []
@@ -181,13 +175,8 @@ def read_atom(read: Read) -> Atom:
         memory_type=kind if kind in MEMORY_TYPES else "fact",
         slot=Slot(word("subject"), relation, word("object")) if relation else None,
         confidence=float(sure) if isinstance(sure, (int, float)) and 0 <= sure <= 1 else 1.0,
-        valid_from=moment(word("valid_from")),
-        valid_to=moment(word("valid_to"), ends=True),
-        reinforced=moment(word("reinforced")),
         status=status if status in STATUSES else "active",
         derived_from=tuple(link_in(str(each)) for each in (derived if isinstance(derived, list) else [derived])),
-        decided_by=word("decided_by"),
-        created=word("created"),
         **about,
     )
 

@@ -95,11 +95,13 @@ class Memories(Keeper):
         return life.holds(atom, at) and all(each is None or each.status == "active" for each in parents)
 
     def find(self, id_: str, scope: str) -> Atom:
-        """The statement of this id. NotFound says nothing of another scope's."""
+        """The statement of this id, to be changed. NotFound says nothing of another scope's."""
         scope = check_scope(scope)
         found = next((each for each in self.atoms(scope, expired=True) if each.id == id_), None)
         if found is None:
             raise NotFound(f"there is no memory {id_[:80]!r}", hint="search_memory names the ids there are.")
+        if found.problem:
+            raise Unreadable(f"{found.path[:-3]} cannot be changed: {found.problem}", hint="Change it in an editor.")
         return found
 
     def add(
@@ -179,7 +181,7 @@ class Memories(Keeper):
 
         def draft(step: ChangeSet) -> None:
             subject, relation, value = slot or ("", "", "")
-            changed = with_statement(step.text(_editable(found)), text)
+            changed = with_statement(step.text(found.path), text)
             step.put(found.path, _with(changed, subject=subject, relation=relation, object=value))
 
         return self.shelf.change(draft, by)[1]
@@ -187,7 +189,7 @@ class Memories(Keeper):
     def forget(self, id_: str, scope: str, **by: Unpack[By]) -> Carried:
         """Put a statement into the trash."""
         found = self.find(id_, scope)
-        return self.shelf.change(lambda step: step.drop(_editable(found)), by)[1]
+        return self.shelf.change(lambda step: step.drop(found.path), by)[1]
 
     def knows(self, scope: str, texts: Sequence[str]) -> bool:
         """Whether all of these are said already."""
@@ -210,8 +212,7 @@ class Memories(Keeper):
         before = now() - older_than
 
         def ended(atom: Atom) -> datetime | None:
-            past = atom.valid_to if atom.memory_type != "episode" or atom.status != "active" else None
-            return past or life.forgotten_at(atom) or (atom.valid_from if atom.status != "active" else None)
+            return (atom.memory_type != "episode" and atom.valid_to) or life.forgotten_at(atom) or atom.valid_from
 
         def draft(step: ChangeSet) -> list[Atom]:
             every = [each for each in self.held(None, expired=True) if not each.problem and not self.holds(each, now())]
@@ -224,13 +225,6 @@ class Memories(Keeper):
 
 
 memories_of: Final = Memories.of
-
-
-def _editable(atom: Atom) -> str:
-    """The path of a statement's note. Unreadable where it is not ours to change."""
-    if atom.problem:
-        raise Unreadable(f"{atom.path[:-3]} cannot be changed: {atom.problem}", hint="Change it in an editor.")
-    return atom.path
 
 
 def _with(text: str, **properties: Any) -> str:
@@ -259,7 +253,7 @@ class _Adding:
         if event == "NOOP" and target is not None:
             self._say_again(target, rule)
             return
-        sound = [each for each in advice if event == "ADD" and self._is_as_it_was(each.target)]
+        sound = [each for each in advice if event == "ADD" and self.held.get(each.target.path) is each.target]
         told = next((each for each in sound if each.relation != "DERIVES"), None)
         if told is not None:
             event, relation, rule, target = "UPDATE", told.relation, told.method, told.target
@@ -289,9 +283,6 @@ class _Adding:
         else:
             why = "no such memory is held" if target is None else target.problem or "it was not said by a page"
             self.warnings.append(f"Nothing was forgotten: {why}.")
-
-    def _is_as_it_was(self, atom: Atom) -> bool:
-        return atom.path in self.held and self.held[atom.path].sha256 == atom.sha256
 
     def _write(
         self, statement: Statement, rule: str, old: Atom | None = None, relation: str = "", parents: Sequence[Atom] = ()

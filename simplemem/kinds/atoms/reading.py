@@ -97,6 +97,7 @@ def _plain(text: str) -> str:
     return said.rstrip(".! ")
 
 
+@lru_cache(maxsize=1_000)
 def _language(said: str) -> _Language:
     words = set(re.findall(r"[^\W\d_]+", said))
 
@@ -255,19 +256,13 @@ def to_forget(text: str) -> str | None:
     return next((each[1] for each in found if each), None)
 
 
+@lru_cache(maxsize=100)
 def asked_slot(question: str) -> frozenset[str]:
     """How the relations begin that a question may ask for."""
-    return _asked(question)[0]
-
-
-@lru_cache(maxsize=100)
-def _asked(question: str) -> tuple[frozenset[str], frozenset[str], _Language]:
-    """How the relations begin that a question may ask for, its stems, and its language."""
     said = _plain(question).strip("?¿ ")
     forms = (each for language in _LANGUAGES for each in language.forms)
     found = ((each.relation, asks.groupdict()) for each in forms if (asks := each.asks.search(said)))
-    heads = frozenset(_head(relation.replace("{noun}", groups.get("noun", ""))) for relation, groups in found)
-    return heads, frozenset(_stems(language := _language(said), _WORD.findall(said))), language
+    return frozenset(_head(relation.replace("{noun}", groups.get("noun", ""))) for relation, groups in found)
 
 
 def _head(relation: str) -> str:
@@ -276,11 +271,11 @@ def _head(relation: str) -> str:
 
 def answers(question: str, reading: Reading) -> float:
     """How well a statement fills the slot that a question asks for; 0 where it does not."""
-    (heads, asked, language), slot = _asked(question), reading.slot
-    if slot is None or not reading.sign or _head(slot.relation) not in heads:
+    if (slot := reading.slot) is None or not reading.sign or _head(slot.relation) not in asked_slot(question):
         return 0.0
+    language, asked = _language(_plain(question)), read_statement(question).words
     whom, about = (set(_stems(language, _WORD.findall(each.lower()))) for each in (slot.subject, slot.relation))
-    return 0.5 + 0.5 * len(about & asked) / max(1, len(about)) if whom <= asked else 0.0
+    return 0.5 + 0.5 * len(about.intersection(asked)) / max(1, len(about)) if whom.issubset(asked) else 0.0
 
 
 def names_numbers(text: str, number: str) -> bool:

@@ -21,15 +21,11 @@ class Verdict(NamedTuple):
     rule: str = "rule:new"
 
 
+_SAID, _OTHER = ("NOOP", None), ("UPDATE", "UPDATES")
 _RULES: Final = {  # the first that applies to one of the known decides
-    "same": ("NOOP", None),
-    "slot": ("UPDATE", "UPDATES"),
-    "ended": ("UPDATE", "UPDATES"),
-    "polarity": ("UPDATE", "UPDATES"),
-    "number": ("UPDATE", "UPDATES"),
-    "more": ("UPDATE", "EXTENDS"),
-    "less": ("NOOP", None),
-}
+    "same": _SAID, "slot": _OTHER, "ended": _OTHER, "polarity": _OTHER, "number": _OTHER, "more": ("UPDATE", "EXTENDS"),
+    "less": _SAID,
+}  # fmt: skip
 
 
 def reconcile(new: Reading, known: Sequence[Reading]) -> Verdict:
