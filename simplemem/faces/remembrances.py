@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from pydantic import Field
@@ -80,16 +79,13 @@ def search_memory(
         "Memories": (f"{e['memory']} ({e['id']})" for e in memories),
         "Graph": (f"{e['from']} -{e['relation']}-> {e['to']}" for e in found.edges),
     }
-    shown = "\n\n".join(_section(title, lines) for title, lines in sections.items())
+    listed = {title: [f"- {render.line(each, _LINE)}" for each in lines] for title, lines in sections.items()}
+    shown = "\n\n".join("\n".join([f"# {title}", *(lines or ["- none"])]) for title, lines in listed.items())
     data: Found = {
         "query": query, "answer": said, "synthesis": synthesis, "facts": facts, "memories": memories,
         "graph": found.edges, "degraded": " ".join(filter(None, (found.degraded, why))),
     }  # fmt: skip
     return Reply(render.answer(said or "", shown, data["degraded"]), data)
-
-
-def _section(title: str, lines: Iterable[str]) -> str:
-    return "\n".join([f"# {title}", *([f"- {render.line(each, _LINE)}" for each in lines] or ["- none"])])
 
 
 @tool("Change a memory", writes=True, destructive=True)
