@@ -55,11 +55,7 @@ def _rows(found: Any) -> Iterator[defaultdict[str, str]]:
         raise Unavailable("the model answered in another shape than was asked for")
     for row in found:
         told = row.items() if isinstance(row, dict) else ()
-        yield defaultdict(str, {key: _plain(str(value)) for key, value in told if value is not None})
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())
+        yield defaultdict(str, {key: " ".join(str(value).split()) for key, value in told if value is not None})
 
 
 def _sureness(row: Mapping[str, str]) -> float:
@@ -70,7 +66,7 @@ def _sureness(row: Mapping[str, str]) -> float:
 
 def extract(keeper: Keeper, chat: Chat, text: str) -> tuple[list[Statement], str]:
     """The statements that a model reads in a text, as far as it quotes them; and what is to be said of that."""
-    parts, found, plain = _portions(text), dict[str, Statement](), _plain(text).casefold()
+    parts, found, plain = _portions(text), dict[str, Statement](), " ".join(text.casefold().split())
     for part in parts:
         for row in _rows(_ask(keeper, chat, "extract", {"text": part, "today": f"{now():%Y-%m-%d}"})["facts"]):
             said, quote, kind = row["text"], row["quote"], row["type"]

@@ -16,6 +16,7 @@ from simplemem.kinds.talk.facts import FACT, read_fact
 from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
+from simplemem.note.properties import remove_property, set_property
 from simplemem.note.words import STOP_WORDS, words_in_order
 from simplemem.store import Read
 
@@ -34,9 +35,9 @@ _LINK: Final = re.compile(r"\s*!?\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]\s*")
 class Slot(NamedTuple):
     """What a statement says the value of. Without a subject it is the scope itself."""
 
-    subject: str
-    relation: str
-    object: str
+    subject: str = ""
+    relation: str = ""
+    object: str = ""
 
 
 class Statement(NamedTuple):
@@ -54,7 +55,7 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Atom:
-    """A statement as its note has it. Links are the text between the brackets."""
+    """A statement as its note has it. Links are the text between the brackets, in a new one also with them."""
 
     path: str
     sha256: str
@@ -125,23 +126,25 @@ def place_of(scope: str, statement: str) -> str:
 
 def new_atom(atom: Atom, quote: str = "") -> str:
     """The text of an atom's note: only keys that hold something."""
-    subject, relation, value = atom.slot or ("", "", "")
     sure = round(atom.confidence, 4)
     about: dict[str, Any] = {"id": atom.id, "memory_type": atom.memory_type, "scope": atom.scope}
-    about |= {"subject": subject or None, "relation": relation or None, "object": value or None}
+    about |= {key: word or None for key, word in (atom.slot or Slot())._asdict().items()}
     about |= {"confidence": int(sure) if sure == 1 else sure}
     about |= {key: stamp(at) for key in _MOMENTS if (at := getattr(atom, key))}
-    about |= {key: f"[[{link}]]" for key in _LINKS if (link := getattr(atom, key))}
-    about |= {"derived_from": [f"[[{each}]]" for each in atom.derived_from], "status": atom.status}
+    about |= {key: f"[[{link_in(link)}]]" for key in _LINKS if (link := getattr(atom, key))}
+    about |= {"derived_from": [f"[[{link_in(each)}]]" for each in atom.derived_from], "status": atom.status}
     about |= {"decided_by": atom.decided_by or None}
     quoted = "".join(f"> {line}\n" for line in quote.splitlines()) if quote and quote != atom.statement else ""
     return ATOM.render(about, atom.statement + "\n" + (quoted and f"\n{quoted}"), atom.created)
 
 
-def with_statement(text: str, statement: str) -> str:
-    """The note with other words in the place of its statement; all else stays."""
+def with_statement(text: str, statement: str, slot: Slot | None) -> str:
+    """The note with another statement, and the slot that it fills; all else stays."""
     at, end = _place(text, read_header(text).body_start)
-    return f"{text[:at]}{statement}{text[end:]}" if at < end else f"{text.rstrip()}\n\n{statement}\n"
+    text = f"{text[:at]}{statement}{text[end:]}" if at < end else f"{text.rstrip()}\n\n{statement}\n"
+    for key, word in (slot or Slot())._asdict().items():
+        text = set_property(text, key, word) if word else remove_property(text, key)
+    return text
 
 
 def _place(text: str, start: int) -> tuple[int, int]:
@@ -165,7 +168,7 @@ def read_atom(read: Read) -> Atom:
         return Atom(id=name, statement=said, scope="default", slot=slot, **about)
     about |= {key: link_in(word(key)) for key in _LINKS} | {key: word(key) for key in ("decided_by", "created")}
     about |= {key: moment(word(key), ends=key == "valid_to") for key in _MOMENTS}
-    kind, relation, at = word("memory_type"), word("relation"), slice(*_place(note.text, note.header.body_start))
+    kind, at = word("memory_type"), slice(*_place(note.text, note.header.body_start))
     status = "superseded" if about["superseded_by"] and word("status") != "forgotten" else word("status")
     sure, derived = note.header.get("confidence"), note.header.get("derived_from") or []
     return Atom(
@@ -173,7 +176,7 @@ def read_atom(read: Read) -> Atom:
         statement=" ".join(note.text[at].split()) or name,
         scope=scope_of(word("scope"), read.path),
         memory_type=kind if kind in MEMORY_TYPES else "fact",
-        slot=Slot(word("subject"), relation, word("object")) if relation else None,
+        slot=Slot(*map(word, Slot._fields)) if word("relation") else None,
         confidence=float(sure) if isinstance(sure, (int, float)) and 0 <= sure <= 1 else 1.0,
         status=status if status in STATUSES else "active",
         derived_from=tuple(link_in(str(each)) for each in (derived if isinstance(derived, list) else [derived])),

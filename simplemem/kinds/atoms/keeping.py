@@ -20,7 +20,7 @@ from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
 from simplemem.memory import By
 from simplemem.note.clock import now, stamp
 from simplemem.note.note import private_reason, read_note
-from simplemem.note.properties import remove_property, set_property
+from simplemem.note.properties import set_property
 from simplemem.store import Bench, Carried
 from simplemem.store import now as local_stamp
 
@@ -44,9 +44,6 @@ class Added(NamedTuple):
     needs_review: list[Review]
     reconciliation: str
     warnings: list[str]
-
-
-_Near = list[tuple[Atom, float]]  # statements near in words or meaning, and how near in meaning
 
 
 class _Atoms(Shelf[Atom]):
@@ -149,10 +146,14 @@ class Memories(Keeper):
             added.warnings.extend({error.message} - {*added.warnings})
             return []
 
-    def decide(self, text: str, held: Collection[Atom]) -> tuple[Verdict, Atom | None, _Near]:
-        """What the rules say of a statement among those that hold, of which one, and which are near."""
-        wanted = to_forget(text)
-        reading, near, same = read_statement(wanted or text), self._near(text, held), plain(text)
+    def decide(self, text: str, held: Collection[Atom]) -> tuple[Verdict, Atom | None, list[tuple[Atom, float]]]:
+        """What the rules say of a statement among those that hold, of which one, and which are near in words or meaning,
+        with how near in meaning."""
+        wanted, by_path = to_forget(text), {each.path: each for each in held}
+        alike = self.bench.likeness(text, by_path, _NEAREST)
+        best = (sorted(each, key=each.__getitem__, reverse=True)[:_NEAREST] for each in (alike.meaning, alike.words))
+        near = [(by_path[path], alike.meaning.get(path, 0.0)) for path in dict.fromkeys(chain(*best))]
+        reading, same = read_statement(wanted or text), plain(text)
         relation, is_few = reading.slot.relation if reading.slot else None, len(held) <= _FEW
 
         def is_candidate(atom: Atom) -> bool:  # what has just been written may not be indexed yet
@@ -166,25 +167,13 @@ class Memories(Keeper):
             verdict = Verdict("DELETE", rule="rule:forget")
         return verdict, target, near
 
-    def _near(self, text: str, held: Collection[Atom]) -> _Near:
-        by_path = {each.path: each for each in held}
-        alike = self.bench.likeness(text, by_path, _NEAREST)
-        best = (sorted(each, key=each.__getitem__, reverse=True)[:_NEAREST] for each in (alike.meaning, alike.words))
-        return [(by_path[path], alike.meaning.get(path, 0.0)) for path in dict.fromkeys(chain(*best))]
-
     def update(self, id_: str, text: str, scope: str, **by: Unpack[By]) -> Carried:
         """Give a statement other words; its id stays, and the history has the old ones."""
         text = " ".join(clean_text(text, "content", _MOST_CHARACTERS, "Give a shorter one.").split())
         if not re.search(r"\w", text):
             raise Invalid("there is no content", hint="Give a text with a word in it.")
-        found, slot = self.find(id_, scope), read_statement(text).slot
-
-        def draft(step: ChangeSet) -> None:
-            subject, relation, value = slot or ("", "", "")
-            changed = with_statement(step.text(found.path), text)
-            step.put(found.path, _with(changed, subject=subject, relation=relation, object=value))
-
-        return self.shelf.change(draft, by)[1]
+        at, slot = self.find(id_, scope).path, read_statement(text).slot
+        return self.shelf.change(lambda step: step.put(at, with_statement(step.text(at), text, slot)), by)[1]
 
     def forget(self, id_: str, scope: str, **by: Unpack[By]) -> Carried:
         """Put a statement into the trash."""
@@ -211,12 +200,9 @@ class Memories(Keeper):
         """Put what has not held for so long into the trash, as one step; what that is, or would be."""
         before = now() - older_than
 
-        def ended(atom: Atom) -> datetime | None:
-            return (atom.memory_type != "episode" and atom.valid_to) or life.forgotten_at(atom) or atom.valid_from
-
         def draft(step: ChangeSet) -> list[Atom]:
             every = [each for each in self.held(None, expired=True) if not each.problem and not self.holds(each, now())]
-            old = [each for each in every if (at := ended(each)) is not None and at < before]
+            old = [each for each in every if (at := life.ended_at(each)) is not None and at < before]
             for each in old if not dry_run else ():
                 step.drop(each.path)
             return old
@@ -228,9 +214,9 @@ memories_of: Final = Memories.of
 
 
 def _with(text: str, **properties: Any) -> str:
-    """A note with these properties, and without those that are empty."""
+    """A note with these properties."""
     for key, value in properties.items():
-        text = remove_property(text, key) if value == "" else set_property(text, key, value)
+        text = set_property(text, key, value)
     return text
 
 
@@ -287,11 +273,7 @@ class _Adding:
     def _write(
         self, statement: Statement, rule: str, old: Atom | None = None, relation: str = "", parents: Sequence[Atom] = ()
     ) -> Atom:
-        at = now()
-
-        def link(to: str) -> str:
-            return self.memories.link_text(to)[2:-2]
-
+        at, link = now(), self.memories.link_text
         kind, until = kind_of(statement.text, at)
         path = self.memories.free(self.step, place_of(self.scope, statement.text), between=" ")
         links: dict[str, Any] = {relation.lower(): link(old.path)} if old else {}
@@ -304,11 +286,7 @@ class _Adding:
             decided_by=statement.decided_by or rule, created=local_stamp(), **links,
         )  # fmt: skip
         if old and relation == "UPDATES":
-            ended = {
-                "status": "superseded",
-                "superseded_by": f"[[{link(path)}]]",
-                "valid_to": stamp(new.valid_from or at),
-            }
+            ended = {"status": "superseded", "superseded_by": link(path), "valid_to": stamp(new.valid_from or at)}
             self.step.put(old.path, _with(self.step.text(old.path), **ended))
             del self.held[old.path]
         self.step.put(path, new_atom(new, statement.quote))

@@ -44,7 +44,8 @@ class _Language:
         self.stems: str = told["stems"]
         self.words = {name: frozenset(words.split()) for name, words in told["words"].items()}
         self.months = [name[:3] for name in told["words"]["months"].split()]
-        self.sources: dict[str, str] = {**(otherwise or {}), **told["patterns"], "months": "|".join(self.months)}
+        alternatives = {name: "|".join(words) for name, words in self.words.items()} | {"months": "|".join(self.months)}
+        self.sources: dict[str, str] = {**(otherwise or {}), **alternatives, **told["patterns"]}
         self.patterns = {name: self._pattern(source) for name, source in self.sources.items()}
         self.forms = [
             _Form(
@@ -120,10 +121,7 @@ def read_statement(text: str) -> Reading:
     negated, hated = (language.has(kind, _WORD.findall(main)[:6]) for kind in ("no", "hates"))
     hedged = text.rstrip().endswith("?") or language.has("hedges", _WORD.findall(patterns["date"].sub(" ", main)))
     slot, value, limit = _NOTHING if hedged else _slot(language, said, text)
-    happened = any(
-        (word in language.words["past"] or re.fullmatch(r"\w{3,}ed", word)) and before not in language.words["passive"]
-        for before, word in zip(["", *tokens], tokens[:3], strict=False)
-    ) or any(patterns[name].search(said) for name in ("lately", "dated", "date"))
+    happened = any(patterns[name].search(said) for name in ("happened", "lately", "dated", "date"))
     is_of_several = slot is not None and language.has("several", slot.subject.lower().split())
     return Reading(
         text, _stems(language, tokens), slot, value, limit,
@@ -157,7 +155,7 @@ def _filled(language: _Language, form: _Form, found: re.Match[str], text: str) -
         return _NOTHING
     value, relation = told["value"], form.relation.format(**parts | told.groupdict()).replace("favorite", "favourite")
     words = frozenset(_stems(language, _WORD.findall(value)))
-    is_doubtful = patterns["several"].search(value) or language.has("hedges", patterns["date"].sub("", value).split())
+    is_doubtful = patterns["both"].search(value) or language.has("hedges", patterns["date"].sub("", value).split())
     is_of_two = relation == "name" and language.has("several", subject.split())  # two sisters have two names
     if not words or is_doubtful or is_of_two or ("noun" in parts and not _is_value(language, relation, value, text)):
         return _NOTHING
@@ -280,14 +278,5 @@ def answers(question: str, reading: Reading) -> float:
 
 def names_numbers(text: str, number: str) -> bool:
     """Whether a number of a statement names something, as in "step 2", "Flight 3", "iPhone 12" or "3 March"."""
-    language = _language(_plain(text))
-    before, _, after = text[:_MOST_READ].partition(number)
-    if not (words := re.findall(r"[\w'-]+", before)):
-        return True
-    first, last = words[0].lower().split("'")[0], words[-1].lower()
-    is_name = last in language.words["names"] or (len(words) > 1 and last != words[-1])
-    # "Bell 4 rings": the subject of somebody's or something's own verb.
-    measures = len(words) > 3 or first in language.words["self"] or language.patterns["before_numbers"].fullmatch(last)
-    following = re.findall(r"[^\W\d_]+", after.lower())[:1]
-    is_day = any(word[:3] in language.months for word in following) or language.has("weekdays", following)
-    return is_name or not measures or is_day
+    named = _language(_plain(text)).patterns["named"]
+    return named.search(text[:_MOST_READ].replace(number, "№", 1)) is not None

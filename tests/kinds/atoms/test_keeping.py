@@ -96,7 +96,7 @@ def test_what_a_person_writes_is_a_statement(path: str, text: str, statement: st
 
 def test_other_words_take_the_place_of_the_statement_and_of_nothing_else() -> None:
     text = "---\r\ntype: atom\r\n---\r\n\r\n> said\r\n\r\nOld words,\r\ntwo lines.\r\n\r\nA person's own.\r\n"
-    assert with_statement(text, "New.") == text.replace("Old words,\r\ntwo lines.", "New.")
+    assert with_statement(text, "New.", None) == text.replace("Old words,\r\ntwo lines.", "New.")
 
 
 def test_names_are_a_persons_words_and_legal() -> None:
