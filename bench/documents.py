@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from simplemem.config import load_settings
 from simplemem.kinds.documents.convert import convert
-from simplemem.kinds.documents.ingest import ingest_file
+from simplemem.kinds.documents.ingest import documents_of
 from simplemem.store import EnhancedStore
 from tests.kinds.web_of_files import pdf
 
@@ -48,7 +48,9 @@ def main() -> None:
     small, large = pdf("One line."), pdf(*texts, columns=2)
     start, read = (cost(lambda data=data: convert(data, "pdf"), asked.rounds) for data in (small, large))  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder, EnhancedStore(Path(folder), SETTINGS) as store:
-        kept = cost(lambda: ingest_file(store, large, "Tides.pdf", f"s{time.monotonic_ns()}"), asked.rounds)
+        kept = cost(
+            lambda: documents_of(store).ingest_file(large, "Tides.pdf", f"s{time.monotonic_ns()}"), asked.rounds
+        )
     print(f"{'':28} seconds   CPU")
     for what, (seconds, used) in (
         ("the reader's start", start),

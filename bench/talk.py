@@ -3,7 +3,7 @@
 `--scripts` is the folder of talk_quality.py and talk_acceptance.py: the streams of the first (sessions of LoCoMo,
 interleaved, no cue), and the chats of the second, without a cue, with their subjects on different days, and cued. The
 governor decides in this process, without a server or a note. `--tune` looks for better numbers than those that stand in
-`governor.py`, on the streams that are named, and prints them; give it c00,c01,c02, and report the others. `--speed 1000`
+`english.toml`, on the streams that are named, and prints them; give it c00,c01,c02, and report the others. `--speed 1000`
 says instead what a turn, a question and the first call cost in a vault of so many blocks.
 """
 
@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 
 from bench.vaults import vocabulary
 from simplemem.kinds.talk import governor
-from simplemem.kinds.talk.block import Block, Turn, new_block, read_block, with_status, with_turn
-from simplemem.kinds.talk.conversation import conversation_of
+from simplemem.kinds.talk.block import Block, Turn, new_block, read_block, with_turn
+from simplemem.kinds.talk.conversation import conversation_of, said_now
 from simplemem.kinds.talk.finding import remembered
 from simplemem.kinds.talk.governor import Governor
-from simplemem.kinds.talk.saying import said_now
+from simplemem.note.tags import change_tags
 from simplemem.services.wordllama import WordLlama
 from simplemem.store import Read, open_store
 
@@ -49,8 +49,8 @@ _ROWS = "right kept split shift resume B3 blocks".split()
 
 @lru_cache(maxsize=200_000)
 def _vector(text: str) -> NDArray[np.float32]:
-    row = np.frombuffer(_WORDS.documents([text])[0], np.int8).astype(np.float32)
-    return row / np.float32(max(float(np.linalg.norm(row)), 1e-9))
+    row: NDArray[np.float32] = _WORDS.unit([text])[0]
+    return row
 
 
 def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -191,7 +191,7 @@ def tune(streams: dict[str, list[list[Said]]]) -> None:
                         break
                     best = now
     for name, numbers in tables.items():
-        print(f"{name} = {numbers}")
+        print(f"{name.lower()} = {numbers}")
 
 
 def speed(count: int) -> None:
@@ -209,7 +209,9 @@ def speed(count: int) -> None:
                 )
             note = Path(room, "topics", f"{number}.md")
             note.parent.mkdir(exist_ok=True)
-            note.write_text(with_status(text, "active" if number == count - 1 else "paused"), encoding="utf-8")
+            note.write_text(
+                change_tags(text, {"status": "active" if number == count - 1 else "paused"}), encoding="utf-8"
+            )
         with open_store(room) as store:
             store.sync()
         with open_store(room) as store:

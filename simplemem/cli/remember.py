@@ -37,19 +37,19 @@ def ingest(
     $ simplemem ingest https://example.org/rules --scope alex --title 'House rules'
     $ pbpaste | simplemem ingest - --scope alex
     """
-    from simplemem.kinds.documents.ingest import ingest_file, ingest_url
+    from simplemem.kinds.documents.ingest import documents_of
     from simplemem.memory import By
 
     with opened(vault, make=True) as store:
+        documents, by = documents_of(store), By(who=WHO, tool="ingest")
         for source in sources:
             try:
-                file, by = Path(source).expanduser(), By(who=WHO, tool="ingest")
                 if re.match(r"https?://", source, re.IGNORECASE):
-                    made = ingest_url(store, source, scope, title, **by)
-                elif source == "-":
-                    made = ingest_file(store, sys.stdin.buffer.read(), ".txt", scope, title, **by)
+                    made = documents.ingest_url(source, scope, title, **by)
                 else:
-                    made = ingest_file(store, file.read_bytes(), file.name, scope, title, **by)
+                    file, is_piped = Path(source).expanduser(), source == "-"
+                    data = sys.stdin.buffer.read() if is_piped else file.read_bytes()
+                    made = documents.ingest_file(data, ".txt" if is_piped else file.name, scope, title, **by)
                 kept = sum(event["event"] != "NOOP" for event in made["memories"])
                 said: list[Part] = [("Known already: " if made.get("duplicate") else "Kept ", "green")]
                 said += [(made["name"], "cyan"), f", {counted(kept, 'statement')}" if kept else ""]

@@ -9,6 +9,7 @@ import typer
 from simplemem.cli.command import WHO, Answer, command, opened
 from simplemem.cli.options import VaultOption, argument, flag, option
 from simplemem.cli.output import Part, ago
+from simplemem.note.clock import stamp
 from simplemem.note.words import counted
 
 commands = typer.Typer()
@@ -21,20 +22,16 @@ def topics(closed: Annotated[bool, flag("--all", "Closed ones too.")] = False, v
 
     $ simplemem topics
     """
-    from simplemem.kinds.talk.block import stamp
     from simplemem.kinds.talk.conversation import conversation_of
 
     with opened(vault) as store:
         found = conversation_of(store).topics(closed=closed)
-    shown = [
-        {"block_id": each.id, "name": each.path[:-3], "topic_label": each.label, "status": each.status}
-        | {"turns": len(each.turns), "last": stamp(each.last)}
-        for each in found
-    ]
-    rows: list[list[Part]] = [
-        [(e.label, "cyan"), (e.status, _COLOURS[e.status]), counted(len(e.turns), "turn"), ago(stamp(e.last))]
-        for e in found
-    ]
+    shown, rows = list[dict[str, object]](), list[list[Part]]()
+    for each in found:
+        label, status, turns, last = each.label, each.status, len(each.turns), stamp(each.last)
+        about = {"block_id": each.id, "name": each.path[:-3], "topic_label": label, "status": status}
+        shown.append(about | {"turns": turns, "last": last})
+        rows.append([(label, "cyan"), (status, _COLOURS[status]), counted(turns, "turn"), ago(last)])
     return Answer({"topics": shown}, [] if found else [["No topics."]], rows, gives_way=0)
 
 

@@ -156,16 +156,11 @@ def semantic_search(
     began, types = datetime.now(UTC), {each.casefold() for each in entity_types or ()}
     wanted = {each.path: each for each in graph.read().entities if not types or each.type.casefold() in types}
     alike = store.bench.likeness(query, wanted.keys())
-    weight = 0.0 if alike.missing else semantic_weight if hybrid_search else 1.0
-    scores: dict[str, dict[str, float]] = {}
-    for path in alike.words if alike.missing else alike.meaning:
-        similarity, keyword = (1 + alike.meaning.get(path, -1.0)) / 2, alike.words.get(path, 0.0)
-        score = weight * similarity + (1 - weight) * keyword
-        if alike.missing or max(score, similarity) >= min_similarity:
-            scores[path] = {"score": score, "similarity": similarity, "keyword": keyword}
-    best = sorted(scores, key=lambda path: -scores[path]["score"])[: int(limit)]
+    scores = alike.scores(semantic_weight if hybrid_search else 1.0, min_similarity)
+    best = sorted(scores, key=lambda path: -scores[path][0])[: int(limit)]
     entities = tuple(wanted[path] for path in best)
-    parts = [{key: round(part, 4) for key, part in scores[path].items()} for path in best]
+    keys = ("score", "similarity", "keyword")
+    parts = [dict(zip(keys, (round(part, 4) for part in scores[path]), strict=True)) for path in best]
     more: Data = {"scores": [{"name": each.name} | part for each, part in zip(entities, parts, strict=True)]}
     if alike.missing:
         more["diagnostics"] = {"searched": "words", "why": alike.missing}

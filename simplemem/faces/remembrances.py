@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from pydantic import Field
@@ -10,12 +9,12 @@ from pydantic import Field
 from simplemem.faces import render
 from simplemem.faces.arguments import Object, about, also
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.answers import Edge, Maybe, Remembered
-from simplemem.note.clock import now
+from simplemem.kinds.answers import Edge, Maybe, Passage, Remembered, Written
 
 if TYPE_CHECKING:
     from simplemem.kinds.atoms.keeping import Memories
     from simplemem.kinds.documents.base import KnowledgeBase
+    from simplemem.kinds.documents.ingest import Documents
     from simplemem.store import EnhancedStore
 
 _LINE: Final = 4_000  # characters of a passage in a text
@@ -35,66 +34,58 @@ Found = TypedDict("Found", {
 })  # fmt: skip
 Updated = TypedDict("Updated", {"id": str, "sha256": str})
 Deleted = TypedDict("Deleted", {"id": str, "version": str})
-Passage = TypedDict("Passage", {"content": str, "source": str, "score": float, "heading": str, "line": int})
 Passages = TypedDict("Passages", {"results": list[Passage]})
-Written = TypedDict("Written", {"file_path": str, "sha256": str, "created": bool})
 
 
 @tool("Add a memory", writes=True)
 def add_memory(
-    store: EnhancedStore,
+    documents: Documents,
     caller: Caller,
     content: Annotated[str, about("what to remember, word for word")],
     user_id: User,
     metadata: More = {},  # noqa: B006
 ) -> Reply[Remembered]:
     """Remember what the user told: a few statements, or a long text. What no longer holds is replaced and kept."""
-    from simplemem.kinds.documents.ingest import add_memory as remember
-
-    made = remember(store, content, user_id, metadata, **caller)
+    made = documents.add_memory(content, user_id, metadata, **caller)
     lines = [f"- {e['event']} {e['relation'] or ''}: {render.line(e['memory'])} ({e['id']})" for e in made["events"]]
     near = [render.line(each["memory"]) for review in made["needs_review"] for each in review["candidates"]]
     lines += [f"Near it: {'; '.join(near)}"] if near else []
-    is_known = bool(made["events"]) and all(each["event"] == "NOOP" for each in made["events"])
-    head = "Known already." if is_known else "Memory added successfully."
+    is_known = all(each["event"] == "NOOP" for each in made["events"])
+    head = "Memory added successfully." if made["document"] or not is_known else "Known already." if lines else ""
     return Reply(render.answer(head, "\n".join(lines), *made["warnings"]), made)
 
 
 @tool("Search the memories of a user")
-def search_memory(store: EnhancedStore, query: Query, user_id: User, limit: Limit = 10) -> Reply[Found]:
+def search_memory(
+    store: EnhancedStore, documents: Documents, query: Query, user_id: User, limit: Limit = 10
+) -> Reply[Found]:
     """Find what is known of a user: facts, statements and passages of documents, and what leads from name to name."""
-    from simplemem.kinds.atoms.life import confidence_at
-    from simplemem.kinds.documents.ingest import documents_of
-    from simplemem.kinds.documents.recall import Asked, answered, recall, told
+    from simplemem.kinds.documents.recall import Asked, answered, recall
 
     found = recall(store, Asked(query, user_id, limit=limit))
-    said, synthesis, why = answered(documents_of(store), query, found)
+    said, synthesis, why = answered(documents, query, found)
     facts: list[Any] = [
-        {
-            "id": e.id, "key": " ".join(filter(None, e.slot[:2])), "value": e.slot.object, "memory": e.statement,
-            "confidence": round(confidence_at(e, now()), 4), "valid_from": told(e.valid_from),
-        }
-        for hit in found.hits if (e := hit.atom) and e.slot and hit.result["score"] > _ASKED_FOR
-    ]  # fmt: skip
+        {"id": e["id"], "key": " ".join(filter(None, slot[:2])), "value": slot.object, "memory": e["text"]}
+        | {"confidence": e.get("confidence"), "valid_from": e.get("valid_from")}
+        for e, _, atom in found.hits
+        if atom and (slot := atom.slot) and e["score"] > _ASKED_FOR
+    ]
     memories: list[Said] = [
         {"id": e["id"], "kind": e["kind"], "memory": e["text"], "score": e["score"], "source": e["source"]["name"]}
-        for e in (hit.result for hit in found.hits)
+        for e, _, _ in found.hits
     ]
     sections = {
         "Facts": (f"{e['key']}: {e['value']} ({e['memory']})" for e in facts),
         "Memories": (f"{e['memory']} ({e['id']})" for e in memories),
         "Graph": (f"{e['from']} -{e['relation']}-> {e['to']}" for e in found.edges),
     }
-    shown = "\n\n".join(_section(title, lines) for title, lines in sections.items())
+    listed = {title: [f"- {render.line(each, _LINE)}" for each in lines] for title, lines in sections.items()}
+    shown = "\n\n".join("\n".join([f"# {title}", *(lines or ["- none"])]) for title, lines in listed.items())
     data: Found = {
-        "query": query, "answer": said or None, "synthesis": synthesis, "facts": facts, "memories": memories,
+        "query": query, "answer": said, "synthesis": synthesis, "facts": facts, "memories": memories,
         "graph": found.edges, "degraded": " ".join(filter(None, (found.degraded, why))),
     }  # fmt: skip
-    return Reply(render.answer(said, shown, data["degraded"]), data)
-
-
-def _section(title: str, lines: Iterable[str]) -> str:
-    return "\n".join([f"# {title}", *([f"- {render.line(each, _LINE)}" for each in lines] or ["- none"])])
+    return Reply(render.answer(said or "", shown, data["degraded"]), data)
 
 
 @tool("Change a memory", writes=True, destructive=True)
@@ -115,7 +106,7 @@ def delete_memory(memories: Memories, caller: Caller, memory_id: str, user_id: U
 @tool("Ask the knowledge base")
 def query_knowledge_base(base: KnowledgeBase, query: Query, limit: Limit = 5) -> Reply[Passages]:
     """Find passages in the documents of the knowledge base."""
-    rows: list[Any] = base.query(query, limit)
+    rows = base.query(query, limit)
     shown = "\n\n".join(f"{each['source']}:{each['line']}\n{each['content']}" for each in rows)
     return Reply(render.answer("" if rows else "Nothing was found.", shown), {"results": rows})
 
@@ -128,8 +119,7 @@ def update_knowledge_base(
     content: Annotated[str, about("the whole document")],
 ) -> Reply[Written]:
     """Write a document of the knowledge base, new or in the place of the one there is."""
-    done: Any = base.update(file_path, content, **caller)
-    return Reply("Document updated.", done)
+    return Reply("Document updated.", base.update(file_path, content, **caller))
 
 
 TOOLS: Final = (add_memory, search_memory, update_memory, delete_memory)

@@ -19,6 +19,7 @@ from simplemem.note.clock import now
 
 if TYPE_CHECKING:
     from simplemem.kinds.atoms.keeping import Memories
+    from simplemem.kinds.documents.ingest import Documents
     from simplemem.kinds.graph.graph import KnowledgeGraph
     from simplemem.store import Bench, EnhancedStore
 
@@ -110,22 +111,18 @@ def semantic_search(
 
 @tool("Ingest a text", writes=True)
 def ingest_text(
-    store: EnhancedStore, caller: Caller, content: Text, container_tag: Tag, title: Title = ""
+    documents: Documents, caller: Caller, content: Text, container_tag: Tag, title: Title = ""
 ) -> Reply[Ingested]:
     """Keep a text as a document, and the statements in it as memories."""
-    from simplemem.kinds.documents import ingest
-
-    return _as_json(ingest.ingest_text(store, content, container_tag, title, **caller))
+    return _as_json(documents.ingest_text(content, container_tag, title, **caller))
 
 
 @tool("Ingest a page", writes=True)
 def ingest_url(
-    store: EnhancedStore, caller: Caller, url: Url, container_tag: Tag, title: Title = ""
+    documents: Documents, caller: Caller, url: Url, container_tag: Tag, title: Title = ""
 ) -> Reply[Ingested]:
     """Fetch an address, and keep what it gives as a document. What a page states replaces nothing that the user said."""
-    from simplemem.kinds.documents import ingest
-
-    return _as_json(ingest.ingest_url(store, url, container_tag, title, **caller))
+    return _as_json(documents.ingest_url(url, container_tag, title, **caller))
 
 
 @tool("Read a profile", writes=True)

@@ -4,30 +4,21 @@ an answer is the JSON of its data."""
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Any, Final, NotRequired, TypedDict
+from collections.abc import Iterable
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
 
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Several, about, also
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.talk.block import Turn, stamp
-from simplemem.kinds.talk.choosing import summary_of
-from simplemem.kinds.talk.conversation import Conversation, Stored
-from simplemem.kinds.talk.facts import FactOut
-from simplemem.kinds.talk.finding import context_for, remembered
+from simplemem.kinds.answers import Closed, Known, Recalled, Spoken, Story, Topics, TurnOut
+from simplemem.kinds.talk.block import Turn, summary_of
+from simplemem.kinds.talk.conversation import Conversation, Stored, said_now
+from simplemem.kinds.talk.facts import fact_out
+from simplemem.kinds.talk.finding import Context, context_for, remembered
 from simplemem.kinds.talk.garden import garden
-from simplemem.kinds.talk.hydrate import Context
-from simplemem.kinds.talk.profile import Constraint
-from simplemem.kinds.talk.saying import said_now
-
-
-def _as_json(data: Any) -> Reply[Any]:
-    return Reply(render.pretty(data), data)
-
-
-def _turn(turn: Turn) -> TurnOut:
-    return {"turn_id": turn.id, "timestamp": stamp(turn.at), "user_message": turn.message, "ai_response": turn.answer}
+from simplemem.note.clock import stamp
 
 
 class FactIn(Arguments):
@@ -37,28 +28,12 @@ class FactIn(Arguments):
     value: str
 
 
-TurnOut = TypedDict("TurnOut", {"turn_id": str, "timestamp": str, "user_message": str, "ai_response": str})
-Turns = list[TurnOut]
-Facts = list[FactOut]
-Topic = TypedDict("Topic", {"block_id": str, "topic_label": str, "status": str, "turn_count": int, "created_at": str})
-Topics = TypedDict("Topics", {"topics": list[Topic]})
-Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": Turns, "summary": str})
-Said = TypedDict("Said", {"block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": Turns})
-Found = TypedDict("Found", {"memories": list[Said], "facts": Facts, "method": str, "degraded": NotRequired[str]})
+def _as_json(data: Any) -> Reply[Any]:
+    return Reply(render.pretty(data), data)
 
 
-class Person(TypedDict):
-    """The user, as far as they told."""
-
-    name: str
-    preferences: dict[str, str]
-    topics_of_interest: list[str]
-    last_updated: str
-    constraints: list[Constraint]
-
-
-Known = TypedDict("Known", {"profile": Person})
-Closed = TypedDict("Closed", {"closed": list[str], "facts": Facts, "method": str, "warnings": NotRequired[list[str]]})
+def _turns(turns: Iterable[Turn]) -> list[TurnOut]:
+    return [TurnOut(turn_id=e.id, timestamp=stamp(e.at), user_message=e.message, ai_response=e.answer) for e in turns]
 
 
 @tool("Store a turn of conversation", writes=True, idempotent=False)
@@ -85,15 +60,14 @@ def retrieve_memory(
     talk: Conversation,
     query: Annotated[str, about("a question, in plain words")],
     max_results: Annotated[int, AfterValidator(lambda most: min(max(most, 1), 50)), also("max_results", "limit")] = 5,
-) -> Reply[Found]:
+) -> Reply[Recalled]:
     """Find what was said about something, by words and meaning: topics with the turns that answer, and facts."""
     found = remembered(talk, query, max_results)
     memories = [
-        {"block_id": each.block.id, "topic": each.block.label, "relevance_score": round(each.score, 4)}
-        | {"summary": each.block.summary, "turns": [_turn(turn) for turn in each.turns]}
-        for each in found.memories
+        Spoken(block_id=block.id, topic=block.label, relevance_score=score, summary=block.summary, turns=_turns(turns))
+        for block, score, turns in found.memories
     ]
-    facts = [each.shown() for each in found.facts]
+    facts = [fact_out(each, each.block_id) for each in found.facts]
     more = {"degraded": found.degraded} if found.degraded else {}
     return _as_json({"memories": memories, "facts": facts, "method": found.method, **more})
 
@@ -113,7 +87,7 @@ def list_active_topics(talk: Conversation) -> Reply[Topics]:
 def get_topic_history(talk: Conversation, block_id: Annotated[str, about("its id or label")]) -> Reply[Story]:
     """Everything that was said about one topic, in order."""
     found = talk.find(block_id)
-    story = {"block_id": found.id, "topic_label": found.label, "turns": [_turn(turn) for turn in found.turns]}
+    story = {"block_id": found.id, "topic_label": found.label, "turns": _turns(found.turns)}
     return _as_json(story | {"summary": found.summary or ("" if found.status == "active" else summary_of(found))})
 
 
@@ -122,14 +96,9 @@ def get_user_profile(talk: Conversation) -> Reply[Known]:
     """Who the user is, as far as they told: name, constraints to respect, preferences, and what they talk about."""
     known = talk.profile()
     fullest = Counter(each.label for each in talk.topics() for _ in each.turns).most_common(5)
-    profile = {
-        "name": known.name,
-        "preferences": known.preferences,
-        "topics_of_interest": [label for label, _ in fullest],
-        "last_updated": known.modified,
-        "constraints": [*known.constraints],
-    }
-    return _as_json({"profile": profile})
+    profile = {"name": known.name, "preferences": known.preferences, "last_updated": known.modified}
+    more = {"topics_of_interest": [label for label, _ in fullest], "constraints": [*known.constraints]}
+    return _as_json({"profile": profile | more})
 
 
 @tool("Context for a message")

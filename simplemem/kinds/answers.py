@@ -1,4 +1,4 @@
-"""The shapes of answers about statements and documents: light, for a server shows them before anything is asked."""
+"""The shapes of answers about statements, documents and conversations: light, for a server shows them before it is asked."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ Profile = TypedDict("Profile", {
     "container_tag": str, "static": list[str], "dynamic": list[str], "sources": dict[str, list[str]],
     "generated_at": str, "cached": bool, "method": str,
 })  # fmt: skip
+Passage = TypedDict("Passage", {"content": str, "source": str, "score": float, "heading": str, "line": int})
+Written = TypedDict("Written", {"file_path": str, "sha256": str, "created": bool})
 Source = TypedDict("Source", {"id": str, "title": str, "name": str, "heading": str, "line": int, "url": Maybe})
 Edge = TypedDict("Edge", {"from": str, "relation": str, "to": str, "id": str})
 Step = TypedDict("Step", {"step": str, "used": bool, "why": str})
@@ -38,4 +40,25 @@ Row = TypedDict("Row", {
     "base_confidence": float, "valid_from": Maybe, "valid_to": Maybe, "forgotten_at": Maybe, "source_doc_id": Maybe,
     "updates": Maybe, "extends": Maybe, "derived_from": list[str], "superseded_by": Maybe, "status": str,
     "created_at": str, "name": str,
+})  # fmt: skip
+
+FactOut = TypedDict("FactOut", {"key": str, "value": str, "block_id": str, "confidence": float})
+TurnOut = TypedDict("TurnOut", {"turn_id": str, "timestamp": str, "user_message": str, "ai_response": str})
+Topic = TypedDict("Topic", {"block_id": str, "topic_label": str, "status": str, "turn_count": int, "created_at": str})
+Topics = TypedDict("Topics", {"topics": list[Topic]})
+Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": list[TurnOut], "summary": str})
+Spoken = TypedDict("Spoken", {
+    "block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": list[TurnOut],
+})  # fmt: skip
+Recalled = TypedDict("Recalled", {
+    "memories": list[Spoken], "facts": list[FactOut], "method": str, "degraded": NotRequired[str],
+})  # fmt: skip
+Constraint = TypedDict("Constraint", {"text": str, "severity": str, "since": str})
+Person = TypedDict("Person", {
+    "name": str, "preferences": dict[str, str], "topics_of_interest": list[str], "last_updated": str,
+    "constraints": list[Constraint],
+})  # fmt: skip
+Known = TypedDict("Known", {"profile": Person})
+Closed = TypedDict("Closed", {
+    "closed": list[str], "facts": list[FactOut], "method": str, "warnings": NotRequired[list[str]],
 })  # fmt: skip

@@ -18,6 +18,7 @@ from simplemem.errors import Conflict, Invalid, SimplememError, TooLong, Unavail
 from simplemem.memory import By
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, compare_key, conflict_name, name_of
+from simplemem.note.note import Note, read_note
 from simplemem.note.properties import render_header
 from simplemem.note.words import well_formed
 from simplemem.store import Bench, Carried, Draft, Mark, Read
@@ -62,6 +63,12 @@ class Kind(Generic[T]):
         """Whether a note is of this kind: its `type:` says so, or it lies in the folder and says none, or any."""
         is_in_folder = path.startswith(f"{self.folder}/") and (self.any_type or not told)
         return is_in_folder or (told or "").casefold() == self.type
+
+    def opened(self, read: Read) -> tuple[Note, dict[str, Any]]:
+        """A note, and what all that are read have. `problem` says why one cannot be changed, "" when it can."""
+        note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
+        is_own, problem = self.holds(read.path, note.string("type")), read.problem or note.problem or ""
+        return note, {"path": read.path, "sha256": read.sha256, "problem": problem, "is_own": is_own}
 
     def render(self, properties: Mapping[str, Any], body: str, now: str) -> str:
         """The text of a new note: title, type and tags first, then its other properties, then the body."""

@@ -27,6 +27,7 @@ from simplemem.network.ways import Handler, granted, routes_of
 
 if TYPE_CHECKING:
     from simplemem.kinds.atoms.atom import Atom
+    from simplemem.kinds.documents.ingest import Documents
     from simplemem.store import EnhancedStore
 
 _MOST_WEBHOOK: Final = 5 * 1024 * 1024
@@ -37,7 +38,7 @@ _WEBHOOK: Final = "POST /ingest/webhook"
 
 @tool("Take a document", writes=True)
 def take_document(
-    store: EnhancedStore,
+    documents: Documents,
     caller: Caller,
     content: Text,
     container_tag: Tag = "default",
@@ -45,10 +46,8 @@ def take_document(
     metadata: Object = {},  # noqa: B006
 ) -> Reply[Ingested]:
     """Keep what another program hands over as a document, and the statements in it as memories."""
-    from simplemem.kinds.documents.ingest import ingest_text
-
     title = title or str(metadata.get("title", ""))
-    return Reply("", ingest_text(store, content, container_tag, title, metadata, **caller))
+    return Reply("", documents.ingest_text(content, container_tag, title, metadata, **caller))
 
 
 class Contract(NamedTuple):

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from simplemem.note.body import Body, count_lines
+from simplemem.note.body import Body, count_lines, newline_of, read_body
+from simplemem.note.header import read_header
 from simplemem.note.words import STOP_WORDS, count_tokens, words_in_order
 
 MOST_TOKENS = 200
@@ -107,6 +108,24 @@ def find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
                 end = next((heading.start for heading in later if heading.level <= level), len(text))
                 return body.headings[number].start, end
     return None
+
+
+def section_span(text: str, section: str) -> tuple[int, int] | None:
+    """Where a section of a note begins and ends."""
+    return find_section(text, read_body(text, read_header(text).body_start), section)
+
+
+def with_line(text: str, section: str, line: str, at: int | None = None) -> str:
+    """The note with a bullet at the end of a section, which is made when it is not there, or at a place in it."""
+    newline, place = newline_of(text), section_span(text, section)
+    if place is None:
+        gap = newline * (2 - text.endswith(newline) - text.endswith(newline * 2))
+        return f"{text}{gap}## {section}{newline}{newline}{line}{newline}"
+    if at is None:
+        at = place[0] + len(text[slice(*place)].rstrip())
+        is_heading = "\n" not in text[place[0] : at]
+        return text[:at] + newline * (1 + is_heading) + line + (text[at:] or newline)
+    return text[:at] + line + newline + text[at:]
 
 
 def _heading_key(text: str) -> str:

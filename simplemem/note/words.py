@@ -98,6 +98,12 @@ def counted(number: int, thing: str, things: str = "") -> str:
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
+def shortened(text: str, most: int) -> str:
+    """A text on one line, cut at a word when it is long."""
+    shown = " ".join(text.split())
+    return shown if len(shown) <= most else f"{shown[:most].rsplit(' ', 1)[0]}…"
+
+
 def well_formed(text: str) -> str:
     """A text that can be written down: half a character, as a careless program may send it, becomes a sign."""
     if text.isascii():

@@ -22,13 +22,11 @@ _HOMES = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:114
 
 def redacted(value: Any) -> Any:
     """A value for the wire, without what looks like a secret in any of its texts."""
-    if isinstance(value, Mapping):
-        return {key: redacted(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [redacted(each) for each in value]
     if isinstance(value, str):
         return spliced(value, ((each.start, each.end, "[redacted]") for each in find_secrets(value)))
-    return value
+    if isinstance(value, Mapping):
+        return {key: redacted(each) for key, each in value.items()}
+    return [redacted(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 class Question(NamedTuple):
@@ -79,37 +77,32 @@ class Chat:
         ends = time.monotonic() + (seconds or self._timeout)
         if self._is_ollama:
             more = {"format": schema, "stream": False, "options": {"temperature": 0}}
-            return self._read(self._answer("/api/chat", request | more, ends), question.shape)
-        strict = {"type": "json_schema", "json_schema": {"name": question.task, "strict": True, "schema": schema}}
-        request["temperature"] = 0
+            answer = self._answer("/api/chat", request | more, ends)
+        else:
+            strict = {"type": "json_schema", "json_schema": {"name": question.task, "strict": True, "schema": schema}}
+            request["temperature"] = 0
+            try:
+                answer = self._answer("/chat/completions", request | {"response_format": strict}, ends)
+            except Refused:  # a server that knows no schemas knows JSON
+                answer = self._answer("/chat/completions", request | {"response_format": {"type": "json_object"}}, ends)
         try:
-            answer = self._answer("/chat/completions", request | {"response_format": strict}, ends)
-        except Refused:  # a server that knows no schemas knows JSON
-            answer = self._answer("/chat/completions", request | {"response_format": {"type": "json_object"}}, ends)
-        return self._read(answer, question.shape)
+            found = json.loads((answer if self._is_ollama else answer["choices"][0])["message"]["content"])
+        except (KeyError, IndexError, TypeError, ValueError, RecursionError):
+            raise Unavailable(f"{self.name} did not answer in JSON") from None
+        if not isinstance(found, dict) or found.keys() != question.shape.keys():
+            raise Unavailable(f"{self.name} answered in another shape than was asked for")
+        return found
 
     def _answer(self, path: str, request: Mapping[str, Any], ends: float) -> Any:
+        """What the service answers. Refused when the calls of this hour are spent: nothing is wrong with the service."""
+
         def attempt(seconds: float) -> Any:
-            self._spend()
+            with self._guard:
+                now = time.monotonic()
+                if not self._per_hour or (len(self._calls) == self._per_hour and now - self._calls[0] <= 3600):
+                    hint = "llm.max_calls_per_hour sets how many there are."
+                    raise Refused(f"{self.name} has had its {self._per_hour} calls of this hour", hint=hint)
+                self._calls.append(now)
             return self._client.attempt(path, request, seconds)
 
         return self._client.patience.call(attempt, ends)
-
-    def _spend(self) -> None:
-        """Count a call. Refused when those of this hour are spent: nothing is wrong with the service."""
-        with self._guard:
-            now = time.monotonic()
-            if not self._per_hour or (len(self._calls) == self._per_hour and now - self._calls[0] <= 3600):
-                hint = "llm.max_calls_per_hour sets how many there are."
-                raise Refused(f"{self.name} has had its {self._per_hour} calls of this hour", hint=hint)
-            self._calls.append(now)
-
-    def _read(self, answer: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            message = answer["message"] if self._is_ollama else answer["choices"][0]["message"]
-            found = json.loads(message["content"])
-        except (KeyError, IndexError, TypeError, ValueError, RecursionError):
-            raise Unavailable(f"{self.name} did not answer in JSON") from None
-        if not isinstance(found, dict) or found.keys() != shape.keys():
-            raise Unavailable(f"{self.name} answered in another shape than was asked for")
-        return found

@@ -69,15 +69,29 @@ class WordLlama:
         """One vector a text; a text without a known word gives zeros, which are near to nothing."""
         import numpy as np
 
+        sums = self._summed(texts)
+        largest = np.abs(sums).max(axis=1, keepdims=True)
+        return [row.tobytes() for row in np.rint(sums / np.maximum(largest, 1e-12) * 127).astype(np.int8)]
+
+    def unit(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The same at length one, and not rounded."""
+        import numpy as np
+
+        sums = self._summed(texts)
+        sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+        return sums
+
+    def _summed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
         split = [well_formed(text[:_MAX_CHARACTERS]).split() for text in texts]
+        sums = np.zeros((len(texts), _WIDTH), np.float32)
         with self._lock:
             rows, words = self._known(split)
-            sums = np.zeros((len(texts), _WIDTH), np.float32)
             for k, found in enumerate(split):
                 if found:
                     words.take([rows[word] for word in found], 0).sum(axis=0, out=sums[k])
-        largest = np.abs(sums).max(axis=1, keepdims=True)
-        return [row.tobytes() for row in np.rint(sums / np.maximum(largest, 1e-12) * 127).astype(np.int8)]
+        return sums
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002 - no wait is that short
         return self.documents([text])[0]

@@ -47,6 +47,17 @@ class Likeness(NamedTuple):
     words: dict[str, float]
     missing: str
 
+    def scores(self, weight: float, least: float) -> dict[str, tuple[float, float, float]]:
+        """What is so like it or more: a score in which meaning weighs so much, (1 + cosine) / 2, and the words. Without
+        meaning whatever has a word of it."""
+        found = {}
+        for path in self.words if self.missing else self.meaning:
+            similarity, words = (1 + self.meaning.get(path, -1.0)) / 2, self.words.get(path, 0.0)
+            score = words if self.missing else weight * similarity + (1 - weight) * words
+            if self.missing or max(score, similarity) >= least:
+                found[path] = (score, similarity, words)
+        return found
+
 
 class Answers(NamedTuple):
     """What of some notes answers a question: they with their scores, and their passages, both best first."""

@@ -348,7 +348,8 @@ class Core:
         except (SimplememError, Damaged) as error:
             self._owed |= set(paths)
             failures.append(f"written, but not yet searchable: {error}")
-        self.tell(paths)
+        if self.listeners.heard_by:
+            self.tell(paths)
         if self._background is not None:
             self._background.ring(fill=True)
         return failures

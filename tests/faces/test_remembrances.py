@@ -37,6 +37,15 @@ def test_adding_says_what_became_of_each_statement(told: Any) -> None:
     assert "Gudrun" in told("search_memory", query="who brings marmalade", user_id="ann").text
 
 
+def test_what_is_asked_to_be_forgotten_and_not_held_is_said(told: Any) -> None:
+    told("add_memory", content="I like tea.", user_id="maria")
+    nothing = told("add_memory", content="Forget that I like tea.", user_id="ann")
+    assert nothing.text == "Nothing was forgotten: no such memory is held." == nothing.data["warnings"][0]
+    told("add_memory", content="I like tea.", user_id="ann")
+    gone = told("add_memory", content="Forget that I like tea.", user_id="ann")
+    assert [each["event"] for each in gone.data["events"]] == ["DELETE"] and not gone.data["warnings"]
+
+
 def test_a_search_has_three_sections_and_no_answer_of_its_own(told: Any) -> None:
     told("add_memory", content="I moved to Lisbon.\nMy favourite colour is green.", user_id="ann")
     found = told("search_memory", query="where do I live", user_id="ann")

@@ -76,6 +76,15 @@ def test_which_entities_were_found_is_counted_beside_the_notes(ask: Any, vault: 
     assert before == {file: file.read_bytes() for file in vault.rglob("*.md")}
 
 
+def test_a_text_that_asks_to_forget_is_no_document(ask: Any, vault: Path) -> None:
+    for kept in ("I prefer window seats.", ""):
+        answer = ask.json("ingest_text", content="Forget that I prefer window seats.", container_tag="ann")
+        assert [each["memory"] for each in answer["memories"]] == ([kept] if kept else [])
+        assert answer["warnings"] == ([] if kept else ["Nothing was forgotten: no such memory is held."])
+        assert not answer["id"] and not [*vault.glob("documents/ann/Forget*")]
+    assert ask.json("list_memories", container_tag="ann")["total"] == 2
+
+
 def test_a_list_has_what_holds_page_by_page(ask: Any) -> None:
     page = ask.json("list_memories", container_tag="ann", limit=2)
     rest = ask.json("list_memories", container_tag="ann", limit=2, cursor=page["next_cursor"])

@@ -4,13 +4,15 @@ that are there, an answer with citations, a question in other words. Whatever it
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.kinds.atoms.atom import MEMORY_TYPES, Slot, Statement, moment
+from simplemem.kinds.atoms.atom import MEMORY_TYPES, Atom, Slot, Statement, moment
 from simplemem.kinds.kind import Keeper, StateLog
 from simplemem.note.clock import now
 from simplemem.note.passages import text_hash
@@ -25,11 +27,12 @@ _RELATIONS: Final = {"UPDATE": "UPDATES", "EXTEND": "EXTENDS", "DERIVE": "DERIVE
 
 
 class Ruling(NamedTuple):
-    """What a model says of a new statement and one of those that are there."""
+    """What a model says that a new statement does to one of those that are there."""
 
-    place: int
+    target: Atom
     relation: str
-    derived: str
+    derived: str  # what follows from the two
+    method: str
 
 
 def _ask(keeper: Keeper, chat: Chat, task: str, said: Mapping[str, Any]) -> Any:
@@ -46,62 +49,53 @@ def _ask(keeper: Keeper, chat: Chat, task: str, said: Mapping[str, Any]) -> Any:
         log.add(line | {"ms": round(1000 * (time.monotonic() - began)), "outcome": outcome})
 
 
-def _rows(found: Any) -> Iterator[dict[str, str]]:
-    """The objects of a list that a model answered with, all in them as text on one line."""
+def _rows(found: Any) -> Iterator[defaultdict[str, str]]:
+    """The objects of a list that a model answered with, all in them as text on one line, "" for what is not there."""
     if not isinstance(found, list):
         raise Unavailable("the model answered in another shape than was asked for")
-    rows = (each for each in found if isinstance(each, dict))
-    return ({key: "" if value is None else _plain(str(value)) for key, value in row.items()} for row in rows)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())
+    for row in found:
+        told = row.items() if isinstance(row, dict) else ()
+        yield defaultdict(str, {key: " ".join(str(value).split()) for key, value in told if value is not None})
 
 
 def _sureness(row: Mapping[str, str]) -> float:
-    try:
-        return sure if 0 < (sure := float(row.get("confidence", ""))) <= 1 else 0.5
-    except ValueError:
-        return 0.5
+    with suppress(ValueError):
+        return sure if 0 < (sure := float(row["confidence"])) <= 1 else 0.5
+    return 0.5
 
 
 def extract(keeper: Keeper, chat: Chat, text: str) -> tuple[list[Statement], str]:
     """The statements that a model reads in a text, as far as it quotes them; and what is to be said of that."""
-    parts, found, plain = _portions(text), dict[str, Statement](), _plain(text).casefold()
+    parts, found, plain = _portions(text), dict[str, Statement](), " ".join(text.casefold().split())
     for part in parts:
         for row in _rows(_ask(keeper, chat, "extract", {"text": part, "today": f"{now():%Y-%m-%d}"})["facts"]):
-            said, quote = row.get("text", ""), row.get("quote", "")
-            is_quoted = quote and quote.casefold() in plain
-            if is_quoted and 0 < len(said) <= _MOST_FACT and row.get("type") in MEMORY_TYPES:
-                subject, relation, value = (row.get(key, "") for key in ("subject", "relation", "object"))
-                since, until = moment(row.get("valid_from", "")), moment(row.get("valid_to", ""), ends=True)
-                slot = Slot(subject, relation, value) if relation else None
-                found[said] = Statement(said, row["type"], slot, since, until, quote, _sureness(row), chat.method)
+            said, quote, kind = row["text"], row["quote"], row["type"]
+            if quote and quote.casefold() in plain and 0 < len(said) <= _MOST_FACT and kind in MEMORY_TYPES:
+                slot = Slot(row["subject"], row["relation"], row["object"]) if row["relation"] else None
+                since, until = moment(row["valid_from"]), moment(row["valid_to"], ends=True)
+                found[said] = Statement(said, kind, slot, since, until, quote, _sureness(row), chat.method)
     cut = f"the text was read in {len(parts)} parts" if len(parts) > 1 else ""
     return list(found.values())[:_MOST_FACTS], cut
 
 
 def _portions(text: str) -> list[str]:
     """A text in parts that a model takes, each beginning with the end of the one before."""
-    tokens = max(1, count_tokens(text))
-    size = len(text) if tokens <= _MOST_SENT else len(text) * _MOST_SENT // tokens
-    step = max(1, size - size * _OVERLAP // _MOST_SENT) if size < len(text) else len(text)
-    return [text[at : at + size] for at in range(0, len(text), step)]
+    size = len(text) * _MOST_SENT // max(_MOST_SENT, count_tokens(text))
+    both = size * _OVERLAP // _MOST_SENT
+    return [text[at : at + size] for at in range(0, max(1, len(text) - both), size - both)]
 
 
-def classify(keeper: Keeper, chat: Chat, new: str, existing: Sequence[str]) -> list[Ruling]:
+def classify(keeper: Keeper, chat: Chat, new: str, existing: Sequence[Atom]) -> list[Ruling]:
     """What a model says that a new statement does to those that are there."""
-    ids = {str(number): number - 1 for number in range(1, len(existing) + 1)}
-    said = {"new": new, "existing": [{"id": each, "text": existing[place]} for each, place in ids.items()]}
-    rows = _rows(_ask(keeper, chat, "classify", said)["relations"])
-    found = [
-        (ids.get(row.get("existingMemoryId", "")), _RELATIONS.get(row.get("relationType", "")), row) for row in rows
-    ]
-    return [
-        Ruling(place, relation, derived if len(derived := row.get("derivedFact", "")) <= _MOST_FACT else "")
-        for place, relation, row in found
-        if place is not None and relation and _sureness(row) >= _LEAST
-    ]
+    ids = {str(number): atom for number, atom in enumerate(existing, 1)}
+    said = {"new": new, "existing": [{"id": id_, "text": atom.statement} for id_, atom in ids.items()]}
+    found = list[Ruling]()
+    for row in _rows(_ask(keeper, chat, "classify", said)["relations"]):
+        target, relation = ids.get(row["existingMemoryId"]), _RELATIONS.get(row["relationType"])
+        derived = row["derivedFact"] if len(row["derivedFact"]) <= _MOST_FACT else ""
+        if target and relation and _sureness(row) >= _LEAST:
+            found.append(Ruling(target, relation, derived, chat.method))
+    return found
 
 
 def answer(keeper: Keeper, chat: Chat, question: str, memories: Sequence[tuple[str, datetime | None]]) -> str:

@@ -6,36 +6,40 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Invalid, TooLong
 from simplemem.kinds.kind import Kind
-from simplemem.kinds.talk.block import moment_of, stamp
 from simplemem.kinds.talk.facts import FACT, read_fact
+from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
-from simplemem.note.note import Note, read_note
 from simplemem.note.passages import text_hash
-from simplemem.note.words import well_formed
+from simplemem.note.properties import remove_property, set_property
+from simplemem.note.words import STOP_WORDS, words_in_order
 from simplemem.store import Read
 
 MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
 STATUSES: Final = ("active", "superseded", "forgotten")
 _MOST_SCOPE, _MOST_NAME = 200, 80  # characters
+_LINKS: Final = ("updates", "extends", "source", "superseded_by")
+_MOMENTS: Final = ("valid_from", "valid_to", "reinforced")
+_NO_SCOPE: Final = ("Cc", "Cs", "Zl", "Zp")  # categories of characters
 # To a blank line, or to the end.
 _PARAGRAPH: Final = re.compile(r"\S(?:.*?\S)??(?=\s*\Z|[ \t]*\r?\n[ \t]*\r?\n)", re.DOTALL)
 _HASHED: Final = re.compile(r" [0-9a-f]{16}\Z")
+_DAY: Final = re.compile(r"\d{4}-?\d\d-?\d\d")
 _LINK: Final = re.compile(r"\s*!?\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]\s*")
 
 
 class Slot(NamedTuple):
     """What a statement says the value of. Without a subject it is the scope itself."""
 
-    subject: str
-    relation: str
-    object: str
+    subject: str = ""
+    relation: str = ""
+    object: str = ""
 
 
 class Statement(NamedTuple):
@@ -53,7 +57,7 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Atom:
-    """A statement as its note has it. Links are the text between the brackets."""
+    """A statement as its note has it. Links are the text between the brackets, in a new one also with them."""
 
     path: str
     sha256: str
@@ -82,10 +86,21 @@ class Atom:
         """The statement as it is compared letter for letter."""
         return plain(self.statement)
 
+    @cached_property
+    def names(self) -> list[str]:
+        """The names that it leads between; the scope itself is none."""
+        return [*filter(None, map(as_name, self.slot[::2]))] if self.slot else []
+
 
 def plain(text: str) -> str:
     """A text in small letters, without its full stop."""
     return " ".join(text.casefold().split()).rstrip(".! ")
+
+
+def as_name(text: str) -> str:
+    """A text as names are compared; "" where its words only hold a sentence together."""
+    words = words_in_order(text)
+    return "" if STOP_WORDS.issuperset(words) else " ".join(words)
 
 
 def check_scope(scope: str) -> str:
@@ -93,14 +108,10 @@ def check_scope(scope: str) -> str:
     name = unicodedata.normalize("NFC", scope)
     if len(name) > _MOST_SCOPE:
         raise TooLong(f"the scope has {len(name)} characters; {_MOST_SCOPE} are allowed")
-    if not name or name != name.strip() or name != well_formed(name) or any(map(_is_control, name)):
+    if not name or name != name.strip() or any(unicodedata.category(each) in _NO_SCOPE for each in name):
         hint = "Give 1 to 200 characters without blanks around them, for example alex."
         raise Invalid(f"{scope[:40]!r} is no scope", hint=hint)
     return name
-
-
-def _is_control(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Zl", "Zp")
 
 
 def folder_of(scope: str) -> str:
@@ -118,92 +129,75 @@ def _folder(part: str) -> str:
 
 def place_of(scope: str, statement: str) -> str:
     """Where a statement's note lies, without its ending: its first words."""
-    words = statement[: _MOST_NAME + 1]
-    first = (
-        words if len(statement) <= _MOST_NAME else words[: words.rfind(" ", 20)] if " " in words[20:] else words[:-1]
-    )
+    if len(first := statement[: _MOST_NAME + 1]) > _MOST_NAME:
+        first = first[: first.rfind(" ", 20)]  # or without its last character
     return f"{ATOM.folder}/{folder_of(scope)}/{legal_name(first.strip().rstrip('.'))}"
 
 
 def new_atom(atom: Atom, quote: str = "") -> str:
     """The text of an atom's note: only keys that hold something."""
-    subject, relation, value = atom.slot or ("", "", "")
-    links = {key: f"[[{link}]]" if (link := getattr(atom, key)) else None for key in ("updates", "extends", "source")}
-    moments = {key: at and stamp(at) for key in ("valid_from", "valid_to") for at in (getattr(atom, key),)}
-    properties: dict[str, Any] = {"id": atom.id, "memory_type": atom.memory_type, "scope": atom.scope}
-    properties |= {"subject": subject or None, "relation": relation or None, "object": value or None}
     sure = round(atom.confidence, 4)
-    properties |= {"confidence": int(sure) if sure == 1 else sure, **moments, **links}
-    properties |= {"derived_from": [f"[[{each}]]" for each in atom.derived_from], "status": atom.status}
-    properties |= {"decided_by": atom.decided_by or None}
+    about: dict[str, Any] = {"id": atom.id, "memory_type": atom.memory_type, "scope": atom.scope}
+    about |= {key: word or None for key, word in (atom.slot or Slot())._asdict().items()}
+    about |= {"confidence": int(sure) if sure == 1 else sure}
+    about |= {key: stamp(at) for key in _MOMENTS if (at := getattr(atom, key))}
+    about |= {key: f"[[{link_in(link)}]]" for key in _LINKS if (link := getattr(atom, key))}
+    about |= {"derived_from": [f"[[{link_in(each)}]]" for each in atom.derived_from], "status": atom.status}
+    about |= {"decided_by": atom.decided_by or None}
     quoted = "".join(f"> {line}\n" for line in quote.splitlines()) if quote and quote != atom.statement else ""
-    return ATOM.render(properties, atom.statement + "\n" + (quoted and f"\n{quoted}"), atom.created)
+    return ATOM.render(about, atom.statement + "\n" + (quoted and f"\n{quoted}"), atom.created)
 
 
-def with_statement(text: str, statement: str) -> str:
-    """The note with other words in the place of its statement; all else stays."""
-    start = read_header(text).body_start
-    at, end = next(iter(_paragraphs(text, start)), (len(text), len(text)))
-    return f"{text[:at]}{statement}{text[end:]}" if at < end else f"{text.rstrip()}\n\n{statement}\n"
+def with_statement(text: str, statement: str, slot: Slot | None) -> str:
+    """The note with another statement, and the slot that it fills; all else stays."""
+    at, end = _place(text, read_header(text).body_start)
+    text = f"{text[:at]}{statement}{text[end:]}" if at < end else f"{text.rstrip()}\n\n{statement}\n"
+    for key, word in (slot or Slot())._asdict().items():
+        text = set_property(text, key, word) if word else remove_property(text, key)
+    return text
+
+
+def _place(text: str, start: int) -> tuple[int, int]:
+    """Where the statement stands: the first paragraph that is no quotation, without the blanks around it."""
+    spans = (found.span() for found in _PARAGRAPH.finditer(text, start) if text[found.start()] != ">")
+    return next(spans, (len(text), len(text)))
 
 
 def read_atom(read: Read) -> Atom:
     """The atom that a note is. A fact that conversations keep is one of the scope `default`."""
-    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
-    if FACT.holds(read.path, note.string("type")):
+    note, about = ATOM.opened(read)
+    name = base_name(read.path)
+
+    def word(key: str) -> str:
+        return note.string(key) or ""
+
+    if FACT.holds(read.path, word("type")):
         fact = read_fact(read)
         said, slot = fact.sentence or f"{fact.key}: {fact.value}", Slot("", fact.key.replace("_", " "), fact.value)
-        since, why = fact.valid_from, "conversations keep it"
-        about: dict[str, Any] = {"slot": slot, "confidence": fact.confidence, "valid_from": since, "problem": why}
-        return Atom(read.path, read.sha256, base_name(read.path), said, "default", **about)
-    kind, status, superseded_by = (_word(note, key) for key in ("memory_type", "status", "superseded_by"))
-    relation, by = note.string("relation"), link_in(superseded_by)
-    sure, derived = note.header.get("confidence"), note.header.get("derived_from")
+        about |= {"problem": "conversations keep it", "confidence": fact.confidence, "valid_from": fact.valid_from}
+        return Atom(id=name, statement=said, scope="default", slot=slot, **about)
+    about |= {key: link_in(word(key)) for key in _LINKS} | {key: word(key) for key in ("decided_by", "created")}
+    about |= {key: moment(word(key), ends=key == "valid_to") for key in _MOMENTS}
+    kind, at = word("memory_type"), slice(*_place(note.text, note.header.body_start))
+    status = "superseded" if about["superseded_by"] and word("status") != "forgotten" else word("status")
+    sure, derived = note.header.get("confidence"), note.header.get("derived_from") or []
     return Atom(
-        read.path,
-        read.sha256,
-        id=note.string("id") or base_name(read.path),
-        statement=_statement(note) or base_name(read.path),
-        scope=scope_of(note.string("scope"), read.path),
+        id=word("id") or name,
+        statement=" ".join(note.text[at].split()) or name,
+        scope=scope_of(word("scope"), read.path),
         memory_type=kind if kind in MEMORY_TYPES else "fact",
-        slot=Slot(_word(note, "subject"), relation, _word(note, "object")) if relation else None,
+        slot=Slot(*map(word, Slot._fields)) if word("relation") else None,
         confidence=float(sure) if isinstance(sure, (int, float)) and 0 <= sure <= 1 else 1.0,
-        valid_from=moment(_word(note, "valid_from")),
-        valid_to=moment(_word(note, "valid_to"), ends=True),
-        reinforced=moment(_word(note, "reinforced")),
-        status="superseded" if by and status != "forgotten" else status if status in STATUSES else "active",
-        superseded_by=by,
-        updates=link_in(_word(note, "updates")),
-        extends=link_in(_word(note, "extends")),
-        derived_from=tuple(
-            map(link_in, map(str, derived if isinstance(derived, list) else [derived] if derived else []))
-        ),
-        source=link_in(_word(note, "source")),
-        decided_by=_word(note, "decided_by"),
-        created=_word(note, "created"),
-        problem=read.problem or note.problem or "",
-        is_own=ATOM.holds(read.path, note.string("type")),
+        status=status if status in STATUSES else "active",
+        derived_from=tuple(link_in(str(each)) for each in (derived if isinstance(derived, list) else [derived])),
+        **about,
     )
-
-
-def _word(note: Note, key: str) -> str:
-    return note.string(key) or ""
 
 
 def link_in(text: str) -> str:
     """The text between the brackets of a link, or the text itself."""
     found = _LINK.fullmatch(text)
     return found[1].strip() if found else text
-
-
-def _paragraphs(text: str, start: int) -> list[tuple[int, int]]:
-    """Where the paragraphs that are no quotations stand, without the blanks around them."""
-    spans = (found.span() for found in _PARAGRAPH.finditer(text, start))
-    return [(at, end) for at, end in spans if text[at] != ">"]
-
-
-def _statement(note: Note) -> str:
-    return next((" ".join(note.text[at:end].split()) for at, end in _paragraphs(note.text, note.header.body_start)), "")
 
 
 def scope_of(told: str | None, path: str) -> str:
@@ -213,11 +207,9 @@ def scope_of(told: str | None, path: str) -> str:
 
 def moment(text: str, *, ends: bool = False) -> datetime | None:
     """The moment that a text says; a date alone is its day's beginning, or its end."""
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return moment_of(text)
-    return datetime.combine(day, time(23, 59, 59) if ends else time(), UTC)
+    if _DAY.fullmatch(text):
+        text += "T23:59:59Z" if ends else "T00:00:00Z"
+    return moment_of(text)
 
 
 class _Statements(Kind[Atom]):

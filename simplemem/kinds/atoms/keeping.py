@@ -17,11 +17,10 @@ from simplemem.kinds.atoms.atom import ATOM, Atom, Statement, check_scope, new_a
 from simplemem.kinds.atoms.reading import kind_of, read_statement, to_forget
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
-from simplemem.kinds.talk.block import stamp
 from simplemem.memory import By
-from simplemem.note.clock import now
+from simplemem.note.clock import now, stamp
 from simplemem.note.note import private_reason, read_note
-from simplemem.note.properties import remove_property, set_property
+from simplemem.note.properties import set_property
 from simplemem.store import Bench, Carried
 from simplemem.store import now as local_stamp
 
@@ -35,6 +34,7 @@ _NEAREST: Final = 20  # by words and meaning, beside those of the same slot
 _NEAR: Final = 0.7  # of cosine: what is nearer and undecided is named
 _MOST_ASKED: Final = 5  # statements of one call that a model is asked about
 _DERIVED: Final = 0.8  # of its least sure parent's confidence
+_AGAIN: Final = 0.15  # surer for being said again
 
 
 class Added(NamedTuple):
@@ -44,10 +44,6 @@ class Added(NamedTuple):
     needs_review: list[Review]
     reconciliation: str
     warnings: list[str]
-
-
-_Advice = list[tuple["Ruling", Atom]]  # what a model says of a new statement and some that are there
-_Near = list[tuple[Atom, float]]  # statements near in words or meaning, and how near in meaning
 
 
 class _Atoms(Shelf[Atom]):
@@ -83,7 +79,7 @@ class Memories(Keeper):
     def held(self, scope: str | None, *, expired: bool = False) -> list[Atom]:
         """The same, for whoever holds the shelf."""
         scopes, at = self.shelf.scopes, now()
-        some = scopes.values() if scope is None else [scopes[scope]] if scope in scopes else []
+        some = [*scopes.values()] if scope is None else [scopes.get(scope, ({}, {}))]
         ends = [each for ending, _ in some for each in ending.values() if expired or self.holds(each, at)]
         return [*ends, *(each for _, lasting in some for each in lasting.values())]
 
@@ -96,11 +92,13 @@ class Memories(Keeper):
         return life.holds(atom, at) and all(each is None or each.status == "active" for each in parents)
 
     def find(self, id_: str, scope: str) -> Atom:
-        """The statement of this id. NotFound says nothing of another scope's."""
+        """The statement of this id, to be changed. NotFound says nothing of another scope's."""
         scope = check_scope(scope)
         found = next((each for each in self.atoms(scope, expired=True) if each.id == id_), None)
         if found is None:
             raise NotFound(f"there is no memory {id_[:80]!r}", hint="search_memory names the ids there are.")
+        if found.problem:
+            raise Unreadable(f"{found.path[:-3]} cannot be changed: {found.problem}", hint="Change it in an editor.")
         return found
 
     def add(
@@ -111,10 +109,9 @@ class Memories(Keeper):
         added, scope = Added([], [], "rules", []), check_scope(scope)
         # A model is asked about one statement after the other, each in view of those before it; else all are one step.
         for some in [[each] for each in statements] if self.chat else [statements]:
-            chat = self.model_for(scope, some[0].text, source) if some else None
-            advice = self._advice(chat, scope, some[0].text, added) if chat else []
+            advice = [ruling for each in some for ruling in self._advice(scope, each.text, source, added)]
 
-            def draft(step: ChangeSet, some: Sequence[Statement] = some, advice: _Advice = advice) -> _Adding:
+            def draft(step: ChangeSet, some: Sequence[Statement] = some, advice: list[Ruling] = advice) -> _Adding:
                 adding = _Adding(self, step, scope, source, outside)
                 for statement in some:
                     adding.take(statement, advice)
@@ -123,35 +120,40 @@ class Memories(Keeper):
             adding, carried = self.shelf.change(draft, by)
             added.events.extend(adding.events)
             added.needs_review.extend(adding.reviews)
-            added.warnings.extend(carried.warnings)
+            added.warnings.extend([*adding.warnings, *carried.warnings])
         deciders = (each["rule"] for each in added.events if each["rule"].startswith("llm:"))
         return added._replace(reconciliation=next(deciders, "rules"))
 
     def model_for(self, scope: str, text: str, source: str = "") -> Chat | None:
         """The model that may be told a text: none what will be private, or was drawn from what is."""
         rules, path = self.settings.embed.private, f"{place_of(scope, text)}.md"
-        is_private = private_reason(path, read_note(text.encode()), rules) or (source and self.bench.private([source]))
-        return None if is_private else self.chat
+        if self.chat is None or private_reason(path, read_note(text.encode()), rules):
+            return None
+        return None if source and self.bench.private([source]) else self.chat
 
-    def _advice(self, chat: Chat, scope: str, text: str, added: Added) -> _Advice:
+    def _advice(self, scope: str, text: str, source: str, added: Added) -> list[Ruling]:
         """What a model says of a statement that no rule decides; never asked while the vault is held."""
+        if (chat := self.model_for(scope, text, source)) is None or len(added.events) >= _MOST_ASKED:
+            return []
         from simplemem.kinds.atoms.asking import classify
 
         verdict, _, near = self.decide(text, self.atoms(scope))
         private = self.bench.private([atom.path for atom, _ in near])
         shown = [atom for atom, _ in near if atom.path not in private]
-        if verdict.event != "ADD" or not shown or len(added.events) >= _MOST_ASKED:
-            return []
         try:
-            return [(each, shown[each.place]) for each in classify(self, chat, text, [e.statement for e in shown])]
+            return classify(self, chat, text, shown) if verdict.event == "ADD" and shown else []
         except SimplememError as error:
             added.warnings.extend({error.message} - {*added.warnings})
             return []
 
-    def decide(self, text: str, held: Collection[Atom]) -> tuple[Verdict, Atom | None, _Near]:
-        """What the rules say of a statement among those that hold, of which one, and which are near."""
-        wanted = to_forget(text)
-        reading, near, same = read_statement(wanted or text), self._near(text, held), plain(text)
+    def decide(self, text: str, held: Collection[Atom]) -> tuple[Verdict, Atom | None, list[tuple[Atom, float]]]:
+        """What the rules say of a statement among those that hold, of which one, and which are near in words or meaning,
+        with how near in meaning."""
+        wanted, by_path = to_forget(text), {each.path: each for each in held}
+        alike = self.bench.likeness(text, by_path, _NEAREST)
+        best = (sorted(each, key=each.__getitem__, reverse=True)[:_NEAREST] for each in (alike.meaning, alike.words))
+        near = [(by_path[path], alike.meaning.get(path, 0.0)) for path in dict.fromkeys(chain(*best))]
+        reading, same = read_statement(wanted or text), plain(text)
         relation, is_few = reading.slot.relation if reading.slot else None, len(held) <= _FEW
 
         def is_candidate(atom: Atom) -> bool:  # what has just been written may not be indexed yet
@@ -159,40 +161,24 @@ class Memories(Keeper):
 
         known = [*{e.path: e for e in (*filter(is_candidate, held), *(atom for atom, _ in near))}.values()]
         verdict = reconcile(reading, [read_statement(each.statement) for each in known])
+        target = known[verdict.place] if verdict.place is not None else None
         if wanted:
-            verdict = Verdict("DELETE", None, verdict.place if verdict.event == "NOOP" else None, "rule:forget")
-        return verdict, known[verdict.place] if verdict.place is not None else None, near
-
-    def _near(self, text: str, held: Collection[Atom]) -> _Near:
-        by_path = {each.path: each for each in held}
-        alike = self.bench.likeness(text, by_path, _NEAREST)
-        best = (sorted(each, key=each.__getitem__, reverse=True)[:_NEAREST] for each in (alike.meaning, alike.words))
-        return [(by_path[path], alike.meaning.get(path, 0.0)) for path in dict.fromkeys(chain(*best))]
+            target = target if verdict.event == "NOOP" else None
+            verdict = Verdict("DELETE", rule="rule:forget")
+        return verdict, target, near
 
     def update(self, id_: str, text: str, scope: str, **by: Unpack[By]) -> Carried:
         """Give a statement other words; its id stays, and the history has the old ones."""
         text = " ".join(clean_text(text, "content", _MOST_CHARACTERS, "Give a shorter one.").split())
         if not re.search(r"\w", text):
             raise Invalid("there is no content", hint="Give a text with a word in it.")
-        found, slot = self.find(id_, scope), read_statement(text).slot
-
-        def draft(step: ChangeSet) -> None:
-            changed = with_statement(_editable(step, found), text)
-            for key, value in zip(("subject", "relation", "object"), slot or ("", "", ""), strict=True):
-                changed = set_property(changed, key, value) if value else remove_property(changed, key)
-            step.put(found.path, changed)
-
-        return self.shelf.change(draft, by)[1]
+        at, slot = self.find(id_, scope).path, read_statement(text).slot
+        return self.shelf.change(lambda step: step.put(at, with_statement(step.text(at), text, slot)), by)[1]
 
     def forget(self, id_: str, scope: str, **by: Unpack[By]) -> Carried:
         """Put a statement into the trash."""
         found = self.find(id_, scope)
-
-        def draft(step: ChangeSet) -> None:
-            _editable(step, found)
-            step.drop(found.path)
-
-        return self.shelf.change(draft, by)[1]
+        return self.shelf.change(lambda step: step.drop(found.path), by)[1]
 
     def knows(self, scope: str, texts: Sequence[str]) -> bool:
         """Whether all of these are said already."""
@@ -214,13 +200,9 @@ class Memories(Keeper):
         """Put what has not held for so long into the trash, as one step; what that is, or would be."""
         before = now() - older_than
 
-        def ended(atom: Atom) -> datetime | None:
-            past = atom.valid_to if atom.memory_type != "episode" or atom.status != "active" else None
-            return past or life.forgotten_at(atom) or (atom.valid_from if atom.status != "active" else None)
-
         def draft(step: ChangeSet) -> list[Atom]:
             every = [each for each in self.held(None, expired=True) if not each.problem and not self.holds(each, now())]
-            old = [each for each in every if (at := ended(each)) is not None and at < before]
+            old = [each for each in every if (at := life.ended_at(each)) is not None and at < before]
             for each in old if not dry_run else ():
                 step.drop(each.path)
             return old
@@ -231,11 +213,11 @@ class Memories(Keeper):
 memories_of: Final = Memories.of
 
 
-def _editable(step: ChangeSet, atom: Atom) -> str:
-    """The text of a statement's note. Unreadable where it is not ours to change."""
-    if atom.problem:
-        raise Unreadable(f"{atom.path[:-3]} cannot be changed: {atom.problem}", hint="Change it in an editor.")
-    return step.text(atom.path)
+def _with(text: str, **properties: Any) -> str:
+    """A note with these properties."""
+    for key, value in properties.items():
+        text = set_property(text, key, value)
+    return text
 
 
 class _Adding:
@@ -246,88 +228,79 @@ class _Adding:
         self.held = {each.path: each for each in memories.held(scope)}
         self.events: list[Event] = []
         self.reviews: list[Review] = []
+        self.warnings: list[str] = []
 
-    def take(self, statement: Statement, advice: _Advice) -> None:
+    def take(self, statement: Statement, advice: Sequence[Ruling]) -> None:
         """Decide on one statement, and do what that takes."""
         (event, relation, _, rule), target, near = self.memories.decide(statement.text, self.held.values())
-        if event in ("NOOP", "DELETE"):
-            if target is not None and event == "NOOP":
-                self._say_again(target)
-            elif target is not None and not target.problem:
-                self.step.drop(target.path)
-                del self.held[target.path]
-            self.events += [_event(event, None, target, rule)] if target is not None else []
+        if event == "DELETE":
+            self._forget(target, rule)
             return
-        sound = [(said, old) for said, old in advice if self._is_as_it_was(old)] if event == "ADD" else []
-        told = next(((said, old) for said, old in sound if said.relation != "DERIVES"), None)
-        method = self.memories.chat.method if sound and self.memories.chat else ""
+        if event == "NOOP" and target is not None:
+            self._say_again(target, rule)
+            return
+        sound = [each for each in advice if event == "ADD" and self.held.get(each.target.path) is each.target]
+        told = next((each for each in sound if each.relation != "DERIVES"), None)
         if told is not None:
-            event, relation, rule, target = "UPDATE", told[0].relation, method, told[1]
+            event, relation, rule, target = "UPDATE", told.relation, told.method, told.target
         if target is not None and relation == "UPDATES" and (target.problem or (self.outside and not target.source)):
             event, relation, near, target = "ADD", None, [(target, 1.0), *near], None
-        new = self._write(statement, relation, target, rule)
-        self.events.append(_event(event, relation, new, rule, target))
+        new = self._write(statement, rule, target, relation or "")
+        self._tell(event, relation, new, rule, target)
         candidates: list[Candidate] = [
             {"id": each.id, "memory": each.statement, "similarity": round((1 + share) / 2, 4)}
-            for each, share in (near if event == "ADD" else ())
-            if share >= _NEAR and each.path in self.held
+            for each, share in near
+            if event == "ADD" and share >= _NEAR and each.path in self.held
         ]
         self.reviews += [{"id": new.id, "candidates": candidates[:3]}] if candidates else []
-        for said, old in sound:
-            if said.relation == "DERIVES" and said.derived:
-                self._derive(said.derived, (old, new), method)
+        for each in sound:
+            if each.relation == "DERIVES" and each.derived:
+                parents, at = (each.target, new), now()
+                sure = _DERIVED * min(life.confidence_at(parent, at) for parent in parents)
+                derived = self._write(Statement(each.derived, "derived", confidence=sure), each.method, parents=parents)
+                self._tell("ADD", "DERIVES", derived, each.method)
 
-    def _is_as_it_was(self, atom: Atom) -> bool:
-        return atom.path in self.held and self.held[atom.path].sha256 == atom.sha256
+    def _forget(self, target: Atom | None, rule: str) -> None:
+        """Put what is to be forgotten into the trash. A page forgets nothing that was said here."""
+        if target is not None and not target.problem and (target.source or not self.outside):
+            self.step.drop(target.path)
+            del self.held[target.path]
+            self._tell("DELETE", None, target, rule)
+        else:
+            why = "no such memory is held" if target is None else target.problem or "it was not said by a page"
+            self.warnings.append(f"Nothing was forgotten: {why}.")
 
     def _write(
-        self, statement: Statement, relation: str | None, target: Atom | None, rule: str, parents: Sequence[Atom] = ()
+        self, statement: Statement, rule: str, old: Atom | None = None, relation: str = "", parents: Sequence[Atom] = ()
     ) -> Atom:
-        at = now()
-
-        def link(to: str) -> str:
-            return self.memories.link_text(to)[2:-2]
-
-        kind, since, until = kind_of(statement.text, at)
+        at, link = now(), self.memories.link_text
+        kind, until = kind_of(statement.text, at)
         path = self.memories.free(self.step, place_of(self.scope, statement.text), between=" ")
+        links: dict[str, Any] = {relation.lower(): link(old.path)} if old else {}
         new = Atom(
             path, "", f"atom_{at:%Y%m%d}_{secrets.token_hex(3)}", statement.text, self.scope,
             memory_type=statement.memory_type or kind, slot=statement.slot or read_statement(statement.text).slot,
-            confidence=statement.confidence, valid_from=statement.valid_from or since or at,
-            valid_to=statement.valid_to or until, updates=link(target.path) if target and relation == "UPDATES" else "",
-            extends=link(target.path) if target and relation == "EXTENDS" else "",
-            derived_from=tuple(link(each.path) for each in parents), source=self.source.removesuffix(".md"),
-            decided_by=statement.decided_by or rule, created=local_stamp(),
+            confidence=statement.confidence, valid_from=statement.valid_from or at,
+            valid_to=statement.valid_to or until, source=self.source.removesuffix(".md"),
+            derived_from=tuple(link(each.path) for each in parents),
+            decided_by=statement.decided_by or rule, created=local_stamp(), **links,
         )  # fmt: skip
-        if target is not None and relation == "UPDATES":
-            text = self.step.text(target.path)
-            ended = {
-                "status": "superseded",
-                "superseded_by": f"[[{link(path)}]]",
-                "valid_to": stamp(new.valid_from or at),
-            }
-            for key, value in ended.items():
-                text = set_property(text, key, value)
-            self.step.put(target.path, text)
-            del self.held[target.path]
+        if old and relation == "UPDATES":
+            ended = {"status": "superseded", "superseded_by": link(path), "valid_to": stamp(new.valid_from or at)}
+            self.step.put(old.path, _with(self.step.text(old.path), **ended))
+            del self.held[old.path]
         self.step.put(path, new_atom(new, statement.quote))
         self.held[path] = new
         return new
 
-    def _derive(self, text: str, parents: Sequence[Atom], method: str) -> None:
-        sure = _DERIVED * min(life.confidence_at(each, now()) for each in parents)
-        derived = self._write(
-            Statement(text, "derived", confidence=sure, decided_by=method), None, None, method, parents
-        )
-        self.events.append(_event("ADD", "DERIVES", derived, method))
-
-    def _say_again(self, target: Atom) -> None:
+    def _say_again(self, target: Atom, rule: str) -> None:
         """Saying a preference again is all that refreshes it."""
-        if target.memory_type == "preference" and not target.problem and life.confidence_at(target, now()) < 1:
-            text = set_property(self.step.text(target.path), "confidence", round(life.said_again(target, now()), 4))
-            self.step.put(target.path, set_property(text, "reinforced", stamp(now())))
+        at = now()
+        if target.memory_type == "preference" and not target.problem and (sure := life.confidence_at(target, at)) < 1:
+            again = round(min(1.0, sure + _AGAIN), 4)
+            self.step.put(target.path, _with(self.step.text(target.path), confidence=again, reinforced=stamp(at)))
+        self._tell("NOOP", None, target, rule)
 
-
-def _event(event: str, relation: str | None, atom: Atom, rule: str, old: Atom | None = None) -> Event:
-    told: Event = {"event": event, "relation": relation, "id": atom.id, "memory": atom.statement, "rule": rule}
-    return told | {"previous": {"id": old.id, "memory": old.statement}} if old else told
+    def _tell(self, event: str, relation: str | None, atom: Atom, rule: str, old: Atom | None = None) -> None:
+        told: Event = {"event": event, "relation": relation, "id": atom.id, "memory": atom.statement, "rule": rule}
+        self.events.append(told | {"previous": {"id": old.id, "memory": old.statement}} if old else told)

@@ -8,25 +8,24 @@ from typing import Final
 
 from simplemem.kinds.atoms.atom import Atom
 
-_HALF_LIVES: Final = {"preference": 180, "episode": 7, "derived": 90}  # days; a fact does not fade
+_HALF_LIVES: Final = {kind: timedelta(days) for kind, days in (("preference", 180), ("episode", 7), ("derived", 90))}
 _LASTS: Final = timedelta(days=30)  # an episode that tells no end
+_LAST_YEAR: Final = 9000  # what begins to fade later never does
 _FLOOR: Final = 0.1  # of confidence, below which a statement is forgotten
-_AGAIN: Final = 0.15  # surer for being said again
-_DAY: Final = timedelta(days=1)
 
 
 def _fades_from(atom: Atom) -> datetime | None:
+    """Since when a statement fades; a fact does not."""
     if atom.memory_type == "episode":
         return atom.valid_to or (atom.valid_from and atom.valid_from + _LASTS)
-    return (atom.memory_type == "preference" and atom.reinforced) or atom.valid_from
+    return None if atom.memory_type == "fact" else atom.reinforced or atom.valid_from
 
 
 def confidence_at(atom: Atom, at: datetime) -> float:
     """How sure a statement is at a moment."""
-    since, half = _fades_from(atom), _HALF_LIVES.get(atom.memory_type)
-    if since is None or half is None or at <= since:
+    if (since := _fades_from(atom)) is None or at <= since:
         return atom.confidence
-    return float(atom.confidence * 0.5 ** ((at - since) / _DAY / half))
+    return float(atom.confidence * 0.5 ** ((at - since) / _HALF_LIVES[atom.memory_type]))
 
 
 def holds(atom: Atom, at: datetime) -> bool:
@@ -43,15 +42,11 @@ def lasts(atom: Atom) -> bool:
 
 def forgotten_at(atom: Atom) -> datetime | None:
     """When a statement fades below the floor; None where it never does."""
-    since, half = _fades_from(atom), _HALF_LIVES.get(atom.memory_type)
-    if since is None or half is None:
+    if (since := _fades_from(atom)) is None or since.year > _LAST_YEAR:
         return None
-    try:
-        return since + half * math.log2(max(atom.confidence, _FLOOR) / _FLOOR) * _DAY
-    except OverflowError:
-        return None
+    return since + math.log2(max(atom.confidence, _FLOOR) / _FLOOR) * _HALF_LIVES[atom.memory_type]
 
 
-def said_again(atom: Atom, at: datetime) -> float:
-    """The confidence of a preference that is said again."""
-    return min(1.0, confidence_at(atom, at) + _AGAIN)
+def ended_at(atom: Atom) -> datetime | None:
+    """Since when a statement that does not hold is past or forgotten."""
+    return (atom.memory_type != "episode" and atom.valid_to) or forgotten_at(atom) or atom.valid_from

@@ -4,17 +4,15 @@ its own, which is looked after for as long as the first is open."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import Unpack
 
 from simplemem.errors import Invalid, NotFound
+from simplemem.kinds.answers import Passage, Written
 from simplemem.kinds.kind import Keeper
 from simplemem.memory import By
 from simplemem.note.names import name_of
 from simplemem.store import Draft, EnhancedStore
-
-_PATIENCE: Final = 10.0  # seconds for the first look at the folder
 
 
 def located(folder: Path, vault: Path) -> tuple[Path, str]:
@@ -35,30 +33,24 @@ class KnowledgeBase(Keeper):
         if (folder := self.settings.documents.knowledge_base) is None:
             raise NotFound("there is no knowledge base", hint="`simplemem serve --knowledge-base FOLDER` names one.")
         base, self._prefix = located(folder, store.root)
-        self._settled: Callable[[float], bool] = lambda patience: self.store.wait_until_settled(patience)
         if not self._prefix:
             beside = EnhancedStore(base, self.settings.model_copy(update={"db": None}), read_only=self.bench.read_only)
-            store.bench.closing.append(beside.close)
+            self.bench.closing.append(beside.close)
             beside.start()
-            self.bench, self._settled = beside.bench, beside.wait_until_settled
+            self.bench = beside.bench
 
-    def query(self, question: str, limit: int) -> list[dict[str, Any]]:
+    def query(self, question: str, limit: int) -> list[Passage]:
         """The passages that answer a question, best first."""
-        self._settled(_PATIENCE)
         self.bench.catch_up()
         sources = {name_of(path): path for path in self.bench.indexed() if path.startswith(self._prefix)}
         found = self.bench.answers(question, [*sources.values()], limit, passages=limit).passages
+        places = ((each, sources[each.name].removeprefix(self._prefix)) for each in found)
         return [
-            {
-                "content": each.text,
-                "source": sources[each.name].removeprefix(self._prefix),
-                "score": round(each.score, 4),
-            }
-            | {"heading": each.heading, "line": each.line}
-            for each in found
+            {"content": e.text, "source": at, "score": round(e.score, 4), "heading": e.heading, "line": e.line}
+            for e, at in places
         ]
 
-    def update(self, file_path: str, content: str, **by: Unpack[By]) -> dict[str, Any]:
+    def update(self, file_path: str, content: str, **by: Unpack[By]) -> Written:
         """Give a file this text, to the byte, whether it is there or not."""
         path = f"{self._prefix}{file_path}"
         if name_of(file_path) == file_path:

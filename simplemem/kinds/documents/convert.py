@@ -13,7 +13,7 @@ import threading
 import tomllib
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid, TooLong, Unavailable, Unreadable
 
@@ -22,6 +22,15 @@ _MOST_SECONDS, _MOST_MEMORY, _MOST_CHARACTERS = 60, 1_000_000_000, 1_000_001  # 
 _FORMS: Final = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
 _ONE: Final = threading.Lock()
 _HEADLESS, _UNREADABLE, _CHARSET = (re.compile(str(_FORMS[name])) for name in ("headless", "unreadable", "charset"))
+
+
+class File(NamedTuple):
+    """A file, and what is said of it: what it is called, its type, its encoding."""
+
+    name: str
+    content_type: str
+    charset: str
+    data: bytes
 
 
 def form_of(data: bytes, name: str = "", content_type: str = "") -> str:
@@ -51,14 +60,13 @@ def _told(data: bytes, form: str) -> dict[str, str]:
     """What the process says that reads the file."""
     env = {key: os.environ[key] for key in _FORMS["environment"] if key in os.environ}  # no key, no password
     env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    how: Any = {"env": env, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "timeout": _MOST_SECONDS}
-    command = [sys.executable, "-P", "-m", __name__, form]
+    command, silence, most = [sys.executable, "-P", "-m", __name__, form], subprocess.DEVNULL, _MOST_SECONDS
     with _ONE:
         try:
-            return dict(json.loads(subprocess.run(command, input=data, check=False, **how).stdout))
+            return dict(json.loads(subprocess.check_output(command, input=data, env=env, stderr=silence, timeout=most)))
         except subprocess.TimeoutExpired:
             return {"error": f"it took longer than {_MOST_SECONDS} s"}
-        except ValueError:
+        except (ValueError, subprocess.CalledProcessError):
             return {"error": "its reader ended, maybe for want of memory"}
 
 
@@ -68,8 +76,6 @@ def _decoded(data: bytes, charset: str) -> str:
     for encoding in ("utf-8-sig", *_CHARSET.findall(charset)):
         with suppress(LookupError, ValueError):
             text = data.decode(encoding)
-    if "\0" in text:
-        raise Invalid("this is no text: it holds NUL", hint=_FORMS["unknown"])
     return text
 
 

@@ -7,12 +7,12 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import httpx2
 
 from simplemem.errors import Invalid, NotFound, TooLong, Unavailable
-from simplemem.kinds.documents.convert import MOST_BYTES
+from simplemem.kinds.documents.convert import MOST_BYTES, File
 
 _MOST_SECONDS, _MOST_HOPS = 30.0, 5
 _HEADERS: Final = {"User-Agent": "simplemem", "Accept-Encoding": "identity"}
@@ -21,15 +21,6 @@ _ALLOWED: Final = "The setting documents.allow_private allows it; no vault can."
 _PUBLIC, *_CARRIERS = map(ip_network, ("2000::/3", "::ffff:0:0/96", "64:ff9b::/96"))  # these of IPv4, in 32 last bits
 # Clouds' own services, and tunnels to whatever an address carries: Python takes them for public.
 _CLOSED: Final = [*map(ip_network, "168.63.129.16 192.0.0.0/24 192.88.99.0/24 2001::/32 2002::/16 3fff::/20".split())]
-
-
-class Fetched(NamedTuple):
-    """What an address gave, and what a file would be called that came from there."""
-
-    name: str
-    content_type: str
-    charset: str
-    data: bytes
 
 
 def may_fetch(host: str) -> bool:
@@ -56,7 +47,7 @@ def checked(url: str) -> httpx2.URL:
     raise Invalid(f"{url[:200]!r} is no address of a page", hint=_HINT)
 
 
-def fetch(url: str, *, allow_private: bool = False) -> Fetched:
+def fetch(url: str, *, allow_private: bool = False) -> File:
     """What an address gives, after so many redirections at most, within so many seconds."""
     start, pool = checked(url), ThreadPoolExecutor(1)
     with httpx2.Client(trust_env=False, headers=_HEADERS, timeout=_MOST_SECONDS) as client:
@@ -70,7 +61,7 @@ def fetch(url: str, *, allow_private: bool = False) -> Fetched:
             pool.shutdown(wait=False)
 
 
-def _follow(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> Fetched:
+def _follow(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> File:
     for _ in range(_MOST_HOPS + 1):
         shown, data = str(url)[:200], bytearray()
         with closing(_asked(client, url, allow_private)) as answer:
@@ -85,7 +76,7 @@ def _follow(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> Fetc
                 if len(data) > MOST_BYTES:
                     raise TooLong(f"{shown} has more than {MOST_BYTES:,} bytes")
             content_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-            return Fetched(url.path.rpartition("/")[2], content_type, answer.charset_encoding or "", bytes(data))
+            return File(url.path.rpartition("/")[2], content_type, answer.charset_encoding or "", bytes(data))
     raise Unavailable(f"{shown} is redirected more than {_MOST_HOPS} times")
 
 

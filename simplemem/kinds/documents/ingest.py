@@ -1,5 +1,6 @@
-"""What is ingested: a text, a file, a page of the web becomes a document, and what it states becomes statements that link
-to it. The same again is the same document; other content at the same address takes the place of the old."""
+"""A document is the note `documents/<scope>/<title>.md`: what was ingested as Markdown, with where it came from, and its
+original beside it. What it states becomes statements that link to it. The same again is the same document; other content
+at the same address takes the place of the old."""
 
 from __future__ import annotations
 
@@ -9,32 +10,77 @@ import secrets
 import threading
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.kinds.answers import Ingested, Remembered
-from simplemem.kinds.atoms.atom import Atom, Statement, check_scope
+from simplemem.kinds.atoms.atom import Atom, Statement, check_scope, folder_of, link_in, scope_of
 from simplemem.kinds.atoms.keeping import Added, memories_of
-from simplemem.kinds.atoms.reading import drawn_from, statements_in
-from simplemem.kinds.documents.convert import convert, form_of
-from simplemem.kinds.documents.document import DOCUMENT, Document, note_of, place_of, text_in
-from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
-from simplemem.kinds.talk.block import stamp
+from simplemem.kinds.atoms.reading import drawn_from, statements_in, to_forget
+from simplemem.kinds.documents.convert import File, convert, form_of
+from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.memory import By
-from simplemem.note.clock import now
-from simplemem.note.names import name_of
+from simplemem.note.clock import now, stamp
+from simplemem.note.header import read_header
+from simplemem.note.names import base_name, legal_name, name_of
 from simplemem.note.note import read_note
 from simplemem.note.passages import cut_passages
-from simplemem.note.properties import set_property
+from simplemem.note.properties import remove_property, set_property
+from simplemem.store import Read
 from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
     from simplemem.services.chat import Chat
     from simplemem.store import EnhancedStore
 
-_MOST_CHARACTERS, _MOST_TITLE = 1_000_000, 200
-File: TypeAlias = tuple[str, bytes] | None  # the ending and the bytes of an original
+_MOST_CHARACTERS, _MOST_TITLE, _MOST_NAME = 1_000_000, 200, 100
+_WORDS: Final = ("id", "title", "content_type", "status", "error", "source_url", "fetched", "content_hash", "original")
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A document as its note has it; a new one with its text, and what else is to be kept of it."""
+
+    path: str
+    sha256: str
+    id: str
+    title: str
+    scope: str
+    content_type: str = "text"
+    status: str = "done"
+    error: str = ""
+    source_url: str = ""
+    fetched: str = ""
+    content_hash: str = ""
+    original: str = ""  # a link
+    problem: str = ""
+    is_own: bool = True
+    text: str = ""
+    file: tuple[str, bytes] | None = None  # the ending and the bytes of the original
+    more: Mapping[str, Any] = field(default_factory=dict)  # properties
+
+    @classmethod
+    def of(cls, read: Read) -> Document:
+        """The document that a note is."""
+        note, name = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256), base_name(read.path)
+        told: dict[str, Any] = {"id": name, "title": name} | {key: word for key in _WORDS if (word := note.string(key))}
+        told |= {"scope": scope_of(note.string("scope"), read.path), "problem": read.problem or note.problem or ""}
+        return cls(read.path, read.sha256, is_own=DOCUMENT.holds(read.path, note.string("type")), **told)
+
+    def note(self, before: str) -> str:
+        """Its note: a new one, or what was there before with what it says."""
+        told = {key: getattr(self, key) or None for key in (*_WORDS, "scope")}
+        if not before:
+            ours = {*told, "type", "created", "modified"}
+            own = {key: value for key, value in self.more.items() if key.casefold() not in ours}
+            return DOCUMENT.render({**own, **told}, f"{self.text}\n", local_stamp())
+        for key, value in told.items():
+            before = remove_property(before, key) if value is None else set_property(before, key, value)
+        return f"{before[: read_header(before).body_start]}\n{self.text}\n"
+
+
+DOCUMENT: Final[Kind[Document]] = Kind("documents", "document", read=Document.of, place=lambda each: each.path)
 
 
 class Documents(Keeper):
@@ -55,61 +101,121 @@ class Documents(Keeper):
         with self.shelf.reading():
             return [each for each in self.shelf.in_order() if scope is None or each.scope == scope]
 
-    def keep(self, new: Document, file: File, more: Mapping[str, Any], by: By) -> tuple[Document, Added, bool]:
+    def ingest_text(
+        self, content: str, scope: str, title: str = "", metadata: Mapping[str, Any] | None = None, **by: Unpack[By]
+    ) -> Ingested:
+        """Keep a text as a document, but for one that only asks to forget something."""
+        return self._ingest(_document(content, title, scope, "text", more=metadata or {}), by)
+
+    def ingest_file(self, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
+        """Keep a file as a document, a PDF or DOCX with its original beside it."""
+        return self._convert(File(name, "", "", data), scope, title or name.rpartition(".")[0], by)
+
+    def ingest_url(self, url: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
+        """Fetch an address, and keep what it gives as a document."""
+        from simplemem.kinds.documents.fetch import checked, fetch
+
+        check_scope(scope)
+        address = str(checked(url))
+        file = fetch(address, allow_private=self.settings.documents.allow_private)
+        return self._convert(file, scope, title, by, source_url=address, fetched=stamp(now()))
+
+    def _convert(self, file: File, scope: str, title: str, by: By, **more: Any) -> Ingested:
+        form = form_of(file.data, file.name, file.content_type)
+        text, called = convert(file.data, form, file.charset)
+        original = (f".{form}", file.data) if form in ("pdf", "docx") else None
+        kind = "pdf" if form == "pdf" else "url" if more else "text"
+        return self._ingest(_document(text, title or called, scope, kind, file=original, **more), by)
+
+    def _ingest(self, new: Document, by: By) -> Ingested:
+        kept, drawn, is_known = self._keep(new, by)
+        answer: Ingested = {
+            "id": kept.id, "status": kept.status, "title": kept.title, "container_tag": kept.scope,
+            "content_type": kept.content_type, "name": name_of(kept.path), "memories": drawn.events,
+            "chunks": len(cut_passages(new.text, read_note(new.text.encode()).body)) if kept.path else 0,
+            "extraction": self.chat.method if self.chat else "rules", "warnings": drawn.warnings,
+        }  # fmt: skip
+        if is_known:
+            answer["duplicate"] = True
+        if new.source_url:
+            answer["source_url"], answer["fetched"] = new.source_url, new.fetched
+        return answer
+
+    def add_memory(
+        self, content: str, scope: str, metadata: Mapping[str, Any] | None = None, **by: Unpack[By]
+    ) -> Remembered:
+        """Remember a text: a short one as statements, a long one as a document with what it states."""
+        new, why, id_ = _document(content, "", scope, "conversation"), "", None
+        if (parts := statements_in(new.text)) is None:
+            kept, drawn, _ = self._keep(replace(new, more=metadata or {}), by)
+            id_, method = kept.id, self.chat.method if self.chat else "rules"
+        else:
+            chat = self.memories.model_for(new.scope, new.text)
+            chat = None if chat and self.memories.knows(new.scope, parts) else chat
+            statements, method, why = self._stated(chat, new.text, parts)
+            drawn = self.memories.add(scope, statements, **by)
+        return {
+            "events": drawn.events, "document": id_, "extraction": method or "verbatim", "needs_review": drawn.needs_review,
+            "reconciliation": drawn.reconciliation, "warnings": [*filter(None, [why]), *drawn.warnings],
+        }  # fmt: skip
+
+    def _keep(self, new: Document, by: By) -> tuple[Document, Added, bool]:
         """Keep a document: as it is kept, what was drawn from it at once, and whether it was there already."""
-        done = self.chat is None and not drawn_from(new.text)
+        if new.content_type == "text" and to_forget(new.text):
+            return replace(new, title=""), self.memories.add(new.scope, [Statement(new.text)], **by), False
         with nullcontext() if self.chat else self._turn:
-            new = replace(new, status="done" if done else "extracting")
-            (kept, is_known), carried = self.shelf.change(lambda step: self._keep(step, new, file, more), by)
+            new = replace(new, status="extracting" if self.chat or drawn_from(new.text) else "done")
+            (kept, is_known), carried = self.shelf.change(lambda step: self._put(step, new), by)
             if kept.status == "extracting" and self.chat is None:
                 return replace(kept, status="done"), self._draw(kept, by), is_known
         if kept.status == "extracting":
             self._draw_later()
         return kept, Added([], [], "rules", [*carried.warnings]), is_known
 
-    def _keep(self, step: ChangeSet, new: Document, file: File, more: Mapping[str, Any]) -> tuple[Document, bool]:
+    def _put(self, step: ChangeSet, new: Document) -> tuple[Document, bool]:
         """The document as it is kept, in the place of what its address gave before; and whether it was there already."""
         every = [each for each in self.shelf.in_order() if each.scope == new.scope and not each.problem]
-        same = (each for each in every if each.content_hash == new.content_hash)
         at = (each for each in every if new.source_url and each.source_url == new.source_url)
-        there = next(at, None) or next(same, None)
+        there = next(at, None) or next((each for each in every if each.content_hash == new.content_hash), None)
         if there is not None and there.content_hash == new.content_hash:
             return there, True
-        path = there.path if there else self.free(step, place_of(new.scope, new.title), between=" ")
-        if file is not None:
-            folder, _, name = name_of(path).rpartition("/")
-            place = f"{folder}/files/{name}{file[0]}"
-            was = there and there.original and self.bench.meant([(there.original, path)])[0]
-            if was != place:  # of another kind, or a person's own
-                place = self.free(step, f"{folder}/files/{name}", between=" ", ending=file[0])
-            step.put(place, file[1])
-            name = place.rpartition("/")[2]
-            new = replace(new, original=name if {*self.bench.files_called(name)} <= {place} else place)
+        place = f"{DOCUMENT.folder}/{folder_of(new.scope)}/{legal_name(new.title[:_MOST_NAME].strip())}"
+        path = there.path if there else self.free(step, place, between=" ")
+        if new.file is not None:
+            stem, (ending, data) = "/files/".join(name_of(path).rsplit("/", 1)), new.file
+            if there is None or self.bench.meant([(link_in(there.original), path)]) != [original := f"{stem}{ending}"]:
+                original = self.free(step, stem, between=" ", ending=ending)  # that was of another kind, or a person's
+            step.put(original, data)
+            name = original.rpartition("/")[2]
+            new = replace(new, original=f"[[{name if {*self.bench.files_called(name)} <= {original} else original}]]")
         id_, title = (there.id, there.title) if there else (f"doc_{now():%Y%m%d}_{secrets.token_hex(3)}", new.title)
         new = replace(new, path=path, id=id_, title=title, status="extracting" if there else new.status)
-        step.put(path, note_of(new, step.text(path) if there else "", more, local_stamp()))
+        step.put(path, new.note(step.text(path) if there else ""))
         return new, False
 
     def _draw(self, document: Document, by: By) -> Added:
         """Keep what a document states, and forget what was drawn from it and is there no longer."""
         path = document.path
-        text = text_in(next((each.text for each in self.bench.read([path])), ""))
-        chat = None if self.bench.private([path]) else self.chat
-        statements, _, why = _stated(self, chat, text, drawn_from(text))
-        same = [document.path, document.content_hash]
-        if self._ending.is_set() or same not in [[e.path, e.content_hash] for e in self.documents(document.scope)]:
+        text = next((each.text[read_header(each.text).body_start :].strip() for each in self.bench.read([path])), "")
+        statements, _, why = self._stated(None if self.bench.private([path]) else self.chat, text, drawn_from(text))
+        with self.shelf.reading():
+            stands = self._stands(document)
+        if self._ending.is_set() or not stands:
             return Added([], [], "rules", [])
         self.memories.forget_drawn(path, lambda atom: not self._is_in(text, atom), **by)
         drawn = self.memories.add(document.scope, statements, source=path, outside=bool(document.source_url), **by)
 
         def finish(step: ChangeSet) -> None:
-            there = self.shelf.items.get(path)
-            if there is not None and there.content_hash == document.content_hash and not there.problem:
+            if self._stands(document):
                 note = set_property(step.text(path), "status", "done")
                 step.put(path, set_property(note, "error", f"by rules, because {why}") if why else note)
 
         self.shelf.change(finish, by)
         return drawn
+
+    def _stands(self, document: Document) -> bool:
+        there = self.shelf.items.get(document.path)
+        return there is not None and there.content_hash == document.content_hash and not there.problem
 
     def _is_in(self, text: str, atom: Atom) -> bool:
         """Whether a text says a statement, or the words that it was drawn from."""
@@ -117,6 +223,24 @@ class Documents(Keeper):
         quote = " ".join(line[1:] for line in note.splitlines() if line.startswith(">"))
         said = (" ".join(each.split()).casefold() for each in (atom.statement, quote))
         return any(each and each in " ".join(text.split()).casefold() for each in said)
+
+    def _stated(self, chat: Chat | None, text: str, by_rules: list[str]) -> tuple[list[Statement], str, str]:
+        """What a text states, by the model or else by rules; which model; and why none, if one was asked."""
+        said, method, why = self.asked(chat, "extract", text)
+        found = said[0] if said else []
+        return found or [Statement(each) for each in by_rules], method if found else "", why if chat else ""
+
+    def asked(self, chat: Chat | None, task: str, *said: Any) -> tuple[Any, str, str]:
+        """What the model says to a task, None for nothing of use; who it is; and why that is so."""
+        if chat is None:
+            return None, "none", "there is no model"
+        from simplemem.kinds.atoms import asking
+
+        try:
+            answer = getattr(asking, task)(self, chat, *said)
+        except SimplememError as error:
+            return None, "none", f"the model was no help: {error.message}"
+        return (answer, chat.method, "") if answer else (None, "none", "the model said nothing of use")
 
     def _draw_later(self) -> None:
         if not self.bench.read_only and self._next.acquire(blocking=False):
@@ -146,19 +270,6 @@ class Documents(Keeper):
 documents_of: Final = Documents.of
 
 
-def _stated(keeper: Keeper, chat: Chat | None, text: str, by_rules: list[str]) -> tuple[list[Statement], str, str]:
-    """What a text states, by the model or else by rules; which model; and why none, if one was asked."""
-    found, why = list[Statement](), ""
-    if chat is not None:
-        from simplemem.kinds.atoms.asking import extract
-
-        try:
-            found = extract(keeper, chat, text)[0]
-        except SimplememError as error:
-            why = error.message
-    return found or [Statement(each) for each in by_rules], chat.method if chat and found else "", why
-
-
 def _document(text: str, title: str, scope: str, content_type: str, **more: Any) -> Document:
     said = clean_text(text, "content", _MOST_CHARACTERS, "Divide it, then try again.").strip()
     if not re.search(r"\w", said):
@@ -167,82 +278,3 @@ def _document(text: str, title: str, scope: str, content_type: str, **more: Any)
     called = called or " ".join(said.lstrip("# ").split("\n")[0].split())[:80].rstrip()
     digest = hashlib.sha256(said.encode()).hexdigest()
     return Document("", "", "", called, check_scope(scope), content_type, content_hash=digest, text=said, **more)
-
-
-def _ingested(
-    store: EnhancedStore, new: Document, file: File, by: By, more: Mapping[str, Any] | None = None
-) -> Ingested:
-    documents = documents_of(store)
-    kept, drawn, is_known = documents.keep(new, file, more or {}, by)
-    answer: Ingested = {
-        "id": kept.id, "status": kept.status, "title": kept.title, "container_tag": kept.scope,
-        "content_type": kept.content_type, "name": name_of(kept.path),
-        "chunks": len(cut_passages(new.text, read_note(new.text.encode()).body)), "memories": drawn.events,
-        "extraction": documents.chat.method if documents.chat else "rules", "warnings": drawn.warnings,
-    }  # fmt: skip
-    if is_known:
-        answer["duplicate"] = True
-    if new.source_url:
-        answer["source_url"], answer["fetched"] = new.source_url, new.fetched
-    return answer
-
-
-def ingest_text(
-    store: EnhancedStore,
-    content: str,
-    scope: str,
-    title: str = "",
-    metadata: Mapping[str, Any] | None = None,
-    **by: Unpack[By],
-) -> Ingested:
-    """Keep a text as a document, with properties for the header of its note."""
-    return _ingested(store, _document(content, title, scope, "text"), None, by, metadata)
-
-
-def ingest_file(
-    store: EnhancedStore, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[By]
-) -> Ingested:
-    """Keep a file as a document, a PDF or DOCX with its original beside it."""
-    return _converted(store, data, form_of(data, name), scope, title or name.rpartition(".")[0], by)
-
-
-def ingest_url(store: EnhancedStore, url: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
-    """Fetch an address, and keep what it gives as a document."""
-    from simplemem.kinds.documents.fetch import checked, fetch
-
-    check_scope(scope)
-    address = str(checked(url))
-    found = fetch(address, allow_private=store.settings.documents.allow_private)
-    form = form_of(found.data, found.name, found.content_type)
-    more = {"source_url": address, "fetched": stamp(now())}
-    return _converted(store, found.data, form, scope, title, by, found.charset, **more)
-
-
-def _converted(
-    store: EnhancedStore, data: bytes, form: str, scope: str, title: str, by: By, charset: str = "", **more: str
-) -> Ingested:
-    check_scope(scope)
-    text, called = convert(data, form, charset)
-    kind = "pdf" if form == "pdf" else "url" if more else "text"
-    file = (f".{form}", data) if form in ("pdf", "docx") else None
-    return _ingested(store, _document(text, title or called, scope, kind, **more), file, by)
-
-
-def add_memory(
-    store: EnhancedStore, content: str, scope: str, metadata: Mapping[str, Any] | None = None, **by: Unpack[By]
-) -> Remembered:
-    """Remember a text: a short one as statements, a long one as a document with what it states."""
-    new, documents, why = _document(content, "", scope, "conversation"), documents_of(store), ""
-    if (parts := statements_in(new.text)) is None:
-        kept, drawn, _ = documents.keep(new, None, metadata or {}, by)
-        id_, method = kept.id, documents.chat.method if documents.chat else "rules"
-    else:
-        memories, id_ = documents.memories, None
-        chat = memories.model_for(new.scope, new.text)
-        chat = None if chat and memories.knows(new.scope, parts) else chat
-        statements, method, why = _stated(memories, chat, new.text, parts)
-        drawn = memories.add(scope, statements, **by)
-    return {
-        "events": drawn.events, "document": id_, "extraction": method or "verbatim", "needs_review": drawn.needs_review,
-        "reconciliation": drawn.reconciliation, "warnings": [*filter(None, [why]), *drawn.warnings],
-    }  # fmt: skip

@@ -16,7 +16,7 @@ from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.kind import StateLog
 from simplemem.memory import Value
-from simplemem.note.clock import now
+from simplemem.note.clock import now, stamp
 from simplemem.store import EnhancedStore, Progress
 
 _HALF: Final = re.compile("[\ud800-\udfff]")  # of a surrogate pair: escaped, all else is as it is
@@ -100,6 +100,6 @@ def import_file(
         counts = dict(zip(("entities", "relations", "observations"), new, strict=True))
         counts |= {"entities_there": len(graph.entities) - new[0], "relations_there": len(graph.relations) - new[1]}
         since = f"v{last + 1}" if store.bench.last_version() > last else ""
-        when = now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        when = stamp(now())
         add({"when": when, "file": path, "sha256": hashlib.sha256(data).hexdigest(), **counts})
         return Imported(path, **counts, since=since, broken=broken)

@@ -13,7 +13,7 @@ from simplemem.kinds.kind import Kind
 from simplemem.kinds.learned import TYPES
 from simplemem.note.names import base_name, legal_name, name_of
 from simplemem.note.note import Note, read_note
-from simplemem.note.words import words_in_order
+from simplemem.note.words import shortened, words_in_order
 
 FOLDER: Final = "knowledge"
 _MOST_SLUG: Final = 60
@@ -55,9 +55,8 @@ class KnowledgeEntry:
     @property
     def headline(self) -> str:
         """Its first line without the marks of Markdown, cut where it is long."""
-        lines = (" ".join(line.split()).lstrip("#>*-| ") for line in plain(self.content).split("\n"))
-        said = next(filter(None, lines), base_name(self.path))
-        return said if len(said) <= _MOST_HEADLINE else said[:_MOST_HEADLINE].rsplit(" ", 1)[0] + "…"
+        lines = (line.strip().lstrip("#>*-| ") for line in plain(self.content).split("\n"))
+        return shortened(next(filter(None, lines), base_name(self.path)), _MOST_HEADLINE)
 
     @property
     def is_superseded(self) -> bool:

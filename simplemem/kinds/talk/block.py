@@ -5,31 +5,34 @@ note; whatever else stands between turns is the person's. Pure."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from simplemem.kinds.kind import Kind
+from simplemem.kinds.talk.cues import PATTERNS, keywords_of
 from simplemem.note.body import newline_of, read_body
-from simplemem.note.header import read_header
+from simplemem.note.clock import moment_of
 from simplemem.note.names import base_name, legal_name
-from simplemem.note.note import Note, read_note, read_tags
+from simplemem.note.note import read_tags
+from simplemem.note.passages import sentence_spans
+from simplemem.note.properties import set_property
 from simplemem.note.tags import change_tags
 from simplemem.store import Read
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)  # of what tells no time
-_MOST_LABEL: Final = 60  # characters of a label in the note's name
-# A quote of any kind; a turn if its id stands below it, with what is folded behind that.
-_TURN: Final = re.compile(
-    r"""(?P<said>(?:^>.*(?:\n|\Z))++)(?:\s*+^\^(?P<mark>turn-(?P<day>\d{8})-(?P<time>\d{6})-[0-9a-z]{6,40})[ \t\r]*+(?:\n|\Z)
-    (?P<folded>(?:\s*+^>[ ]\[!\w+\]-?[ ](?:Answer|Context)[ \t\r]*+(?:\n|\Z)(?:^>.*(?:\n|\Z))*+)*+))?""",
-    re.MULTILINE | re.VERBOSE,
-)
+_MOST_NAME: Final = 71  # characters of a note's name: the day and a label
+_MOST_TURNS, _MOST_BYTES = 300, 500_000  # of a block; then a successor goes on
+_TURN: Final = PATTERNS["turn"]
 _FOLDED: Final = re.compile(r"^> \[!\w+\]-? (Answer|Context)[ \t\r]*+(?:\n|\Z)((?:^>.*(?:\n|\Z))*+)", re.MULTILINE)
 _TITLE: Final = re.compile(r"\A> \[!.*\n?")
-_ID: Final = re.compile(r"block_\d{8}_\d{6}(?:_\w+)?", re.ASCII)
-_DAY: Final = re.compile(r"## (?:\w+day )?\d{1,2} \w+ \d{4}\s*")
+_FENCED: Final = re.compile(r"(`{3,}+)\n(.*)\n\1", re.DOTALL)
+_ID: Final = re.compile(r"\bblock_\d{8}_\d{6}(?:_\w+)?", re.ASCII)
+_DAY: Final = re.compile(r"^## (?:\w+day )?\d{1,2} \w+ \d{4}[ \t\r]*$", re.MULTILINE)
+_ODD: Final = re.compile(r"[`#|<>\[\]]|.{301}", re.DOTALL)  # no sentence to quote in a summary
 # What would reach out of a quote, or be lost in it; the scanner is asked about all that is structure.
+_STRUCTURE: Final = {"html", "definition", "math"}
 _LEAKS: Final = re.compile(r"%%|\$\$|<[!/?A-Za-z]|\t|[ ]$|\[[ ]\]|\[!|\A[ ]*(?:```|~~~)", re.MULTILINE)
 
 
@@ -52,7 +55,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kept:
-    """What all notes of conversations have. `problem` says why one cannot be changed, "" when it can."""
+    """What all notes of conversations have."""
 
     path: str
     sha256: str = ""
@@ -80,46 +83,31 @@ class Block(Kept):
         """When something was said last."""
         return self.turns[-1].at if self.turns else self.created
 
-
-def stamp(at: datetime) -> str:
-    """A moment as answers say it."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def moment_of(text: str) -> datetime | None:
-    """The moment that a text of a header or a line says, in UTC; None when it says none."""
-    try:
-        return datetime.fromisoformat(text.strip()).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def kept(read: Read, kind: Kind[Any]) -> tuple[Note, dict[str, Any]]:
-    """A note, and what all notes of conversations have."""
-    note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
-    is_own, problem = kind.holds(read.path, note.string("type")), read.problem or note.problem or ""
-    return note, {"path": read.path, "sha256": read.sha256, "problem": problem, "text": note.text, "is_own": is_own}
+    @property
+    def is_full(self) -> bool:
+        """Whether another goes on in its place."""
+        return len(self.turns) >= _MOST_TURNS or len(self.text.encode()) >= _MOST_BYTES
 
 
 def read_block(read: Read) -> Block:
     """The block that a note is, as far as it is one."""
-    note, where = kept(read, TOPIC)
-    turns = _turns(note.text, note.header.body_start)
-    ids = [*filter(_ID.fullmatch, note.aliases), *_ID.findall(note.text[: note.header.body_start])]
-    id_ = next(iter(ids), f"block_{turns[0].id[5:20]}" if turns else base_name(read.path))
+    note, where = TOPIC.opened(read)
+    turns = tuple(_turns(note.text, note.header.body_start))
+    named = _ID.search(" ".join([*note.aliases, note.text[: note.header.body_start]]))
+    id_ = named[0] if named else f"block_{turns[0].id[5:20]}" if turns else base_name(read.path)
     tags = {tag.name.casefold() for tag in read_tags(note.header.properties, ())}
     keywords = note.header.get("keywords")
-    told = moment_of("T".join(id_.split("_")[1:3]) + "Z") or moment_of(note.string("created") or "")
     return Block(
         id=id_,
         label=note.string("title") or base_name(read.path),
         status=next((each for each in ("active", "paused", "closed") if f"status/{each}" in tags), "paused"),
-        created=told or (turns[0].at if turns else EPOCH),
+        created=moment_of("T".join(id_.split("_")[1:3]) + "Z") or (turns[0].at if turns else EPOCH),
         turns=turns,
         keywords=tuple(map(str, keywords)) if isinstance(keywords, list) else (),
         summary=note.string("description") or "",
         session=note.string("session") or "",
         facts_read=note.string("facts_read") or "",
+        text=note.text,
         **where,
     )
 
@@ -127,43 +115,31 @@ def read_block(read: Read) -> Block:
 TOPIC: Final[Kind[Block]] = Kind("topics", "topic", read=read_block, place=lambda block: (block.created, block.path))
 
 
-def _turns(text: str, start: int) -> tuple[Turn, ...]:
+def _turns(text: str, start: int) -> Iterator[Turn]:
     """The turns of a body, in the order they stand there."""
-    found: list[Turn] = []
     for turn in _TURN.finditer(text, start):
         if turn["mark"] and (at := moment_of(f"{turn['day']}T{turn['time']}Z")):
             folded = {title: _said(quote) for title, quote in _FOLDED.findall(turn["folded"])}
-            answer, context = folded.get("Answer", ""), folded.get("Context", "")
-            message = _said(_TITLE.sub("", turn["said"]))
-            found.append(Turn(turn["mark"].replace("-", "_"), at, message, answer, context, *turn.span()))
-    return tuple(found)
+            said = (_said(_TITLE.sub("", turn["said"])), folded.get("Answer", ""), folded.get("Context", ""))
+            yield Turn(turn["mark"].replace("-", "_"), at, *said, *turn.span())
 
 
 def _said(quote: str) -> str:
     """What a quote says, out of its fence when it stands in one."""
-    said = [re.sub(r"\A> ?", "", line.removesuffix("\r")) for line in quote.removesuffix("\n").split("\n")]
-    if len(said) > 1 and re.fullmatch("`{3,}", said[0]) and said[-1] == said[0]:
-        said = said[1:-1]
-    return "\n".join(said)
+    said = re.sub(r"(?m)^> ?|\r$", "", quote.removesuffix("\n"))
+    fenced = _FENCED.fullmatch(said)
+    return fenced[2] if fenced else said
 
 
 def _quoted(title: str, text: str) -> str:
     """A text in a callout of that title, in a fence if it would be structure of the note or lose a byte otherwise."""
     plain = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
-    if not _is_inert(text, f"> {title}\n{plain}\n\n# end\n"):
+    body = read_body(f"> {title}\n{plain}\n\n# end\n", 0)
+    odd = body.links or body.tags or body.block_ids or {each.kind for each in body.blocks} & _STRUCTURE
+    if odd or _LEAKS.search(text) or [heading.text for heading in body.headings] != ["end"]:
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
         plain = f"> {fence}\n{plain}\n> {fence}"
     return f"> {title}\n{plain}\n"
-
-
-def _is_inert(text: str, quoted: str) -> bool:
-    """Whether a text in its quote is text alone: no heading, tag, link or id, and the quote ends where it should."""
-    if _LEAKS.search(text):
-        return False
-    body = read_body(quoted, 0)
-    kinds = {block.kind for block in body.blocks}
-    is_closed = [heading.text for heading in body.headings] == ["end"]
-    return is_closed and not (body.links or body.tags or body.block_ids or kinds & {"html", "definition", "math"})
 
 
 def render_turn(turn: Turn) -> str:
@@ -193,8 +169,8 @@ def with_turn(block: Block, turn: Turn) -> str:
     elif before:
         at = before[-1].end
     else:
-        headings = read_body(text, read_header(text).body_start).headings
-        at = min([each.start for each in headings if _DAY.fullmatch(text[each.start : each.end])] + [after[0].start])
+        heading = _DAY.search(text, 0, after[0].start)
+        at = heading.start() if heading else after[0].start
     said = (f"{day}\n" if is_new_day else "") + render_turn(turn)
     head, tail = text[:at], text[at:]
     gap = newline * (2 - head.endswith(newline) - head.endswith(newline * 2)) if head else ""
@@ -213,10 +189,21 @@ def new_block(label: str, turn: Turn, keywords: list[str], session: str, id_: st
 def place_of(label: str, at: datetime) -> str:
     """Where a new block lies, without its ending: the day and the label."""
     day = at.astimezone()
-    name = legal_name(f"{day:%Y-%m-%d} {label}"[: 11 + _MOST_LABEL].strip())
-    return f"{TOPIC.folder}/{day:%Y}/{day:%m}/{name}"
+    return f"{TOPIC.folder}/{day:%Y}/{day:%m}/{legal_name(f'{day:%Y-%m-%d} {label}'[:_MOST_NAME])}"
 
 
-def with_status(text: str, status: str) -> str:
-    """The note with another status among its tags, in its place."""
-    return change_tags(text, {"status": status})
+def closed_off(text: str, block: Block, status: str = "") -> str:
+    """The note of a block that is left, with a summary in words that were said. A person's own description stays."""
+    text = change_tags(text, {"status": status or ("closed" if block.is_full else "paused")})
+    is_ours = not block.summary or (block.summary.startswith("“") and block.summary.endswith("”"))
+    said = summary_of(block) if is_ours else ""
+    return set_property(text, "description", said) if said else text
+
+
+def summary_of(block: Block) -> str:
+    """The two most central sentences that the person said, quoted, in their order."""
+    said = (turn.message[start:stop] for turn in block.turns for start, stop in sentence_spans(turn.message))
+    every = list(dict.fromkeys(" ".join(each.split()) for each in said if not _ODD.search(each)))
+    central = set(keywords_of([turn.message for turn in block.turns]))
+    best = sorted(every, key=lambda each: -len(central & set(re.findall(r"\w+", each.lower()))))[:2]
+    return f"“{' … '.join(each for each in every if each in best)}”" if best else ""

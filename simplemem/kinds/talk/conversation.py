@@ -6,38 +6,89 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
-from functools import cache
-from itertools import chain, count
+from datetime import timedelta
+from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Invalid, SimplememError
-from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf
+from simplemem.kinds.answers import FactOut
+from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.kinds.talk import block as blocks
-from simplemem.kinds.talk.block import TOPIC, Block, Turn
-from simplemem.kinds.talk.choosing import closed_off, current_of, found, named, scenario_of, with_room, within
+from simplemem.kinds.talk.block import EPOCH, TOPIC, Block, Turn
 from simplemem.kinds.talk.cues import keywords_of, label_of
-from simplemem.kinds.talk.facts import FACT, Fact, FactOut, Told, new_fact, with_told
-from simplemem.kinds.talk.governor import Decision, Governor
-from simplemem.kinds.talk.profile import PROFILE, Profile, with_traits
-from simplemem.kinds.talk.saying import Saying
-from simplemem.kinds.talk.statements import Statement
+from simplemem.kinds.talk.facts import FACT, Fact, Statement, Told, fact_out, new_fact, stated_by, statements, with_told
+from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, within
+from simplemem.kinds.talk.profile import PROFILE, Profile, Trait, traits, with_traits
 from simplemem.memory import By, Value
+from simplemem.note import clock
 from simplemem.note.header import read_header
+from simplemem.note.hidden import find_secrets
 from simplemem.note.names import legal_name
 from simplemem.note.properties import remove_property, set_property
-from simplemem.services.embed import embedder_named
+from simplemem.note.tags import change_tags
+from simplemem.services.chat import questions_in
 from simplemem.store import Read, now
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from simplemem.services.embed import Embedder
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
+MOST_SENT: Final = 20_000  # characters in one question to a model
+QUESTIONS: Final = questions_in(Path(__file__).with_name("questions.toml"))
+_MOST_CHARACTERS, _MOST_LABEL = 100_000, 120  # of a message, a reply or a context; of a topic or session
+_clean: Final = partial(clean_text, hint="Nothing was stored or cut.")
+_KINDS: Final = (TOPIC, FACT, PROFILE)
+
+
+class Saying(NamedTuple):
+    """One exchange as it is told, checked."""
+
+    turn: Turn
+    topic: str
+    session: str
+    facts: Sequence[Statement]
+    traits: Sequence[Trait]
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether a credential is stated in it, or stands there and looks like one."""
+        return any(each.category == "secret" for each in self.facts) or bool(find_secrets("\n".join(self.turn[2:5])))
+
+
+def said_now(
+    message: str,
+    context: str = "",
+    response: str | None = None,
+    topic: str = "",
+    facts: Sequence[tuple[str, str]] = (),
+    timestamp: str = "",
+    session: str = "",
+) -> Saying:
+    """An exchange, checked: Invalid or TooLong says what is wrong with it. `context` alone is the reply."""
+    texts = {"message": message, "context": context, "response": response or ""}
+    message, context, answer = (_clean(text, name, _MOST_CHARACTERS) for name, text in texts.items())
+    names = {"topic": topic, "session_id": session}
+    topic, session = (" ".join(_clean(text, name, _MOST_LABEL).split()) for name, text in names.items())
+    if not message.strip():
+        raise Invalid("the message is empty")
+    at = clock.moment_of(timestamp) if timestamp.strip() else clock.now()
+    if at is None or not EPOCH <= at <= clock.now() + timedelta(days=1):
+        why = f"{timestamp[:40]!r} is no time between 1970 and a day from now"
+        raise Invalid(why, hint="For example 2026-11-20T14:05:10Z.")
+    known = {each.key: each for each in statements(message)}
+    for pair in facts:
+        key, value = (" ".join(_clean(text, "fact", _MOST_CHARACTERS).split()) for text in pair)
+        said = stated_by("agent", key, value, message, 0.9)
+        if not said.key or not value:
+            hint = 'For example {"key": "harbour phone", "value": "0431 778"}.'
+            raise Invalid("a fact needs a key and a value, both of words", hint=hint)
+        known[said.key] = said
+    answer, context = (context, "") if response is None else (answer, context)
+    turn_id = f"turn_{at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
+    turn = Turn(turn_id, at.replace(microsecond=0), message, answer, context)
+    return Saying(turn, topic, session, [*known.values()], traits(message))
 
 
 class Stored(Value):
@@ -52,9 +103,6 @@ class Stored(Value):
     method: str
     facts: list[FactOut]
     warnings: list[str]
-
-
-_KINDS: Final = (TOPIC, FACT, PROFILE)
 
 
 def _read(read: Read) -> Any:
@@ -76,7 +124,7 @@ class Conversation(Keeper):
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
         self.shelf = Shelf[Any](store.bench, _Talk("", "", read=_read, place=attrgetter("path")))
-        self.governor = Governor(_vectors)
+        self.governor = Governor()
 
     def items(self, kind: type[T]) -> list[T]:
         """All notes of a kind, as they are now."""
@@ -100,93 +148,99 @@ class Conversation(Keeper):
         """The block of this id, or of this label or note name."""
         return found(self.items(Block), ref)
 
-    def spoken_of(self, saying: Saying) -> Block | None:
-        """The block that a message would go to, None for a new one."""
-        return self._decide(saying, self.items(Block))[1].block
+    def decide(self, saying: Saying, every: Sequence[Block]) -> tuple[Block | None, Decision]:
+        """The block that the session is in, and where a message belongs: the agent's word, else by the rules."""
+        (_, at, message, *_), topic, session, *_ = saying
+        current = current_of(every, session, at)
+        if topic:
+            return current, Decision(named(every, topic, session), "the agent named the topic")
+        return current, self.governor.decide(message, at, within(every, session), current)
 
     def tell(self, saying: Saying, **by: Unpack[By]) -> Stored:
         """Keep a turn, as one step with one undo."""
         if saying.has_secret and self.settings.write.secrets == "refuse":
             hint = "Leave the credential out, or allow it with write.secrets = warn."
             raise Invalid("the message holds a credential, and the settings refuse secrets", hint=hint)
-        turn_id = f"turn_{saying.at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
-        turn = Turn(turn_id, saying.at, saying.message, saying.answer, saying.context)
         advice = self._advice(saying)
-        stored, carried = self.shelf.change(lambda step: self._draft(step, saying, turn, advice), by)
+        stored, carried = self.shelf.change(lambda step: self._draft(step, saying, advice), by)
         stored.warnings.extend(carried.warnings)
         return stored
 
-    def _decide(self, saying: Saying, every: Sequence[Block]) -> tuple[Block | None, Decision]:
-        """The block that the session is in, and where the rules would put a message."""
-        current = current_of(every, saying.session, saying.at)
-        return current, self.governor.decide(saying.message, saying.at, within(every, saying.session), current)
-
     def _advice(self, saying: Saying) -> tuple[str, str] | None:
-        """The model that was asked and the block it chose, if one is asked; never while the vault is held."""
-        if saying.topic or saying.has_secret or not self.settings.llm.route:
+        """A model and the id of the block it chose, "" for a new one, if one was asked and is of help: a person set it,
+        the numbers are close, nothing is private. Never while the vault is held."""
+        if saying.topic or saying.has_secret or not self.settings.llm.route or (chat := self.chat) is None:
             return None
-        from simplemem.kinds.talk.asking import asked_where
-
-        current, decision = self._decide(saying, self.items(Block))
-        if not decision.is_close or (current and self.bench.private([current.path])):
+        current, decision = self.decide(saying, self.items(Block))
+        private = self.bench.private(each.path for each in {*decision.ranked, current} if each)
+        shown = {each.id: each for each in decision.ranked if each.path not in private}
+        if not (decision.is_close and shown) or (current and current.path in private):
             return None
-        return asked_where(self, saying.message, decision.ranked)
+        topics = [
+            {"block_id": each.id, "topic": each.label, "about": each.summary, "keywords": list(each.keywords[:5])}
+            for each in shown.values()
+        ]
+        said = {"topics": topics, "message": saying.turn.message[:MOST_SENT]}
+        with suppress(SimplememError):
+            found = chat.ask(QUESTIONS["route"], said, self.settings.llm.route_seconds)
+            id_ = "" if found["new"] is True else found["block_id"]
+            return (chat.method, id_) if id_ in ("", *shown) else None
+        return None
 
-    def _draft(self, step: ChangeSet, saying: Saying, turn: Turn, advice: tuple[str, str] | None) -> Stored:
+    def _draft(self, step: ChangeSet, saying: Saying, advice: tuple[str, str] | None) -> Stored:
+        turn, topic, session, facts, _ = saying
         every = self.held(Block)
-        if saying.topic:
-            current = current_of(every, saying.session, saying.at)
-            target = named(every, saying.topic, saying.session)
-            method, reason = "agent", "the agent named the topic"
-        else:
-            current, decision = self._decide(saying, every)
-            method, target, reason = "rules", decision.block, decision.reason
-            if advice is not None and decision.is_close:
-                method, reason = advice[0], "a model was asked, as the numbers were close"
-                target = next((each for each in every if each.id == advice[1]), None)
-        scenario = scenario_of(every, current, target)
-        meant, target = target, with_room(within(every, saying.session), target)
-        label = meant.label if meant is not None else saying.topic or label_of(saying.message)
-        is_late = current is not None and saying.at < current.last
+        current, decision = self.decide(saying, every)
+        meant, reason, method = decision.block, decision.reason, "agent" if topic else "rules"
+        if advice is not None and decision.is_close:
+            method, reason = advice[0], "a model was asked, as the numbers were close"
+            meant = next((each for each in every if each.id == advice[1]), None)
+        scenario = "shift" if meant is None else "continuation" if meant is current else "resumption"
+        scenario = f"topic_{scenario}" if every else "new_topic_first"
+        label = meant.label if meant is not None else topic or label_of(turn.message)
+        is_late = current is not None and turn.at < current.last
+        target, reachable = meant, within(every, session)
+        if meant is not None and meant.is_full:
+            later = (e for e in reachable if e.label == label and e.created >= meant.created and not e.is_full)
+            target = max(later, key=attrgetter("created", "id"), default=None)
         if target is not None:
             step.text(target.path)  # Conflict when a person has just saved it, Unreadable when it has to be mended
             path, id_, text = target.path, target.id, blocks.with_turn(target, turn)
             if not is_late:
-                text = blocks.with_status(text, "active")
-                session = saying.session
+                text = change_tags(text, {"status": "active"})
                 text = set_property(text, "session", session) if session else remove_property(text, "session")
         else:
-            stem, ids = f"block_{turn.at:%Y%m%d_%H%M%S}", {each.id for each in every}
-            id_ = next(each for each in chain([stem], (f"{stem}_{number}" for number in count(2))) if each not in ids)
+            id_ = f"block_{turn.at:%Y%m%d_%H%M%S}"
+            id_ += f"_{turn.id[-6:]}" if any(each.id == id_ for each in every) else ""
             path = self.free(step, blocks.place_of(label, turn.at), between="-")
             continues = self.link_text(meant.path) if meant is not None else ""
-            text = blocks.new_block(label, turn, keywords_of([saying.message]), saying.session, id_, continues)
-            text = blocks.with_status(text, "paused") if is_late else text
+            text = blocks.new_block(label, turn, keywords_of([turn.message]), session, id_, continues)
+            text = change_tags(text, {"status": "paused"}) if is_late else text
         step.put(path, set_property(text, "private", True) if saying.has_secret else text)
-        for each in within(every, saying.session) if not is_late else ():
+        for each in reachable if not is_late else ():
             if each.status == "active" and each.path != path:
-                step.put(each.path, closed_off(step.text(each.path), each))
-        link = self.link_to(path, turn)
-        facts = [self.keep(step, said, saying.at, link, id_) for said in saying.facts]
-        warnings = self._know(step, saying, link) if saying.traits else []
-        return Stored(id_, turn.id, scenario, len(facts), label, reason, method, facts, warnings)
+                step.put(each.path, blocks.closed_off(step.text(each.path), each))
+        kept = [self.keep(step, said, turn, path, id_) for said in facts]
+        warnings = self._know(step, saying, self._link_to(path, turn)) if saying.traits else []
+        return Stored(id_, turn.id, scenario, len(kept), label, reason, method, kept, warnings)
 
-    def link_to(self, path: str, turn: Turn) -> str:
+    def _link_to(self, path: str, turn: Turn) -> str:
         """A link to a turn, by the note's bare name where that is unique."""
         return f"{self.link_text(path)[2:-2]}#^{turn.mark}"
 
-    def keep(self, step: ChangeSet, said: Statement, at: datetime, link: str, block: str) -> FactOut:
+    def keep(self, step: ChangeSet, said: Statement, turn: Turn, path: str, block: str) -> FactOut:
         """Keep a fact in its note, and say what is kept. One that names a noun alone is the one fact of that noun."""
-        told, every = Told(said.value, at, link), [each for each in self.held(Fact) if not each.problem]
+        told = Told(turn.at, said.value, self._link_to(path, turn))
+        every = [each for each in self.held(Fact) if not each.problem]
         known = max((each for each in every if each.key == said.key), key=attrgetter("valid_from"), default=None)
-        alike = [each for each in every if said.secret and each.key.endswith(f"_{said.key}")]
+        alike = [each for each in every if said.category == "secret" and each.key.endswith(f"_{said.key}")]
         if known := known or (alike[0] if len(alike) == 1 else None):
             said = said._replace(key=known.key)
             step.put(known.path, with_told(step.text(known.path), known, said, told, block))
         else:
-            path = self.free(step, f"{FACT.folder}/{legal_name(said.key.replace('_', ' '))}", between="-")
-            step.put(path, new_fact(said, told, block, now()))
-        return {"key": said.key, "value": said.value, "block_id": block, "confidence": said.confidence}
+            place = self.free(step, f"{FACT.folder}/{legal_name(said.key.replace('_', ' '))}", between="-")
+            step.put(place, new_fact(said, told, block, now()))
+        return fact_out(said, block)
 
     def _know(self, step: ChangeSet, saying: Saying, link: str) -> list[str]:
         """Keep what a turn says of the person; what is to be said of that."""
@@ -195,26 +249,8 @@ class Conversation(Keeper):
             return [f"nothing was kept in {known.path[:-3]}: {known.problem}"]
         path = known.path if known else self.free(step, f"{PROFILE.folder}/default", between="-")
         text = step.text(path) if known else PROFILE.render({"title": "Profile"}, "", now())
-        step.put(path, with_traits(text, saying.traits, saying.at, link))
+        step.put(path, with_traits(text, saying.traits, saying.turn.at, link))
         return []
 
 
 conversation_of: Final = Conversation.of
-
-
-@cache
-def _word_vectors() -> Embedder | None:
-    with suppress(SimplememError):
-        return embedder_named("wordllama")
-    return None
-
-
-def _vectors(texts: Sequence[str]) -> NDArray[np.float32] | None:
-    """Unit vectors by the word vectors that come with the program, whatever embeds the notes; None without them."""
-    import numpy as np
-
-    if (embedder := _word_vectors()) is None:
-        return None
-    rows = np.frombuffer(b"".join(embedder.documents(texts)), np.int8).reshape(len(texts), -1).astype(np.float32)
-    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return rows

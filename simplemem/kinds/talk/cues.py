@@ -16,12 +16,9 @@ from simplemem.note.words import STOP_WORDS
 _MOST_LABEL: Final = 50
 _BACK_WITHIN: Final = 90  # characters of a message in which a return is announced
 _ENGLISH: Final = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
+NUMBERS: Final = _ENGLISH["numbers"]
+WORDS: Final = {name: frozenset(listed.split()) for name, listed in _ENGLISH["words"].items()}
 SYNONYMS: Final = {each: word for word, others in _ENGLISH["synonyms"].items() for each in others.split()}
-
-
-def words(name: str) -> frozenset[str]:
-    """A list of words."""
-    return frozenset(_ENGLISH["words"][name].split())
 
 
 def pattern(source: str) -> re.Pattern[str]:
@@ -31,16 +28,13 @@ def pattern(source: str) -> re.Pattern[str]:
     return re.compile("".join(map(str.lstrip, source.splitlines())))
 
 
-def rules(name: str) -> tuple[Any, ...]:
-    """A table of rules, each with its pattern last."""
-    return tuple((*row, pattern(source)) for *row, source in _ENGLISH["rules"][name])
-
-
-_EMPTY: Final = STOP_WORDS | words("chat")
-_TASKS: Final = _EMPTY | words("task")
+_EMPTY: Final = STOP_WORDS | WORDS["chat"]
+_TASKS: Final = _EMPTY | WORDS["task"]
 PATTERNS: Final = {kind: pattern(source) for kind, source in _ENGLISH["patterns"].items()}
+RULES: Final[dict[str, list[Any]]] = {
+    name: [(*row, pattern(source)) for *row, source in table] for name, table in _ENGLISH["rules"].items()
+}
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}\b")
 
 
 @lru_cache(maxsize=256)
@@ -48,11 +42,6 @@ def content_words(text: str) -> tuple[str, ...]:
     """What a text is about: its words in order, without those that hold sentences and chats together."""
     said = (word.replace("’", "'") for word in _WORD.findall(text.lower()))
     return tuple(each for each in said if len(each) > 1 and each not in _EMPTY and each.split("'")[0] not in _EMPTY)
-
-
-def names_in(text: str) -> set[str]:
-    """Words with a capital where no sentence begins."""
-    return set(_NAME.findall(text))
 
 
 def back_to(message: str) -> tuple[str, ...] | None:

@@ -1,47 +1,59 @@
-"""A fact as the note `facts/<key>.md`: its value, the sentence it was said in, and its history with links to the turns;
-and which facts a question asks for. Pure."""
+"""What a person states, by rules that say nothing when in doubt: only what somebody says of their own, no question,
+condition, quotation or word of others. A fact as the note `facts/<key>.md`: its value, the sentence it was said in, and
+its history with links to the turns; and which facts a question asks for. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple, TypedDict
+from itertools import product
+from typing import Final, NamedTuple
 
+from simplemem.kinds.answers import FactOut
 from simplemem.kinds.graph.page import spell, unspelled
 from simplemem.kinds.kind import Kind
-from simplemem.kinds.talk.block import EPOCH, Kept, kept, moment_of, stamp
-from simplemem.kinds.talk.cues import SYNONYMS, words
-from simplemem.kinds.talk.statements import Statement, key_of
-from simplemem.note.body import newline_of, read_body
+from simplemem.kinds.talk.block import EPOCH, Kept
+from simplemem.kinds.talk.cues import PATTERNS, RULES, SYNONYMS, WORDS
+from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name
-from simplemem.note.passages import find_section
+from simplemem.note.passages import section_span, sentence_spans, with_line
 from simplemem.note.properties import set_property
-from simplemem.note.words import STOP_WORDS, stem
+from simplemem.note.words import STOP_WORDS, shortened, stem
 from simplemem.store import Read
 
-_QUOTE: Final = re.compile(r"^> ?(.*)$", re.MULTILINE)
+_QUOTED: Final = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*?$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»", re.MULTILINE | re.DOTALL)
+_QUOTE: Final = re.compile(r"^> ?([^\r\n]*)", re.MULTILINE)
 _TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
-_GENERIC: Final = words("generic")
+_MOST_SENTENCE, _MOST_QUOTE, _MOST_KEY = 500, 300, 80  # characters
+_NAMES: Final = ("key", "value", "category", "confidence", "valid_from", "block_id", "decided_by")  # of properties
+_OTHERS: Final = ("her", "his", "its", "their")
+_GENERIC, _IN_EVERY_KEY = WORDS["generic"], WORDS["key"]
 
 
-class FactOut(TypedDict):
-    """A fact as clients know it."""
+class Statement(NamedTuple):
+    """What a sentence states. `decided_by` names the rule, the agent or the model that read it."""
 
     key: str
     value: str
-    block_id: str
+    category: str
+    sentence: str
+    decided_by: str
     confidence: float
 
 
 class Told(NamedTuple):
-    """A line of a fact's history: what was said, when, and a link to where."""
+    """A line of a fact's history: when something was said, what, and a link to where."""
 
-    value: str
     at: datetime
+    value: str
     link: str
+
+    def __str__(self) -> str:
+        return f"- {spell(self.value)} · {stamp(self.at)} · [[{self.link}]]"
 
 
 @dataclass(frozen=True)
@@ -55,15 +67,61 @@ class Fact(Kept):
     block_id: str
     sentence: str
 
-    def shown(self) -> FactOut:
-        """With the fields that clients know."""
-        return {"key": self.key, "value": self.value, "block_id": self.block_id, "confidence": self.confidence}
+
+def fact_out(fact: Fact | Statement, block_id: str) -> FactOut:
+    """A fact as clients know it."""
+    return {"key": fact.key, "value": fact.value, "block_id": block_id, "confidence": fact.confidence}
+
+
+def stated(message: str) -> Iterator[str]:
+    """The sentences in which a person states something of their own."""
+    text = _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), message)
+    for start, stop in sentence_spans(text):
+        sentence = " ".join(text[start:stop].split())
+        if len(sentence) <= _MOST_SENTENCE and not PATTERNS["not_stated"].search(sentence):
+            yield sentence
+
+
+def statements(message: str) -> list[Statement]:
+    """The facts in a user's message."""
+    found: dict[str, Statement] = {}
+    subject = credential = ""  # of whom and of what was told last, for "her phone number is" and "the new one is"
+    for sentence, (category, confidence, about, rule) in product(stated(message), RULES["statements"]):
+        for match in rule.finditer(sentence):
+            said = defaultdict(str, {name: text for name, text in match.groupdict().items() if text})
+            value = said["value"].strip().rstrip(".,;:!)")
+            said["start"] = " ".join(value.split()[:5])
+            if category == "name":
+                subject = said["of"]
+            elif said["whose"].lower() in _OTHERS and not said["of"]:
+                if not subject:
+                    continue
+                said["of"] = subject
+            name = about.format_map(said)
+            if category == "secret":
+                name = credential = name or credential
+            if (key := key_of(name)) and value:
+                found[key] = Statement(key, value, category, sentence, f"rule:{category}", confidence)
+    return list(found.values())
+
+
+def stated_by(who: str, name: str, value: str, sentence: str, confidence: float) -> Statement:
+    """What no rule read, but an agent or a model: what opens something is for nobody else."""
+    key = key_of(name)
+    category = "secret" if PATTERNS["credential"].search(key.replace("_", " ")) else who.partition(":")[0]
+    return Statement(key, value, category, sentence, who, confidence)
+
+
+def key_of(text: str) -> str:
+    """A key in snake case, without words that every key could have."""
+    said = re.findall(r"\w+", re.sub(r"['’]s\b", "", text.lower()).replace("_", " "))
+    return "_".join(word for word in said if word not in _IN_EVERY_KEY)[:_MOST_KEY].strip("_")
 
 
 def read_fact(read: Read) -> Fact:
     """The fact that a note is; a person's own words in it count."""
-    note, where = kept(read, FACT)
-    last = next((told for _, told in reversed(history_of(note.text))), Told("", EPOCH, ""))
+    note, where = FACT.opened(read)
+    last = next((told for _, told in reversed(history_of(note.text))), Told(EPOCH, "", ""))
     sure, quote = note.header.get("confidence"), _QUOTE.search(note.text, note.header.body_start)
     return Fact(
         key=key_of(note.string("key") or note.string("title") or base_name(read.path)),
@@ -72,6 +130,7 @@ def read_fact(read: Read) -> Fact:
         valid_from=moment_of(note.string("valid_from") or "") or last.at,
         block_id=note.string("block_id") or "",
         sentence=quote[1].strip() if quote else "",
+        text=note.text,
         **where,
     )
 
@@ -79,26 +138,16 @@ def read_fact(read: Read) -> Fact:
 FACT: Final[Kind[Fact]] = Kind("facts", "fact", read=read_fact, place=lambda fact: fact.path)
 
 
-def span_of(text: str, section: str) -> tuple[int, int] | None:
-    """Where a section of a note begins and ends."""
-    return find_section(text, read_body(text, read_header(text).body_start), section)
-
-
 def history_of(text: str) -> list[tuple[int, Told]]:
     """The lines of a history with where they begin."""
-    lines = _TELLING.finditer(text, *(span_of(text, "History") or (0, 0)))
-    return [(line.start(), Told(unspelled(line[1]), at, line[3])) for line in lines if (at := moment_of(line[2]))]
-
-
-def _line(told: Told) -> str:
-    return f"- {spell(told.value)} · {stamp(told.at)} · [[{told.link}]]"
+    lines = _TELLING.finditer(text, *(section_span(text, "History") or (0, 0)))
+    return [(line.start(), Told(at, unspelled(line[1]), line[3])) for line in lines if (at := moment_of(line[2]))]
 
 
 def new_fact(said: Statement, told: Told, block_id: str, now: str) -> str:
     """The text of a new fact's note."""
-    title = said.key.replace("_", " ")
-    properties = {"title": title, **_properties(said, told, block_id), "private": said.secret or None}
-    return FACT.render(properties, f"> {_one_line(said.sentence)}\n\n## History\n\n{_line(told)}\n", now)
+    properties = {"title": said.key.replace("_", " ")} | _properties(said, told, block_id)
+    return FACT.render(properties, f"{_quote(said)}\n\n## History\n\n{told}\n", now)
 
 
 def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str) -> str:
@@ -106,42 +155,24 @@ def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str)
     lines = history_of(text)
     if any(each[:2] == told[:2] for _, each in lines):
         return text
-    later = [at for at, each in lines if (each.at, each.value) > (told.at, told.value)]
+    later = [at for at, each in lines if each[:2] > told[:2]]
     behind = [text.find("\n", at) + 1 or None for at, _ in lines[-1:]]
-    text = with_line(text, "History", _line(told), next(iter([*later, *behind]), None))
-    properties: dict[str, object] = {"private": True} if said.secret else {}
-    if (told.at, told.value) >= (fact.valid_from, fact.value):
-        old = f"\n> {fact.sentence}"
-        at = text.find(old, read_header(text).body_start - 1)
-        text = text if at < 0 else f"{text[:at]}\n> {_one_line(said.sentence)}{text[at + len(old) :]}"
-        properties |= _properties(said, told, block_id)
-    for key, value in properties.items():
-        text = set_property(text, key, value)
+    text = with_line(text, "History", str(told), next(iter([*later, *behind]), None))
+    if told[:2] >= (fact.valid_from, fact.value):
+        start = read_header(text).body_start
+        text = text[:start] + _QUOTE.sub(lambda _: _quote(said), text[start:], count=1)
+        for key, value in _properties(said, told, block_id).items():
+            text = set_property(text, key, value)
     return text
 
 
 def _properties(said: Statement, told: Told, block_id: str) -> dict[str, object]:
-    names = ("key", "value", "category", "confidence", "valid_from", "block_id", "decided_by")
-    values = (said.key, spell(said.value), said.category, said.confidence, stamp(told.at), block_id, said.decided_by)
-    return dict(zip(names, values, strict=True))
+    about = said._asdict() | {"value": spell(said.value), "valid_from": stamp(told.at), "block_id": block_id}
+    return {name: about[name] for name in _NAMES} | ({"private": True} if said.category == "secret" else {})
 
 
-def _one_line(text: str) -> str:
-    shown = " ".join(text.split())
-    return spell(shown if len(shown) <= 300 else shown[:299] + "…") if shown else ""
-
-
-def with_line(text: str, section: str, line: str, at: int | None = None) -> str:
-    """The note with a bullet at the end of a section, which is made when it is not there, or at a place in it."""
-    newline, place = newline_of(text), span_of(text, section)
-    if place is None:
-        gap = newline * (2 - text.endswith(newline) - text.endswith(newline * 2))
-        return f"{text}{gap}## {section}{newline}{newline}{line}{newline}"
-    if at is None:
-        at = place[0] + len(text[slice(*place)].rstrip())
-        is_heading = "\n" not in text[place[0] : at]
-        return text[:at] + newline * (1 + is_heading) + line + (text[at:] or newline)
-    return text[:at] + line + newline + text[at:]
+def _quote(said: Statement) -> str:
+    return f"> {spell(shortened(said.sentence, _MOST_QUOTE))}"
 
 
 def facts_for(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:
@@ -163,4 +194,4 @@ def _parts(text: str) -> set[str]:
     return {stem(SYNONYMS.get(word, word), "") for word in said}
 
 
-_ASKING: Final = _parts(" ".join(words("asking")))
+_ASKING: Final = _parts(" ".join(WORDS["asking"]))

@@ -1,4 +1,5 @@
-"""What a question finds in conversations: blocks with the turns that answer, facts, and the context for a message."""
+"""What a question finds in conversations: blocks with the turns that answer, and facts; and what a model should know before
+it answers a message, within a budget. Changes nothing."""
 
 from __future__ import annotations
 
@@ -6,22 +7,24 @@ import re
 from calendar import day_name, month_name
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from simplemem.errors import TooLong
 from simplemem.kinds.talk.block import TOPIC, Block, Turn
-from simplemem.kinds.talk.conversation import Conversation
+from simplemem.kinds.talk.conversation import Conversation, said_now
 from simplemem.kinds.talk.facts import Fact, facts_for
-from simplemem.kinds.talk.hydrate import Context, hydrate
-from simplemem.kinds.talk.saying import said_now
-from simplemem.memory import Filter
+from simplemem.memory import Filter, Value
 from simplemem.note.names import path_of
-from simplemem.note.words import STOP_WORDS, stem, words_of
+from simplemem.note.words import STOP_WORDS, count_tokens, counted, shortened, stem, words_of
 
-_MOST_TURNS: Final = 6  # of one block
-_MOST_QUESTION: Final = 2_000  # characters
-_MOST_FACTS: Final = 10
-_ELSEWHERE: Final = 4  # blocks whose turns may go into a context
+_MOST_TURNS, _MOST_FACTS, _ELSEWHERE = 6, 10, 4  # turns of one block; blocks whose turns may go into a context
+_MOST_QUESTION, _MOST_ANSWER = 2_000, 400  # characters
 _LEAST: Final = 1e-4  # of a score
+_PERSON: Final = 300  # tokens of a context for what is known of the person beside constraints, at most
+_FACTS, _NOW = 5, 2  # the part of what is left that facts may take, and the subject that is spoken of
+_OMITTED: Final = 10  # tokens for a line that says how many turns are left out
+
+Lines = dict[str, dict[str, Any]]  # of a context, each with the item that it tells of
 
 
 class Memory(NamedTuple):
@@ -41,6 +44,15 @@ class Remembered(NamedTuple):
     degraded: str
 
 
+class Context(Value):
+    """The text for a model, what went into it, and how much found no room."""
+
+    text: str
+    tokens: int
+    items: list[dict[str, Any]]
+    left_out: int
+
+
 def remembered(talk: Conversation, query: str, limit: int = 5) -> Remembered:
     """The blocks and facts that answer a question, best first. It is words and nothing else, whatever it holds."""
     asked, method, degraded = query[:_MOST_QUESTION], "words", ""
@@ -54,7 +66,7 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Remembered:
         for block, hit in ((blocks.get(path_of(hit.name)), hit) for hit in found.hits):
             if block is not None:
                 least = min(least, max(hit.score, _LEAST))  # a score never grows from one to the next
-                memories.append(Memory(block, least, answering(block, asked)))
+                memories.append(Memory(block, round(least, 4), answering(block, asked)))
     facts = facts_for(asked, every, {block.id: block.label for block in blocks.values()})
     return Remembered(memories, facts[:_MOST_FACTS], method, degraded)
 
@@ -88,8 +100,56 @@ def _stems(text: str, heads: Collection[str] = ()) -> set[str]:
 
 
 def context_for(talk: Conversation, message: str, budget: int, session: str = "") -> Context:
-    """What a model should know before it answers this message. Changes nothing."""
-    current = talk.spoken_of(said_now(message, session=session))
+    """Constraints whole and first, then the person, facts, the subject that is spoken of, what was said elsewhere, and the
+    message last. TooLong says how much room constraints and message need."""
+    profile, current = talk.profile(), talk.decide(said_now(message, session=session), talk.items(Block))[1].block
     found = remembered(talk, message, _ELSEWHERE + 1)
-    others = [(each.block, each.turns) for each in found.memories if current is None or each.block.id != current.id]
-    return hydrate(message, budget, talk.profile(), found.facts, current, others[:_ELSEWHERE])
+    bounds = {
+        f"- {c['text']} ({c['severity']})": {"kind": "constraint", "text": c["text"]} for c in profile.constraints
+    }
+    sections = ["\n".join(["# What always holds", *bounds])] if bounds else []
+    items, left_out, last = list[dict[str, Any]](bounds.values()), 0, f"# The message\n{message.strip()}"
+
+    def needed(*more: str) -> int:
+        return count_tokens("\n\n".join([*sections, *more, last]))
+
+    def take(title: str, lines: Lines, most: int, *, newest: bool = False) -> None:
+        """A section of those lines that fit into so many tokens, the first or the newest, in their order."""
+        nonlocal left_out
+        taken = list[str]()
+        for line in reversed(lines) if newest else lines:
+            section = "\n".join([title, *taken, line])
+            if count_tokens(section) <= most and needed(section) <= budget:
+                taken.append(line)
+        omitted = len(lines) - len(taken)
+        left_out += omitted
+        if taken:
+            title += f"\n({counted(omitted, 'earlier turn')} omitted)" if newest and omitted else ""
+            sections.append("\n".join([title, *(line for line in lines if line in taken)]))
+            items.extend(lines[line] for line in lines if line in taken)
+
+    if (least := needed()) > budget:
+        raise TooLong(f"constraints and message need {least} tokens", hint=f"budget_tokens={least} would do.")
+    person = [f"Name: {profile.name}"] if profile.name else []
+    person += [*profile.preferences.values(), *profile.identity]
+    take("# The person", {f"- {each}": {"kind": "person", "text": each} for each in person}, _PERSON)
+    known = {f"- {each.key.replace('_', ' ')}: {each.value}": {"kind": "fact", "key": each.key} for each in found.facts}
+    take("# Facts", known, (budget - needed()) // _FACTS)
+    if current is not None:
+        most = (budget - needed()) // _NOW - _OMITTED
+        take(f"# Spoken of now: {current.label}", _lines(current, current.turns), most, newest=True)
+    for block, _, turns in [each for each in found.memories if not current or each.block.id != current.id][:_ELSEWHERE]:
+        take(f"# Said before, about {block.label}", _lines(block, turns), budget)
+    text = "\n\n".join([*sections, last])
+    return Context(text, count_tokens(text), items, left_out)
+
+
+def _lines(block: Block, turns: Sequence[Turn]) -> Lines:
+    """Turns on a line or two each, with their times."""
+    lines = Lines()
+    for turn in turns:
+        answer = shortened(turn.answer, _MOST_ANSWER)
+        said = f"- {turn.at.astimezone():%Y-%m-%d %H:%M} You: {turn.message.strip()}"
+        said += f"\n  Answer: {answer}" if answer else ""
+        lines[said] = {"kind": "turn", "block_id": block.id, "turn_id": turn.id}
+    return lines

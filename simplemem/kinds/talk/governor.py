@@ -6,40 +6,69 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from difflib import get_close_matches
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+from simplemem.errors import Ambiguous, NotFound
 from simplemem.kinds.talk import cues
 from simplemem.kinds.talk.block import Block
+from simplemem.note.names import base_name
+from simplemem.services.wordllama import WordLlama
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Vectors = Callable[[Sequence[str]], "NDArray[np.float32] | None"]  # unit rows; None: words alone decide
-
 _EXCHANGES: Final = 4  # of a block, the latest, that stand for it
 _ROWS: Final = _EXCHANGES + 2  # vectors of a block: those, the first, and the last as it was said
-_NEAREST: Final = 12
-_CLOSE: Final = 0.1  # between the two best numbers: a model may be asked
-_LIVE: Final = 200  # blocks that are compared, those spoken of last; an older one is gone back to by name
-_FEW_WORDS: Final = 4  # content words; a message with fewer says nothing of what about
-_SAME_DAY: Final = 8 * 3600.0  # seconds of silence in which a vague message goes on
-_NAMED: Final = 0.3  # share of the weight of what is gone back to, that a block must hold
-_MOST_TEXT: Final = 2000  # characters of a message or reply that are read
+_NEAREST: Final = 12  # blocks that a model is shown
+# The numbers of rule 5, by the manner of the message; `bench/talk.py` measures and moves them.
+NEAR, STAY, BACK, NEW, LIMITS = (cues.NUMBERS[each] for each in ("near", "stay", "back", "new", "limits"))
+_bundled: Final = cache(WordLlama)
+_BY_LAST: Final = attrgetter("last", "id")
 
-# The numbers of rule 5, in units of a cosine: found on LoCoMo c00 to c02 and the chats of the acceptance script, measured by
-# `python bench/talk.py`, whose `--tune` goes on from them. Of every block: how the message follows what was said last there
-# (whole texts), how near it is to one of its exchanges (content words), its share of the words that any block knows, rare
-# ones first, a last reply that asked, a name that only others know. "begun": taken up with the message before, the same day.
-NEAR = {"follows": 1.0, "about": 1.4, "shared": 0.3, "asked": 0.25, "stranger": -0.3}
-STAY = {"": 0.36, "begun": 0.5, "follow": 0.24, "day": -0.55, "opening": -0.43, "greeting": -0.2, "shift": -1.0}
-BACK = {"opening": -0.2, "shift": -0.45}
-NEW = {"": 0.1, "greeting": 1.05, "news": 1.05, "opening": 0.64, "shift": 0.35, "follow": -0.2}
-_UNKNOWN: Final = 0.5  # stands for what vectors say of the nearest blocks, where there are none
+
+def current_of(every: Sequence[Block], session: str, at: datetime) -> Block | None:
+    """The block a session is in: the active one; for what is told late, the one that was spoken in last before."""
+    mine = [each for each in every if each.session == session and not each.problem]
+    newest = max((each for each in mine if each.status == "active"), key=_BY_LAST, default=None)
+    if newest is None or at >= newest.last:
+        return newest
+    before = [(turn.at, each) for each in mine if each.status != "closed" for turn in each.turns if turn.at <= at]
+    return max(before, key=lambda each: each[0], default=(at, newest))[1]
+
+
+def within(every: Sequence[Block], session: str) -> list[Block]:
+    """The blocks a session may go on in: all that can be changed, but for the active ones of others."""
+    return [each for each in every if not each.problem and (each.session == session or each.status != "active")]
+
+
+def named(every: Sequence[Block], topic: str, session: str) -> Block | None:
+    """Rule 1, the block that an agent means: by its id, else the newest live one of that label; None for a new one."""
+    if topic.startswith("block_"):
+        return found(every, topic)
+    alike = (each for each in within(every, session) if each.label.casefold() == topic.casefold())
+    return max((each for each in alike if each.status != "closed"), key=_BY_LAST, default=None)
+
+
+def found(every: Sequence[Block], ref: str) -> Block:
+    """The block of this id, label or note name. NotFound names near ids, Ambiguous all there are."""
+    wanted = ref.casefold()
+    called = (e for e in every if wanted in map(str.casefold, (e.label, base_name(e.path), e.path[:-3])))
+    alike = [each for each in every if each.id == ref] or [*called]
+    if len(alike) > 1:
+        candidates = [f"{each.id} ({each.path[:-3]})" for each in alike]
+        raise Ambiguous(f"{ref[:80]} may be any of {len(alike)} topics", candidates=candidates)
+    if not alike:
+        near = get_close_matches(ref[:80], [each.id for each in every], 3, 0.5)
+        hint = f"Near: {', '.join(near)}." if near else "list_active_topics lists them."
+        raise NotFound(f"there is no topic {ref[:80]}", hint=hint, candidates=near)
+    return alike[0]
 
 
 class Decision(NamedTuple):
@@ -57,80 +86,79 @@ class _Recent(NamedTuple):
 
     words: frozenset[str]  # and names, which have a capital
     is_asked: bool
-    rows: NDArray[np.float32] | None  # how the last was said, then what each is about
+    rows: NDArray[np.float32]  # how the last was said, then what each is about
 
 
 class Governor:
     """Remembers what stands for each block, which is another when its note changes."""
 
-    def __init__(self, vectors: Vectors) -> None:
-        self._vectors = vectors
+    def __init__(self, vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None) -> None:
+        self._vectors = vectors or (lambda texts: _bundled().unit(texts))
         self._recent: WeakKeyDictionary[Block, _Recent] = WeakKeyDictionary()
 
     def decide(self, message: str, at: datetime, blocks: Sequence[Block], current: Block | None) -> Decision:
         """Rules 2 to 6: where a message belongs that no agent placed. `blocks` are all that can be read."""
         if not blocks:
             return Decision(None, "the first message of all")
-        head = message[:_MOST_TEXT]
-        words, manner = cues.content_words(head), _manner(head)
+        head = message[: LIMITS["text"]]
+        words, kinds = cues.content_words(head), ("shift", "greeting", "opening", "follow", "news")
+        manner = {kind: bool(cues.PATTERNS[kind].match(head)) for kind in kinds} | {"always": True, "begun": False}
         if (object_ := cues.back_to(head)) and (block := _named(object_, blocks)):
             return Decision(block, f'goes back to "{" ".join(object_)}"')
-        manner["day"] = current is not None and (at - current.last).total_seconds() >= _SAME_DAY
+        manner["day"] = current is not None and (at - current.last).total_seconds() >= 3600 * LIMITS["hours"]
         is_hello = manner["greeting"] and manner["news"]
-        is_vague = object_ == () or (len(words) < _FEW_WORDS and not manner["shift"] and not is_hello)
+        is_vague = object_ == () or (len(words) < LIMITS["few_words"] and not manner["shift"] and not is_hello)
         if current and is_vague and not manner["day"]:
             return Decision(current, "says too little to be about something else")
         live = [block for block in blocks if block.status != "closed" and block is not current]
-        live = [*sorted(live, key=attrgetter("last"), reverse=True)[:_LIVE], *filter(None, [current])]
+        live = [*sorted(live, key=attrgetter("last"), reverse=True)[: LIMITS["live"]], *filter(None, [current])]
         if current and not manner["day"]:
             before = current.turns[-2].at if len(current.turns) > 1 else None
             others = [block.last for block in live if block is not current and block.session == current.session]
             manner["begun"] = before is None or any(last > before for last in others)
-        scores: dict[Block | None, float] = {None: _sum(NEW, manner)}
-        for block, near in zip(live, self._nearness(head, words, live), strict=True):
-            scores[block] = near + _sum(STAY if block is current else BACK, manner)
+        new, stay, back = (sum(table[kind] for kind in table if manner[kind]) for table in (NEW, STAY, BACK))
+        scores: dict[Block | None, float] = {None: new}
+        for block, near in zip(live, self._nearness(head, words, live) if live else (), strict=True):
+            scores[block] = near + (stay if block is current else back)
         best, *rest = sorted(scores, key=lambda block: (-scores[block], block is not current))
         ranked = tuple(block for block in (best, *rest) if block is not None)[:_NEAREST]
         reason = "goes on with what was said last" if best is current else "nearest to what was said there last"
-        is_close = bool(rest) and scores[best] - scores[rest[0]] < _CLOSE
+        is_close = bool(rest) and scores[best] - scores[rest[0]] < LIMITS["close"]
         return Decision(best, reason if best else "begins something new", ranked, is_close)
 
     def _nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
         """How near a message is to each block, however it is said."""
-        self._catch_up(live)
-        recents = [self._recent[block] for block in live]
-        near, said = [_UNKNOWN] * len(live), self._vectors([head, " ".join(words)])
-        held = [recent.rows for recent in recents if recent.rows is not None]
-        if said is not None and held and len(held) == len(live):
-            import numpy as np
+        import numpy as np
 
-            cosines = np.einsum("bed,sd->bes", np.stack(held), said)  # so few rows would wait for threads of a product
-            near = (NEAR["follows"] * cosines[:, 0, 0] + NEAR["about"] * cosines[:, 1:, 1].max(axis=1)).tolist()
-        names, wanted = cues.names_in(head), set(map(_stem, words))
+        fresh = {block: _said_last(block) for block in live if block not in self._recent}
+        rows = self._vectors([head, " ".join(words), *(text for *_, texts in fresh.values() for text in texts)])
+        for at, (block, (held, is_asked, _)) in enumerate(fresh.items()):
+            self._recent[block] = _Recent(held, is_asked, rows[2 + at * _ROWS :][:_ROWS])
+        recents = [self._recent[block] for block in live]
+        stacked = np.stack([recent.rows for recent in recents])
+        cosines = np.einsum("bed,sd->bes", stacked, rows[:2])  # so few rows would wait for threads of a product
+        follows, about = NEAR["follows"] * cosines[:, 0, 0], NEAR["about"] * cosines[:, 1:, 1].max(axis=1)
+        near: list[float] = (follows + about).tolist()
+        names, wanted = set(cues.PATTERNS["capital"].findall(head)), set(map(_stem, words))
         names = {name for name in names if any(name in recent.words for recent in recents)}
         known = [wanted & recent.words for recent in recents]
         holders = Counter(word for each in known for word in each)
-        rare = {word: _rareness(number, len(live)) for word, number in holders.items()}
+        rare = {word: math.log(1 + (len(live) + 1) / number) for word, number in holders.items()}
         whole = sum(rare.values()) or 1.0
         for k, recent in enumerate(recents):
             near[k] += NEAR["shared"] * sum(map(rare.__getitem__, known[k])) / whole + NEAR["asked"] * recent.is_asked
             near[k] += NEAR["stranger"] * (bool(names) and not names & recent.words)
         return near
 
-    def _catch_up(self, live: Sequence[Block]) -> None:
-        """Read what stands for blocks that are new here; their vectors are asked for at once."""
-        fresh, texts = dict[Block, _Recent](), list[str]()
-        for block in (block for block in live if block not in self._recent):
-            turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
-            said = [f"{turn.message[:_MOST_TEXT]} {turn.answer[:_MOST_TEXT]}" for turn in turns]
-            about = [cues.content_words(text) for text in said]
-            words = {_stem(word) for each in about for word in each}.union(*map(cues.names_in, said))
-            fresh[block] = _Recent(frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], None)
-            texts += [*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS]
-        rows = self._vectors(texts) if fresh else None
-        for at, (block, recent) in enumerate(fresh.items()):
-            its = rows[at * _ROWS : (at + 1) * _ROWS] if rows is not None else None
-            self._recent[block] = recent._replace(rows=its)
+
+def _said_last(block: Block) -> tuple[frozenset[str], bool, Sequence[str]]:
+    """What stands for a block, with texts for its vectors."""
+    turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
+    said = [f"{turn.message[: LIMITS['text']]} {turn.answer[: LIMITS['text']]}" for turn in turns]
+    about = [cues.content_words(text) for text in said]
+    words = {_stem(word) for each in about for word in each}.union(*map(cues.PATTERNS["capital"].findall, said))
+    texts = [*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS]
+    return frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], texts
 
 
 def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
@@ -141,24 +169,10 @@ def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
         told = [text for text in told if any(word in text for word in wanted)]
         held = Counter(word for text in told for word in wanted.intersection(map(_stem, cues.content_words(text))))
         shares[block] = {word: 1 + number / (1 + len(block.turns)) for word, number in held.items()}
-    rare = {word: _rareness(sum(word in each for each in shares.values()) or 0.5, len(blocks)) for word in wanted}
+    number = {word: sum(word in each for each in shares.values()) or 0.5 for word in wanted}
+    rare = {word: math.log(1 + (len(blocks) + 1) / number[word]) for word in wanted}
     best = max(blocks, key=lambda b: (sum(rare[word] * share for word, share in shares[b].items()), b.last))
-    return best if sum(map(rare.__getitem__, shares[best])) >= _NAMED * sum(rare.values()) else None
-
-
-def _sum(numbers: Mapping[str, float], manner: Mapping[str, bool]) -> float:
-    return sum(value for kind, value in numbers.items() if manner[kind])
-
-
-def _manner(head: str) -> dict[str, bool]:
-    """How a message is said: the kinds of sentence that it is."""
-    kinds = ("shift", "greeting", "opening", "follow", "news")
-    found = {kind: cues.PATTERNS[kind].match(head) is not None for kind in kinds}
-    return found | {"": True, "begun": False, "day": False}
-
-
-def _rareness(holders: float, total: int) -> float:
-    return math.log(1 + (total + 1) / holders)
+    return best if sum(map(rare.__getitem__, shares[best])) >= LIMITS["named"] * sum(rare.values()) else None
 
 
 def _stem(word: str) -> str:

@@ -7,37 +7,24 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, NamedTuple, TypedDict
+from itertools import product
+from typing import Final
 
+from simplemem.kinds.answers import Constraint
 from simplemem.kinds.kind import Kind
-from simplemem.kinds.talk.block import Kept, kept, moment_of, stamp
-from simplemem.kinds.talk.cues import PATTERNS, rules, words
-from simplemem.kinds.talk.facts import span_of, with_line
-from simplemem.kinds.talk.statements import stated
+from simplemem.kinds.talk.block import Kept
+from simplemem.kinds.talk.cues import PATTERNS, RULES, WORDS
+from simplemem.kinds.talk.facts import stated
+from simplemem.note.clock import moment_of, stamp
+from simplemem.note.passages import section_span, with_line
 from simplemem.note.properties import set_property, spliced
 from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read
 
+Trait = tuple[str, str]  # what a person said, behind its section, or "name", or "gone" for what is taken back
 SECTIONS: Final = ("Constraints", "Preferences", "Identity")
-_RULES: Final = rules("traits")
-_NO_NAMES: Final = words("no_name")
-_IN_EVERY_TRAIT: Final = STOP_WORDS | words("trait")
+_NO_NAMES, _IN_EVERY_TRAIT = WORDS["no_name"], STOP_WORDS | WORDS["trait"]
 _BULLET: Final = re.compile(r"(?m)^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$")
-
-
-class Trait(NamedTuple):
-    """Something a person said of themselves."""
-
-    section: str  # one of the sections, "name", or "gone" for what is taken back
-    text: str
-
-
-class Constraint(TypedDict):
-    """What holds whatever is asked."""
-
-    text: str
-    severity: str
-    since: str
 
 
 @dataclass(frozen=True)
@@ -54,12 +41,11 @@ class Profile(Kept):
 def traits(message: str) -> list[Trait]:
     """What a user's message says of the user; moods, plans and other people are nothing."""
     found: dict[Trait, None] = {}
-    for sentence in stated(message):
-        for section, rule in _RULES:
-            for match in rule.finditer(sentence):
-                text = " ".join(match["says"].split())
-                if section != "name" or text.split()[0] not in _NO_NAMES:
-                    found[Trait(section, re.sub(r"\Aan? | any ?more\Z", "", text))] = None
+    for sentence, (section, rule) in product(stated(message), RULES["traits"]):
+        for match in rule.finditer(sentence):
+            text = " ".join(match["says"].split())
+            if section != "name" or text.split()[0] not in _NO_NAMES:
+                found[section, re.sub(r"\Aan? | any ?more\Z", "", text)] = None
     return list(found)
 
 
@@ -70,14 +56,15 @@ def severity_of(constraint: str) -> str:
 
 def read_profile(read: Read) -> Profile:
     """The profile that a note is; bullets a person wrote count like ours."""
-    note, where = kept(read, PROFILE)
-    constraints, preferences, identity = (map(_said, _bullets(read.text, section)) for section in SECTIONS)
+    note, where = PROFILE.opened(read)
+    constraints, preferences, identity = ([said for _, said in _bullets(read.text, section)] for section in SECTIONS)
     return Profile(
         name=note.string("name") or "",
         constraints=tuple(constraints),
         preferences={noun_of(each["text"]): each["text"] for each in preferences},
         identity=tuple(each["text"] for each in identity),
         modified=stamp(at) if (at := moment_of(note.string("modified") or "")) else "",
+        text=note.text,
         **where,
     )
 
@@ -85,13 +72,14 @@ def read_profile(read: Read) -> Profile:
 PROFILE: Final[Kind[Profile]] = Kind("profiles", "profile", read=read_profile, place=lambda profile: profile.path)
 
 
-def _said(bullet: re.Match[str]) -> Constraint:
-    marks = dict(re.findall(r"\b(severity|since)=(\S+)", bullet["marks"] or ""))
-    return {"text": bullet["text"], "severity": severity_of(bullet["text"]), "since": "", **marks}
-
-
-def _bullets(text: str, section: str) -> list[re.Match[str]]:
-    return list(_BULLET.finditer(text, *(span_of(text, section) or (0, 0))))
+def _bullets(text: str, section: str) -> list[tuple[tuple[int, int, str], Constraint]]:
+    """The bullets of a section: the edit that takes one out, and what it says."""
+    found = list[tuple[tuple[int, int, str], Constraint]]()
+    for bullet in _BULLET.finditer(text, *(section_span(text, section) or (0, 0))):
+        marks = dict(re.findall(r"\b(severity|since)=(\S+)", bullet["marks"] or ""))
+        said: Constraint = {"text": bullet["text"], "severity": severity_of(bullet["text"]), "since": "", **marks}
+        found.append(((bullet.start(), bullet.end() + 1, ""), said))
+    return found
 
 
 def noun_of(statement: str) -> str:
@@ -103,25 +91,21 @@ def noun_of(statement: str) -> str:
 def with_traits(text: str, found: Sequence[Trait], at: datetime, link: str) -> str:
     """The profile's note with what was said, unless it says something later of that. Every other byte stays."""
     since = f"{at.astimezone():%Y-%m-%d}"
-
-    def is_later(bullet: re.Match[str]) -> bool:
-        return _said(bullet)["since"] > since
-
     for section, said in found:
-        core, gone, there = _core(said), list[re.Match[str]](), _bullets(text, section)
+        core, there = _core(said), _bullets(text, section)
         if section == "name":
             text = set_property(text, "name", said)
         elif section == "gone":
-            every = (bullet for each in SECTIONS for bullet in _bullets(text, each) if not is_later(bullet))
-            gone = [bullet for bullet in every if core and core <= _core(bullet["text"])]
-        elif all(_core(bullet["text"]) != core for bullet in there):
-            if section == "Preferences":  # one of a kind: the line before it goes
-                gone = [each for each in there if noun_of(each["text"]) == noun_of(said)]
-            if any(map(is_later, gone)):
-                continue
-            marks = f"severity={severity_of(said)} " if section == "Constraints" else ""
-            text = with_line(text, section, f"- {said} %%{marks}since={since}%% [[{link}]]")
-        text = spliced(text, [(each.start(), each.end() + 1, "") for each in gone])
+            every = [bullet for each in SECTIONS for bullet in _bullets(text, each)]
+            gone = [cut for cut, each in every if each["since"] <= since and core and core <= _core(each["text"])]
+            text = spliced(text, gone)
+        elif all(_core(each["text"]) != core for _, each in there):
+            # Of preferences, one of a kind: the line before it goes.
+            alike = [each for each in there if section == "Preferences" and noun_of(each[1]["text"]) == noun_of(said)]
+            if all(each["since"] <= since for _, each in alike):
+                marks = f"severity={severity_of(said)} " if section == "Constraints" else ""
+                text = with_line(text, section, f"- {said} %%{marks}since={since}%% [[{link}]]")
+                text = spliced(text, [cut for cut, _ in alike])
     return text
 
 

@@ -96,7 +96,7 @@ def test_what_a_person_writes_is_a_statement(path: str, text: str, statement: st
 
 def test_other_words_take_the_place_of_the_statement_and_of_nothing_else() -> None:
     text = "---\r\ntype: atom\r\n---\r\n\r\n> said\r\n\r\nOld words,\r\ntwo lines.\r\n\r\nA person's own.\r\n"
-    assert with_statement(text, "New.") == text.replace("Old words,\r\ntwo lines.", "New.")
+    assert with_statement(text, "New.", None) == text.replace("Old words,\r\ntwo lines.", "New.")
 
 
 def test_names_are_a_persons_words_and_legal() -> None:
@@ -333,3 +333,5 @@ def test_forget_that_takes_away_what_says_it_and_nothing_else(memories: Memories
     assert add(memories, "Forget that I like tea.") == [("DELETE", None)]
     assert add(memories, "Forget that I like cocoa.") == []
     assert said(memories, expired=True) == ["I like coffee"]
+    page = memories.add("ann", [Statement("Forget that I like coffee")], source="documents/ann/Page.md", outside=True)
+    assert not page.events and "Nothing was forgotten" in page.warnings[0] and said(memories) == ["I like coffee"]

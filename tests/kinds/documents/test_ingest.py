@@ -16,7 +16,7 @@ from web_of_files import WORD, Web, docx, pdf, web_server
 from simplemem.config import Settings
 from simplemem.errors import Invalid, SimplememError, TooLong, Unreadable
 from simplemem.kinds.atoms.keeping import memories_of
-from simplemem.kinds.documents.ingest import add_memory, documents_of, ingest_file, ingest_text, ingest_url
+from simplemem.kinds.documents.ingest import documents_of
 from simplemem.note.note import read_note
 from simplemem.store import EnhancedStore
 
@@ -61,7 +61,7 @@ def stated(store: EnhancedStore, scope: str, *, expired: bool = False) -> list[s
 
 
 def test_a_text_is_a_note_that_says_what_it_is(store: EnhancedStore) -> None:
-    made = ingest_text(store, "Tides\r\n\r\nHigh water at noon.\n", "alex", "Tide: tables")
+    made = documents_of(store).ingest_text("Tides\r\n\r\nHigh water at noon.\n", "alex", "Tide: tables")
     assert made["name"] == "documents/alex/Tide tables" and made["chunks"] == 1 and not made["memories"]
     assert (made["status"], made["content_type"], made["extraction"]) == ("done", "text", "rules")
     said = header(store, made)
@@ -72,17 +72,17 @@ def test_a_text_is_a_note_that_says_what_it_is(store: EnhancedStore) -> None:
 
 
 def test_the_same_again_is_the_same_document_and_another_scope_has_its_own(store: EnhancedStore) -> None:
-    first, before = ingest_text(store, GUIDE, "alex", "The guide"), files(store)
-    again = ingest_text(store, GUIDE, "alex", "Another title")
+    first, before = documents_of(store).ingest_text(GUIDE, "alex", "The guide"), files(store)
+    again = documents_of(store).ingest_text(GUIDE, "alex", "Another title")
     assert again["id"] == first["id"] and again.get("duplicate") and not again["memories"] and files(store) == before
-    other = ingest_text(store, GUIDE, "maria", "The guide")
+    other = documents_of(store).ingest_text(GUIDE, "maria", "The guide")
     assert other["id"] != first["id"] and "duplicate" not in other
     assert [each.id for each in documents_of(store).documents("maria")] == [other["id"]]
-    assert ingest_text(store, "Other words", "alex", "The guide")["name"] == "documents/alex/The guide 2"
+    assert documents_of(store).ingest_text("Other words", "alex", "The guide")["name"] == "documents/alex/The guide 2"
 
 
 def test_what_a_document_states_in_the_first_person_is_a_statement_that_links_to_it(store: EnhancedStore) -> None:
-    made = ingest_text(store, GUIDE, "alex", "The guide")
+    made = documents_of(store).ingest_text(GUIDE, "alex", "The guide")
     atom = memories_of(store).find(made["memories"][0]["id"], "alex")
     assert len(made["memories"]) == 1 and header(store, made)["status"] == made["status"] == "done"
     assert atom.statement.rstrip(".") == "I prefer releases on Tuesdays" and atom.memory_type == "preference"
@@ -94,7 +94,7 @@ def test_what_a_document_states_in_the_first_person_is_a_statement_that_links_to
     ("  spaced\nout ", "spaced out"), ("", "Words of it"), ("🙂", "🙂"), ("x" * 200, "x" * 100),
 ])  # fmt: skip
 def test_a_title_that_is_no_name_is_made_one(store: EnhancedStore, title: str, name: str) -> None:
-    made = ingest_text(store, "## Words of it\n\nrest", "alex", title)
+    made = documents_of(store).ingest_text("## Words of it\n\nrest", "alex", title)
     assert made["name"] == f"documents/alex/{name}" and made["title"] == (" ".join(title.split()) or "Words of it")
     assert [each for each in files(store) if not each.startswith("documents/alex/")] == []
 
@@ -107,7 +107,10 @@ def test_a_title_that_is_no_name_is_made_one(store: EnhancedStore, title: str, n
 def test_what_is_refused_leaves_nothing(
     store: EnhancedStore, content: str, scope: str, title: str, error: type[SimplememError]
 ) -> None:
-    for keep in (lambda: ingest_text(store, content, scope, title), lambda: add_memory(store, content, scope)):
+    for keep in (
+        lambda: documents_of(store).ingest_text(content, scope, title),
+        lambda: documents_of(store).add_memory(content, scope),
+    ):
         if keep.__code__.co_names[0] == "ingest_text" or not title:
             with pytest.raises(error):
                 keep()
@@ -123,7 +126,7 @@ def test_what_is_refused_leaves_nothing(
 def test_a_file_is_a_note_with_its_original_beside_it(
     store: EnhancedStore, name: str, data: bytes, content_type: str, text: str
 ) -> None:
-    made, title = ingest_file(store, data, name, "alex"), name.rpartition(".")[0]
+    made, title = documents_of(store).ingest_file(data, name, "alex"), name.rpartition(".")[0]
     assert (made["title"], made["content_type"], body(store, made)) == (title, content_type, text)
     originals = {path: held for path, held in files(store).items() if "/files/" in path}
     if name.endswith((".pdf", ".docx")):
@@ -136,14 +139,14 @@ def test_a_file_is_a_note_with_its_original_beside_it(
 
 def test_a_page_is_fetched_and_replaced_when_it_says_something_else(store: EnhancedStore, web: Web) -> None:
     web.pages["/rules"] = ("text/plain", f"I prefer tea.\n\nI live in Oslo.\n\n{LONG}".encode())
-    made = ingest_url(store, web.url("/rules#part"), "alex", "Rules")
+    made = documents_of(store).ingest_url(web.url("/rules#part"), "alex", "Rules")
     said = header(store, made)
     assert (made.get("source_url"), said["source_url"]) == (web.url("/rules"), web.url("/rules"))
     assert made.get("fetched") == said["fetched"] and said["fetched"].endswith("Z") and made["content_type"] == "url"
     assert [each.rstrip(".") for each in stated(store, "alex")] == ["I live in Oslo", "I prefer tea"]
-    assert ingest_url(store, web.url("/rules"), "alex").get("duplicate")
+    assert documents_of(store).ingest_url(web.url("/rules"), "alex").get("duplicate")
     web.pages["/rules"] = ("text/plain", f"I prefer\ntea.\n\nNothing of it holds.\n\n{LONG}".encode())
-    anew = ingest_url(store, web.url("/rules"), "alex")
+    anew = documents_of(store).ingest_url(web.url("/rules"), "alex")
     assert (anew["id"], anew["name"], anew["title"]) == (made["id"], made["name"], "Rules") and "duplicate" not in anew
     assert "Oslo" not in body(store, made) and any("Oslo" in str(store.read(made["name"], version=each.version).content)
                                                    for each in store.history(made["name"]))  # fmt: skip
@@ -154,25 +157,25 @@ def test_a_page_is_fetched_and_replaced_when_it_says_something_else(store: Enhan
 
 def test_the_original_is_replaced_with_its_text_and_only_ours_is(store: EnhancedStore, web: Web) -> None:
     web.pages["/t"] = ("application/pdf", pdf("One."))
-    made, place = ingest_url(store, web.url("/t"), "alex", "Tides"), "documents/alex/files/Tides.pdf"
+    made, place = documents_of(store).ingest_url(web.url("/t"), "alex", "Tides"), "documents/alex/files/Tides.pdf"
     web.pages["/t"] = ("application/pdf", pdf("Two."))
-    ingest_url(store, web.url("/t"), "alex")
+    documents_of(store).ingest_url(web.url("/t"), "alex")
     assert files(store)[place] == pdf("Two.") and len(files(store)) == 2
     note = store.root / f"{made['name']}.md"
     (store.root / "Mine.pdf").write_bytes(b"a person's own")
     note.write_text(note.read_text().replace("[[Tides.pdf]]", "[[Mine.pdf]]"))
     web.pages["/t"] = (WORD, docx("Three."))
-    ingest_url(store, web.url("/t"), "alex")
+    documents_of(store).ingest_url(web.url("/t"), "alex")
     assert files(store)["Mine.pdf"] == b"a person's own" and header(store, made)["original"] == "[[Tides.docx]]"
     web.pages["/t"] = ("text/plain", b"Four.")
-    ingest_url(store, web.url("/t"), "alex")
+    documents_of(store).ingest_url(web.url("/t"), "alex")
     assert "original" not in header(store, made) and body(store, made) == "Four."
 
 
 def test_what_came_from_outside_replaces_nothing_that_was_said_here(store: EnhancedStore, web: Web) -> None:
-    add_memory(store, "I live in Oslo.", "alex")
+    documents_of(store).add_memory("I live in Oslo.", "alex")
     web.pages["/x"] = ("text/plain", f"I live in Rome.\n\n{LONG}".encode())
-    ingest_url(store, web.url("/x"), "alex")
+    documents_of(store).ingest_url(web.url("/x"), "alex")
     assert "I live in Oslo" in [each.rstrip(".") for each in stated(store, "alex")]
 
 
@@ -181,11 +184,11 @@ def test_files_that_nothing_reads_leave_nothing(store: EnhancedStore, web: Web) 
     web.pages |= {"/empty": ("application/pdf", pdf("")), "/nul": ("text/plain", b"x\0"), "/loop": (302, "/loop")}
     for path in web.pages:
         with pytest.raises(SimplememError):
-            ingest_url(store, web.url(path), "alex")
+            documents_of(store).ingest_url(web.url(path), "alex")
     with pytest.raises(Unreadable, match="no text"):
-        ingest_file(store, pdf(""), "empty.pdf", "alex")
+        documents_of(store).ingest_file(pdf(""), "empty.pdf", "alex")
     with pytest.raises(Invalid):
-        ingest_file(store, b"x", "picture.png", "alex")
+        documents_of(store).ingest_file(b"x", "picture.png", "alex")
     assert not files(store)
 
 
@@ -193,27 +196,28 @@ def test_a_person_may_move_edit_break_and_delete_a_document(
     store: EnhancedStore, web: Web, write: Callable[[str, str | bytes], Path]
 ) -> None:
     web.pages["/a"] = ("text/plain", b"One.")
-    made = ingest_url(store, web.url("/a"), "alex", "A")
+    made = documents_of(store).ingest_url(web.url("/a"), "alex", "A")
     moved = store.root / "Papers" / "Mine.md"
     moved.parent.mkdir()
     (store.root / f"{made['name']}.md").rename(moved)
     moved.write_text(moved.read_text().replace("created:", "rating: 5\ncreated:"))
     web.pages["/a"] = ("text/plain", b"Two.")
-    anew = ingest_url(store, web.url("/a"), "alex")
+    anew = documents_of(store).ingest_url(web.url("/a"), "alex")
     assert (anew["id"], anew["name"]) == (made["id"], "Papers/Mine") and header(store, anew)["rating"] == 5
     moved.unlink()
-    assert ingest_url(store, web.url("/a"), "alex")["id"] != made["id"]
+    assert documents_of(store).ingest_url(web.url("/a"), "alex")["id"] != made["id"]
     broken = "---\ntype: document\nid: [unclosed\n---\nOne.\n"
     file = write("documents/alex/Broken.md", broken)
     assert (
-        ingest_text(store, "One.", "alex", "Broken")["name"] == "documents/alex/Broken 2" and file.read_text() == broken
+        documents_of(store).ingest_text("One.", "alex", "Broken")["name"] == "documents/alex/Broken 2"
+        and file.read_text() == broken
     )
     write("documents/alex/By hand.md", "What a person wrote down.\n")
     assert "By hand" in [each.title for each in documents_of(store).documents("alex")]
 
 
 def test_a_short_text_is_remembered_as_statements_and_a_long_one_as_a_document(store: EnhancedStore) -> None:
-    made = add_memory(store, "Has a dog.\nSings bass", "alex")
+    made = documents_of(store).add_memory("Has a dog.\nSings bass", "alex")
     assert [each["event"] for each in made["events"]] == ["ADD", "ADD"] and made["extraction"] == "verbatim"
     told = {
         "mood": "kind",
@@ -223,7 +227,7 @@ def test_a_short_text_is_remembered_as_statements_and_a_long_one_as_a_document(s
         "scope": "maria",
         "created": "never",
     }
-    made = add_memory(store, f"{LONG}I prefer hemp ropes for mooring.", "alex", told)
+    made = documents_of(store).add_memory(f"{LONG}I prefer hemp ropes for mooring.", "alex", told)
     document = documents_of(store).documents("alex")[0]
     assert (document.id, document.content_type, made["extraction"]) == (made["document"], "conversation", "rules")
     assert [each["memory"].rstrip(".") for each in made["events"]] == ["I prefer hemp ropes for mooring"]
@@ -259,19 +263,22 @@ def test_with_a_model_a_document_is_read_after_the_answer(vault: Path) -> None:
             vault, llm=llm, embed={"provider": "none", "private": ["documents/secret/", "atoms/own/"]}
         ) as store:
             web = f"Ann was here, and she bakes. {LONG}"
-            made = ingest_text(store, web, "alex", "Ann")
+            made = documents_of(store).ingest_text(web, "alex", "Ann")
             assert (made["status"], made["extraction"], made["memories"]) == ("extracting", "llm:m", [])
             assert eventually(lambda: header(store, made)["status"] == "done") and stated(store, "alex") == [
                 "Ann bakes"
             ]
             asked = len(service.asked)
-            assert ingest_text(store, web, "alex")["status"] == "done"
-            private = ingest_text(store, f"I prefer tea. {LONG}", "secret", "Ann")
+            assert documents_of(store).ingest_text(web, "alex")["status"] == "done"
+            private = documents_of(store).ingest_text(f"I prefer tea. {LONG}", "secret", "Ann")
             assert eventually(lambda: header(store, private)["status"] == "done") and len(service.asked) == asked
             assert stated(store, "secret") and "error" not in header(store, private)
-            add_memory(store, "I live in Oslo.", "own"), add_memory(store, "I live by the sea.", "own")
+            (
+                documents_of(store).add_memory("I live in Oslo.", "own"),
+                documents_of(store).add_memory("I live by the sea.", "own"),
+            )
             assert len(stated(store, "own")) == 2 and len(service.asked) == asked
-            add_memory(store, "Has a dog", "alex")
+            documents_of(store).add_memory("Has a dog", "alex")
             assert len(service.asked) > asked
 
 
@@ -286,7 +293,7 @@ def test_a_fact_that_a_model_drew_goes_when_its_words_go(vault: Path, web: Web) 
     with ChatService(model) as service, opened(vault, llm=llm | {"url": service.url}) as store:
         for words, known in (("she bakes and she sings", ["Ann bakes", "Ann sings"]), ("she\nsings", ["Ann sings"])):
             web.pages["/ann"] = ("text/plain", f"Ann: {words}. {LONG}".encode())
-            made = ingest_url(store, web.url("/ann"), "alex", "Ann")
+            made = documents_of(store).ingest_url(web.url("/ann"), "alex", "Ann")
             assert eventually(lambda made=made: header(store, made)["status"] == "done")  # type: ignore[misc]
             assert stated(store, "alex") == known
 
@@ -295,7 +302,7 @@ def test_a_model_that_fails_leaves_it_to_the_rules_and_the_note_says_why(vault: 
     with ChatService(lambda _: {}) as service:
         service.always = failing(400)
         with opened(vault, llm={"provider": "openai", "model": "m", "url": service.url, "timeout_seconds": 1}) as store:
-            made = ingest_text(store, f"I prefer tea. {LONG}", "alex", "Tea")
+            made = documents_of(store).ingest_text(f"I prefer tea. {LONG}", "alex", "Tea")
             assert eventually(lambda: header(store, made)["status"] == "done")
             assert [each.rstrip(".") for each in stated(store, "alex")] == ["I prefer tea"]
             assert header(store, made)["error"].startswith("by rules, because")

@@ -16,12 +16,11 @@ from simplemem.config import Settings
 from simplemem.errors import Invalid, TooLong
 from simplemem.kinds.atoms.atom import Statement
 from simplemem.kinds.atoms.keeping import memories_of
-from simplemem.kinds.documents.ingest import documents_of, ingest_text
+from simplemem.kinds.documents.ingest import documents_of
 from simplemem.kinds.documents.recall import Asked, Recalled, answered, recall, rows_of
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Observation, Relation
-from simplemem.kinds.talk.conversation import conversation_of
-from simplemem.kinds.talk.saying import said_now
+from simplemem.kinds.talk.conversation import conversation_of, said_now
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str], Path]
@@ -75,7 +74,7 @@ def test_a_slot_that_a_question_names_comes_first_whatever_words_it_was_told_in(
 )
 def test_a_mode_says_what_may_answer(store: EnhancedStore, mode: str, kinds: set[str]) -> None:
     tell(store, "I prefer window seats on flights.", "My sister is called Ingrid.")
-    ingest_text(store, GUIDE, "ann", "The release guide")
+    documents_of(store).ingest_text(GUIDE, "ann", "The release guide")
     store.sync()
     found = ask(store, "seats on flights and how the ledger is frozen", mode=mode)
     assert {hit.result["kind"] for hit in found.hits} == kinds
@@ -201,7 +200,7 @@ def test_a_model_rewrites_and_answers_and_its_failure_is_told(vault: Path) -> No
             assert answered(documents_of(store), "where is the money", found) == ("At the bank [1].", "llm:m", "")
             assert not any("mattress" in text for text in service.said())
             said["cites"] = ["7"]
-            assert answered(documents_of(store), "where is the money", found)[:2] == ("", "none")
+            assert answered(documents_of(store), "where is the money", found)[:2] == (None, "none")
             service.answer = failing(500)
             found = ask(store, "where is the money", rewrite=True)
             assert not step(found, "hyde")[0] and "no help" in step(found, "hyde")[1] and len(found.hits) == 2

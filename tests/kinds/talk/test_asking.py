@@ -13,11 +13,10 @@ from embedding_service import HANGS_UP, Answer, failing, slow
 
 from simplemem.config import Settings
 from simplemem.kinds.talk.block import Block
-from simplemem.kinds.talk.conversation import Conversation, Stored, conversation_of
+from simplemem.kinds.talk.conversation import Conversation, Stored, conversation_of, said_now
 from simplemem.kinds.talk.facts import Fact
 from simplemem.kinds.talk.garden import garden
 from simplemem.kinds.talk.governor import Decision, Governor
-from simplemem.kinds.talk.saying import said_now
 from simplemem.store import EnhancedStore
 
 SECRET = "My API key for the tide table service is TT-4471-QX."

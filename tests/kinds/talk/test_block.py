@@ -16,11 +16,11 @@ from simplemem.kinds.talk.block import (
     place_of,
     read_block,
     render_turn,
-    stamp,
-    with_status,
     with_turn,
 )
+from simplemem.note.clock import stamp
 from simplemem.note.note import read_note
+from simplemem.note.tags import change_tags
 from simplemem.store import Read
 
 BEGAN = datetime(2026, 11, 20, 14, 5, 10, tzinfo=UTC)
@@ -131,10 +131,12 @@ def test_the_header_says_what_a_block_is() -> None:
 
 def test_a_status_changes_in_its_place_and_a_persons_tags_stay() -> None:
     text = begun(turn("first")).replace("  - status/active\n", "  - mine\n  - status/active # kept\n  - other\n")
-    assert block(with_status(text, "paused")).status == "paused"
-    tags = [tag.name for tag in read_note(with_status(text, "closed").encode()).tags if tag.source == "property"]
+    assert block(change_tags(text, {"status": "paused"})).status == "paused"
+    tags = [
+        tag.name for tag in read_note(change_tags(text, {"status": "closed"}).encode()).tags if tag.source == "property"
+    ]
     assert tags == ["mine", "status/closed", "other"]
-    assert with_status(text, "active") == text
+    assert change_tags(text, {"status": "active"}) == text
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ import pytest
 from simplemem.config import Settings
 from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError, TooLong, Unreadable
 from simplemem.kinds.talk.block import Block
-from simplemem.kinds.talk.conversation import Conversation, Stored, conversation_of
+from simplemem.kinds.talk.conversation import Conversation, Stored, conversation_of, said_now
 from simplemem.kinds.talk.facts import Fact
 from simplemem.kinds.talk.finding import context_for, remembered
 from simplemem.kinds.talk.garden import garden
-from simplemem.kinds.talk.saying import said_now
 from simplemem.store import EnhancedStore
 
 KEY = "My API key for the tide table service is TT-4471-QX."
@@ -80,7 +79,7 @@ def test_two_sessions_have_a_block_each(talk: Conversation) -> None:
 
 
 def test_a_full_block_goes_on_in_one_that_links_back(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("simplemem.kinds.talk.choosing._MOST_TURNS", 2)
+    monkeypatch.setattr("simplemem.kinds.talk.block._MOST_TURNS", 2)
     first = tell(talk, "one", topic="Counting")
     tell(talk, "two", "2026-11-20T09:01:00Z")
     third = tell(talk, "three", "2026-11-20T09:02:00Z")

@@ -12,9 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.kinds.talk.facts import Fact, Told, facts_for, history_of, new_fact, read_fact, with_told
+from simplemem.kinds.talk.facts import (
+    Fact,
+    Statement,
+    Told,
+    facts_for,
+    history_of,
+    key_of,
+    new_fact,
+    read_fact,
+    statements,
+    with_told,
+)
 from simplemem.kinds.talk.profile import Profile, read_profile, severity_of, traits, with_traits
-from simplemem.kinds.talk.statements import Statement, key_of, statements
 from simplemem.note.note import read_note
 from simplemem.store import Read
 
@@ -27,11 +37,8 @@ def said(message: str) -> dict[str, str]:
 
 
 def known(message: str) -> list[tuple[str, str, bool]]:
-    return [
-        (each.section, each.text, severity_of(each.text) == "strict")
-        for each in traits(message)
-        if each.section != "gone"
-    ]
+    told = [each for each in traits(message) if each[0] != "gone"]
+    return [(section, text, severity_of(text) == "strict") for section, text in told]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +129,7 @@ def test_what_fires_in_conversations_of_others() -> None:
     turns = [text for doc in json.loads(gzip.decompress(LOCOMO.read_bytes()))["docs"] for _, text in doc["turns"]]
     assert len(turns) == 2760
     assert [each for text in turns for each in statements(text)] == []
-    assert [each.text for text in turns for each in traits(text)] == [
+    assert [trait for text in turns for _, trait in traits(text)] == [
         "allergic to most reptiles and animals with fur", "lactose intolerant", "lactose intolerant",
     ]  # fmt: skip
 
@@ -140,7 +147,7 @@ def test_no_text_makes_the_rules_fail(text: str) -> None:
 def told(value: str, minute: int) -> tuple[Statement, Told]:
     statement = Statement("router_password", value, "secret", f"The password is {value}.", "rule:secret", 0.9)
     at = datetime(2026, 10, 2, 9, minute, tzinfo=UTC)
-    return statement, Told(value, at, f"2026-10-02 Router#^turn-20261002-09{minute:02}00-aaaaaa")
+    return statement, Told(at, value, f"2026-10-02 Router#^turn-20261002-09{minute:02}00-aaaaaa")
 
 
 def fact(text: str) -> Fact:
@@ -195,7 +202,7 @@ def test_a_fact_is_a_note_that_a_person_may_change() -> None:
 )
 def test_a_fact_is_given_when_it_was_asked_for(question: str, values: list[str]) -> None:
     facts = [
-        fact(new_fact(Statement(key, value, "", "", "agent", 0.9), Told(value, datetime.now(UTC), "x#^y"), "", NOW))
+        fact(new_fact(Statement(key, value, "", "", "agent", 0.9), Told(datetime.now(UTC), value, "x#^y"), "", NOW))
         for key, value in (("router_password", "R1"), ("dentist_phone_number", "0431"), ("bicycle_lock_code", "77"))
     ]
     assert [each.value for each in facts_for(question, facts, {})] == values

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from simplemem.kinds.talk.block import Block, Turn
 from simplemem.kinds.talk.cues import PATTERNS, back_to, keywords_of, label_of
 from simplemem.kinds.talk.governor import Decision, Governor
-from simplemem.services.wordllama import WordLlama
 
 START = datetime(2026, 11, 20, 9, tzinfo=UTC)
-WORDS = WordLlama()
-
-
-def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    rows = np.stack([np.frombuffer(row, np.int8) for row in WORDS.documents(texts)]).astype(np.float32)
-    unit: NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-    return unit
 
 
 class Talk:
     """A conversation whose turns go where the governor says; what it wrote is kept here."""
 
-    def __init__(self, with_vectors: bool = True) -> None:
-        self.governor = Governor(vectors if with_vectors else lambda texts: None)
+    def __init__(self) -> None:
+        self.governor = Governor()
         self.blocks: dict[str, Block] = {}
         self.current = ""
         self.now = START
@@ -53,9 +42,9 @@ class Talk:
         return self.current
 
 
-@pytest.fixture(params=[True, False], ids=["vectors", "words alone"])
-def talk(request: pytest.FixtureRequest) -> Talk:
-    made = Talk(request.param)
+@pytest.fixture
+def talk() -> Talk:
+    made = Talk()
     made.say("I want to build a rain gauge with a tipping bucket for the garden.")
     return made
 
