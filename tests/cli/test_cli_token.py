@@ -36,7 +36,7 @@ def test_a_token_is_shown_once_and_kept_as_a_hash(run: Run, tokens: Tokens) -> N
 
 
 WRONG = [[each] for each in ("laptop", "owner", "", "a\nb", "x" * 61)]
-WRONG += [["new", *each] for each in (["--expires", "soon"], ["--user", "a?b"], ["--user", " "], ["--calls", "-1"])]
+WRONG += [["new", *each] for each in (["--expires", "soon"], ["--user", " "], ["--calls", "-1"])]
 
 
 @pytest.mark.parametrize("wrong", WRONG)
