@@ -107,9 +107,9 @@ def _called(contract: Contract) -> Handler:
             said |= {"memory_id": ident, "user_id": atom.scope}
         reply = await call(view, tool, said, grant)
         etag = {"ETag": f'"{reply.value["sha256"]}"'} if tool is remembrances.update_memory and reply.value else {}
-        return (
-            Response(status_code=204) if contract.status == 204 else Json(contract.answer(reply), contract.status, etag)
-        )
+        if contract.status == 204:
+            return Response(status_code=204)
+        return Json(contract.answer(reply), contract.status, etag)
 
     return handle
 
@@ -132,20 +132,21 @@ class _Webhook:
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
-        self._answers: OrderedDict[tuple[str, str], tuple[float, str, bytes]] = OrderedDict()
+        self._answers: OrderedDict[str, tuple[float, str, bytes]] = OrderedDict()
 
     async def take(self, request: Request, view: View, grant: Grant) -> Response:
         if len(body := await request.body()) > _MOST_WEBHOOK:
             raise Refused(413, "a document of a webhook has at most 5 MB")
-        key, digest = (grant.name, request.headers.get("idempotency-key", "")), hashlib.sha256(body).hexdigest()
+        named, digest = request.headers.get("idempotency-key"), hashlib.sha256(body).hexdigest()
+        key = named and hashlib.sha256(f"{grant.name}\0{named}".encode()).hexdigest()
         while self._answers and next(iter(self._answers.values()))[0] < time.monotonic() - _KEPT_SECONDS:
             self._answers.popitem(last=False)
-        if key[1] and (known := self._answers.get(key)):
+        if key and (known := self._answers.get(key)):
             if known[1] != digest:
                 raise Refused(422, "this key came with another body before", code="conflict")
             return Response(known[2], 202, media_type="application/json")
         answer = await self._handler(request, view, grant)
-        if key[1]:
+        if key:
             self._answers[key] = time.monotonic(), digest, bytes(answer.body)
             if len(self._answers) > _MOST_KEYS:
                 self._answers.popitem(last=False)
