@@ -16,7 +16,6 @@ from simplemem.kinds.talk.facts import FACT, read_fact
 from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
-from simplemem.note.properties import remove_property, set_property
 from simplemem.note.words import STOP_WORDS, words_in_order
 from simplemem.store import Read
 
@@ -138,13 +137,10 @@ def new_atom(atom: Atom, quote: str = "") -> str:
     return ATOM.render(about, atom.statement + "\n" + (quoted and f"\n{quoted}"), atom.created)
 
 
-def with_statement(text: str, statement: str, slot: Slot | None) -> str:
-    """The note with another statement, and the slot that it fills; all else stays."""
+def reworded(text: str, statement: str) -> str:
+    """The note with other words in the place of its statement; all else stays."""
     at, end = _place(text, read_header(text).body_start)
-    text = f"{text[:at]}{statement}{text[end:]}" if at < end else f"{text.rstrip()}\n\n{statement}\n"
-    for key, word in (slot or Slot())._asdict().items():
-        text = set_property(text, key, word) if word else remove_property(text, key)
-    return text
+    return f"{text[:at]}{statement}{text[end:]}" if at < end else f"{text.rstrip()}\n\n{statement}\n"
 
 
 def _place(text: str, start: int) -> tuple[int, int]:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 from simplemem.kinds.answers import Candidate, Event, Review
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import ATOM, Atom, Statement, check_scope, new_atom, place_of, plain, with_statement
+from simplemem.kinds.atoms.atom import ATOM, Atom, Slot, Statement, check_scope, new_atom, place_of, plain, reworded
 from simplemem.kinds.atoms.reading import kind_of, read_statement, to_forget
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
 from simplemem.memory import By
 from simplemem.note.clock import now, stamp
 from simplemem.note.note import private_reason, read_note
-from simplemem.note.properties import set_property
 from simplemem.store import Bench, Carried
 from simplemem.store import now as local_stamp
 
@@ -172,13 +171,18 @@ class Memories(Keeper):
         text = " ".join(clean_text(text, "content", _MOST_CHARACTERS, "Give a shorter one.").split())
         if not re.search(r"\w", text):
             raise Invalid("there is no content", hint="Give a text with a word in it.")
-        at, slot = self.find(id_, scope).path, read_statement(text).slot
-        return self.shelf.change(lambda step: step.put(at, with_statement(step.text(at), text, slot)), by)[1]
+        path, slot = self.find(id_, scope).path, read_statement(text).slot or Slot()
+
+        def draft(step: ChangeSet) -> None:
+            step.put(path, reworded(step.text(path), text))
+            step.set(path, **slot._asdict())
+
+        return self.shelf.change(draft, by)[1]
 
     def forget(self, id_: str, scope: str, **by: Unpack[By]) -> Carried:
         """Put a statement into the trash."""
-        found = self.find(id_, scope)
-        return self.shelf.change(lambda step: step.drop(found.path), by)[1]
+        path = self.find(id_, scope).path
+        return self.shelf.change(lambda step: step.drop(path), by)[1]
 
     def knows(self, scope: str, texts: Sequence[str]) -> bool:
         """Whether all of these are said already."""
@@ -192,7 +196,7 @@ class Memories(Keeper):
             told = [each for each in self.shelf.items.values() if each.source and each.status == "active"]
             for each, path in zip(told, self.bench.meant([(e.source, e.path) for e in told]), strict=True):
                 if path == source and not each.problem and is_gone(each):
-                    step.put(each.path, set_property(step.text(each.path), "status", "forgotten"))
+                    step.set(each.path, status="forgotten")
 
         self.shelf.change(draft, by)
 
@@ -211,13 +215,6 @@ class Memories(Keeper):
 
 
 memories_of: Final = Memories.of
-
-
-def _with(text: str, **properties: Any) -> str:
-    """A note with these properties."""
-    for key, value in properties.items():
-        text = set_property(text, key, value)
-    return text
 
 
 class _Adding:
@@ -286,8 +283,8 @@ class _Adding:
             decided_by=statement.decided_by or rule, created=local_stamp(), **links,
         )  # fmt: skip
         if old and relation == "UPDATES":
-            ended = {"status": "superseded", "superseded_by": link(path), "valid_to": stamp(new.valid_from or at)}
-            self.step.put(old.path, _with(self.step.text(old.path), **ended))
+            ended = stamp(new.valid_from or at)
+            self.step.set(old.path, status="superseded", superseded_by=link(path), valid_to=ended)
             del self.held[old.path]
         self.step.put(path, new_atom(new, statement.quote))
         self.held[path] = new
@@ -295,10 +292,9 @@ class _Adding:
 
     def _say_again(self, target: Atom, rule: str) -> None:
         """Saying a preference again is all that refreshes it."""
-        at = now()
-        if target.memory_type == "preference" and not target.problem and (sure := life.confidence_at(target, at)) < 1:
-            again = round(min(1.0, sure + _AGAIN), 4)
-            self.step.put(target.path, _with(self.step.text(target.path), confidence=again, reinforced=stamp(at)))
+        sure = life.confidence_at(target, now())
+        if target.memory_type == "preference" and not target.problem and sure < 1:
+            self.step.set(target.path, confidence=round(min(1.0, sure + _AGAIN), 4), reinforced=stamp(now()))
         self._tell("NOOP", None, target, rule)
 
     def _tell(self, event: str, relation: str | None, atom: Atom, rule: str, old: Atom | None = None) -> None:

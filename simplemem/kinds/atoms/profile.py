@@ -34,14 +34,11 @@ def profile_of(memories: Memories, scope: str, regenerate: bool = False, **by: U
     parts = {"static": static, "dynamic": dynamic}
     wrote = bool(held or regenerate) and _write(memories, scope, parts, by)
     return {
-        "container_tag": scope,
-        "static": [each.statement for each in static],
+        "container_tag": scope, "static": [each.statement for each in static],
         "dynamic": [each.statement for each in dynamic],
         "sources": {key: [each.id for each in some] for key, some in parts.items()},
-        "generated_at": stamp(at),
-        "cached": not (wrote or regenerate),
-        "method": "rules",
-    }
+        "generated_at": stamp(at), "cached": not (wrote or regenerate), "method": "rules",
+    }  # fmt: skip
 
 
 def _write(memories: Memories, scope: str, parts: dict[str, list[Atom]], by: By) -> bool:

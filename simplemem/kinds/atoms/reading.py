@@ -87,7 +87,7 @@ class Reading(NamedTuple):
     one_of_several: bool  # "my brother works at …" may be of another brother, unless something has changed
 
 
-_Filled = tuple[Slot | None, frozenset[str], str]  # a slot, the words of its value, and where or when alone it is so
+_Filled = tuple[Slot | None, frozenset[str], str]
 _NOTHING: Final[_Filled] = None, frozenset(), ""
 
 
@@ -120,7 +120,8 @@ def read_statement(text: str) -> Reading:
     main, tokens = patterns["but"].split(said)[0], _WORD.findall(said)
     negated, hated = (language.has(kind, _WORD.findall(main)[:6]) for kind in ("no", "hates"))
     hedged = text.rstrip().endswith("?") or language.has("hedges", _WORD.findall(patterns["date"].sub(" ", main)))
-    slot, value, limit = _NOTHING if hedged else _slot(language, said, text)
+    told = ((form, found) for form in language.forms if not hedged and (found := form.told.fullmatch(said)))
+    slot, value, limit = next((_slot(language, form, found, text) for form, found in told), _NOTHING)
     happened = any(patterns[name].search(said) for name in ("happened", "lately", "dated", "date"))
     is_of_several = slot is not None and language.has("several", slot.subject.lower().split())
     return Reading(
@@ -141,13 +142,8 @@ def _stems(language: _Language, tokens: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def _slot(language: _Language, said: str, text: str) -> _Filled:
+def _slot(language: _Language, form: _Form, found: re.Match[str], text: str) -> _Filled:
     """The slot that a sentence fills, the words of its value, and where or when alone that is so."""
-    told = ((form, found) for form in language.forms if (found := form.told.fullmatch(said)))
-    return next((_filled(language, form, found, text) for form, found in told), _NOTHING)
-
-
-def _filled(language: _Language, form: _Form, found: re.Match[str], text: str) -> _Filled:
     parts, patterns = found.groupdict(), language.patterns
     rest, limit = _cut(language, parts["rest"], form.limits)
     told, subject = form.value.fullmatch(rest), _subject(language, parts.get("of") or parts["who"])

@@ -13,7 +13,7 @@ import pytest
 
 from simplemem.errors import Invalid, NotFound, TooLong, Unreadable
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import Atom, Statement, check_scope, place_of, read_atom, with_statement
+from simplemem.kinds.atoms.atom import Atom, Statement, check_scope, place_of, read_atom, reworded
 from simplemem.kinds.atoms.keeping import Memories, memories_of
 from simplemem.kinds.atoms.profile import profile_of
 from simplemem.note import clock
@@ -96,7 +96,7 @@ def test_what_a_person_writes_is_a_statement(path: str, text: str, statement: st
 
 def test_other_words_take_the_place_of_the_statement_and_of_nothing_else() -> None:
     text = "---\r\ntype: atom\r\n---\r\n\r\n> said\r\n\r\nOld words,\r\ntwo lines.\r\n\r\nA person's own.\r\n"
-    assert with_statement(text, "New.", None) == text.replace("Old words,\r\ntwo lines.", "New.")
+    assert reworded(text, "New.") == text.replace("Old words,\r\ntwo lines.", "New.")
 
 
 def test_names_are_a_persons_words_and_legal() -> None:
