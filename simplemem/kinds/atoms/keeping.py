@@ -110,16 +110,16 @@ class Memories(Keeper):
         for some in [[each] for each in statements] if self.chat else [statements]:
             advice = [ruling for each in some for ruling in self._advice(scope, each.text, source, added)]
 
-            def draft(step: ChangeSet, some: Sequence[Statement] = some, advice: list[Ruling] = advice) -> _Adding:
+            def draft(step: ChangeSet, some: Sequence[Statement] = some, advice: list[Ruling] = advice) -> Added:
                 adding = _Adding(self, step, scope, source, outside)
                 for statement in some:
                     adding.take(statement, advice)
-                return adding
+                return adding.added
 
-            adding, carried = self.shelf.change(draft, by)
-            added.events.extend(adding.events)
-            added.needs_review.extend(adding.reviews)
-            added.warnings.extend([*adding.warnings, *carried.warnings])
+            new, carried = self.shelf.change(draft, by)
+            added.events.extend(new.events)
+            added.needs_review.extend(new.needs_review)
+            added.warnings.extend([*new.warnings, *carried.warnings])
         deciders = (each["rule"] for each in added.events if each["rule"].startswith("llm:"))
         return added._replace(reconciliation=next(deciders, "rules"))
 
@@ -223,9 +223,7 @@ class _Adding:
     def __init__(self, memories: Memories, step: ChangeSet, scope: str, source: str, outside: bool) -> None:
         self.memories, self.step, self.scope, self.source, self.outside = memories, step, scope, source, outside
         self.held = {each.path: each for each in memories.held(scope)}
-        self.events: list[Event] = []
-        self.reviews: list[Review] = []
-        self.warnings: list[str] = []
+        self.added = Added([], [], "rules", [])
 
     def take(self, statement: Statement, advice: Sequence[Ruling]) -> None:
         """Decide on one statement, and do what that takes."""
@@ -249,7 +247,7 @@ class _Adding:
             for each, share in near
             if event == "ADD" and share >= _NEAR and each.path in self.held
         ]
-        self.reviews += [{"id": new.id, "candidates": candidates[:3]}] if candidates else []
+        self.added.needs_review.extend([{"id": new.id, "candidates": candidates[:3]}] if candidates else [])
         for each in sound:
             if each.relation == "DERIVES" and each.derived:
                 parents, at = (each.target, new), now()
@@ -265,7 +263,7 @@ class _Adding:
             self._tell("DELETE", None, target, rule)
         else:
             why = "no such memory is held" if target is None else target.problem or "it was not said by a page"
-            self.warnings.append(f"Nothing was forgotten: {why}.")
+            self.added.warnings.append(f"Nothing was forgotten: {why}.")
 
     def _write(
         self, statement: Statement, rule: str, old: Atom | None = None, relation: str = "", parents: Sequence[Atom] = ()
@@ -299,4 +297,4 @@ class _Adding:
 
     def _tell(self, event: str, relation: str | None, atom: Atom, rule: str, old: Atom | None = None) -> None:
         told: Event = {"event": event, "relation": relation, "id": atom.id, "memory": atom.statement, "rule": rule}
-        self.events.append(told | {"previous": {"id": old.id, "memory": old.statement}} if old else told)
+        self.added.events.append(told | {"previous": {"id": old.id, "memory": old.statement}} if old else told)

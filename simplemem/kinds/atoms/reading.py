@@ -43,6 +43,7 @@ class _Language:
         told = tomllib.loads((Path(__file__).parent / f"words/{code}.toml").read_text(encoding="utf-8"))
         self.stems: str = told["stems"]
         self.words = {name: frozenset(words.split()) for name, words in told["words"].items()}
+        self.cues = frozenset[str]().union(*(self.words[kind] for kind in ("empty", "own", "no", "likes", "telling")))
         self.months = [name[:3] for name in told["words"]["months"].split()]
         alternatives = {name: "|".join(words) for name, words in self.words.items()} | {"months": "|".join(self.months)}
         self.sources: dict[str, str] = {**(otherwise or {}), **alternatives, **told["patterns"]}
@@ -101,12 +102,9 @@ def _plain(text: str) -> str:
 @lru_cache(maxsize=1_000)
 def _language(said: str) -> _Language:
     words = set(re.findall(r"[^\W\d_]+", said))
-
-    def known(language: _Language) -> int:
-        cues = sum(len(words & language.words[kind]) for kind in ("empty", "own", "no", "likes", "telling"))
-        return cues + 2 * any(form.told.match(said) for form in language.forms)
-
-    return max(_LANGUAGES, key=known)
+    return max(
+        _LANGUAGES, key=lambda each: len(words & each.cues) + 2 * any(form.told.match(said) for form in each.forms)
+    )
 
 
 @lru_cache(maxsize=50_000)
