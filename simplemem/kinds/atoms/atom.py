@@ -79,19 +79,9 @@ class Atom:
     is_own: bool = True
 
     @cached_property
-    def plain(self) -> str:
-        """The statement as it is compared letter for letter."""
-        return plain(self.statement)
-
-    @cached_property
     def names(self) -> list[str]:
         """The names that it leads between; the scope itself is none."""
         return [*filter(None, map(as_name, self.slot[::2]))] if self.slot else []
-
-
-def plain(text: str) -> str:
-    """A text in small letters, without its full stop."""
-    return " ".join(text.casefold().split()).rstrip(".! ")
 
 
 def as_name(text: str) -> str:

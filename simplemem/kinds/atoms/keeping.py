@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 from simplemem.kinds.answers import Candidate, Event, Review
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import ATOM, Atom, Slot, Statement, check_scope, new_atom, place_of, plain, reworded
+from simplemem.kinds.atoms.atom import ATOM, Atom, Slot, Statement, check_scope, new_atom, place_of, reworded
 from simplemem.kinds.atoms.reading import kind_of, read_statement, to_forget
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
@@ -84,9 +84,7 @@ class Memories(Keeper):
 
     def holds(self, atom: Atom, at: datetime) -> bool:
         """Whether a statement holds; a derived one does not outlive what it was derived from."""
-        if not atom.derived_from:
-            return life.holds(atom, at)
-        paths = self.bench.meant([(link, atom.path) for link in atom.derived_from])
+        paths = self.bench.meant([(link, atom.path) for link in atom.derived_from]) if atom.derived_from else ()
         parents = (self.shelf.items.get(path or "") for path in paths)
         return life.holds(atom, at) and all(each is None or each.status == "active" for each in parents)
 
@@ -152,11 +150,11 @@ class Memories(Keeper):
         alike = self.bench.likeness(text, by_path, _NEAREST)
         best = (sorted(each, key=each.__getitem__, reverse=True)[:_NEAREST] for each in (alike.meaning, alike.words))
         near = [(by_path[path], alike.meaning.get(path, 0.0)) for path in dict.fromkeys(chain(*best))]
-        reading, same = read_statement(wanted or text), plain(text)
-        relation, is_few = reading.slot.relation if reading.slot else None, len(held) <= _FEW
+        reading, is_few = read_statement(wanted or text), len(held) <= _FEW
 
-        def is_candidate(atom: Atom) -> bool:  # what has just been written may not be indexed yet
-            return is_few or atom.plain == same or not atom.sha256 or bool(atom.slot and atom.slot.relation == relation)
+        def is_candidate(atom: Atom) -> bool:  # what this step has just written is not indexed yet
+            is_slot = reading.slot and atom.slot and atom.slot.relation == reading.slot.relation
+            return is_few or not atom.sha256 or bool(is_slot)
 
         known = [*{e.path: e for e in (*filter(is_candidate, held), *(atom for atom, _ in near))}.values()]
         verdict = reconcile(reading, [read_statement(each.statement) for each in known])
@@ -202,11 +200,10 @@ class Memories(Keeper):
 
     def tidy(self, older_than: timedelta, *, dry_run: bool = False, **by: Unpack[By]) -> list[Atom]:
         """Put what has not held for so long into the trash, as one step; what that is, or would be."""
-        before = now() - older_than
 
         def draft(step: ChangeSet) -> list[Atom]:
             every = [each for each in self.held(None, expired=True) if not each.problem and not self.holds(each, now())]
-            old = [each for each in every if (at := life.ended_at(each)) is not None and at < before]
+            old = [each for each in every if (at := life.ended_at(each)) is not None and at < now() - older_than]
             for each in old if not dry_run else ():
                 step.drop(each.path)
             return old

@@ -291,6 +291,15 @@ def test_a_profile_is_a_note_whose_other_lines_are_the_persons(memories: Memorie
     assert profile_of(memories, "nobody")["static"] == [] and not (vault / "profiles/nobody.md").exists()
 
 
+def test_scopes_whose_folders_look_alike_have_a_profile_each(memories: Memories, vault: Path) -> None:
+    add(memories, "I live in Oslo", scope="a-b")
+    add(memories, "I live in Bergen", scope="a:b")
+    for _ in range(2):
+        assert profile_of(memories, "a-b")["static"] == ["I live in Oslo"]
+        assert profile_of(memories, "a:b")["static"] == ["I live in Bergen"]
+    assert sorted("Oslo" in file.read_text() for file in vault.glob("profiles/*.md")) == [False, True]
+
+
 # -- several processes
 
 _TELL = """
