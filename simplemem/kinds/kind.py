@@ -19,7 +19,7 @@ from simplemem.memory import By
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, compare_key, conflict_name, name_of
 from simplemem.note.note import Note, read_note
-from simplemem.note.properties import render_header
+from simplemem.note.properties import remove_property, render_header, set_property
 from simplemem.note.words import well_formed
 from simplemem.store import Bench, Carried, Draft, Mark, Read
 
@@ -110,6 +110,13 @@ class ChangeSet:
         elif len(text.encode("utf-8", "replace")) > (most := self.bench.max_note_bytes):
             raise TooLong(f"{name_of(path)} would have more than {most:,} bytes", hint="Divide it, then try again.")
         self._after[path] = text
+
+    def set(self, path: str, **properties: Any) -> None:
+        """Give an item's note these properties; those without a value are taken out."""
+        text = self.text(path)
+        for key, value in properties.items():
+            text = remove_property(text, key) if value in (None, "") else set_property(text, key, value)
+        self.put(path, text)
 
     def has(self, path: str) -> bool:
         """Whether this change gives a file of that path something to hold."""

@@ -17,7 +17,6 @@ from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.passages import text_hash
-from simplemem.note.properties import remove_property, set_property
 from simplemem.note.words import STOP_WORDS, words_in_order
 from simplemem.store import Read
 
@@ -82,19 +81,9 @@ class Atom:
     is_own: bool = True
 
     @cached_property
-    def plain(self) -> str:
-        """The statement as it is compared letter for letter."""
-        return plain(self.statement)
-
-    @cached_property
     def names(self) -> list[str]:
         """The names that it leads between; the scope itself is none."""
         return [*filter(None, map(as_name, self.slot[::2]))] if self.slot else []
-
-
-def plain(text: str) -> str:
-    """A text in small letters, without its full stop."""
-    return " ".join(text.casefold().split()).rstrip(".! ")
 
 
 def as_name(text: str) -> str:
@@ -148,13 +137,10 @@ def new_atom(atom: Atom, quote: str = "") -> str:
     return ATOM.render(about, atom.statement + "\n" + (quoted and f"\n{quoted}"), atom.created)
 
 
-def with_statement(text: str, statement: str, slot: Slot | None) -> str:
-    """The note with another statement, and the slot that it fills; all else stays."""
+def reworded(text: str, statement: str) -> str:
+    """The note with other words in the place of its statement; all else stays."""
     at, end = _place(text, read_header(text).body_start)
-    text = f"{text[:at]}{statement}{text[end:]}" if at < end else f"{text.rstrip()}\n\n{statement}\n"
-    for key, word in (slot or Slot())._asdict().items():
-        text = set_property(text, key, word) if word else remove_property(text, key)
-    return text
+    return f"{text[:at]}{statement}{text[end:]}" if at < end else f"{text.rstrip()}\n\n{statement}\n"
 
 
 def _place(text: str, start: int) -> tuple[int, int]:

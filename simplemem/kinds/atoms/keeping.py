@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 from simplemem.kinds.answers import Candidate, Event, Review
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import ATOM, Atom, Statement, check_scope, new_atom, place_of, plain, with_statement
+from simplemem.kinds.atoms.atom import ATOM, Atom, Slot, Statement, check_scope, new_atom, place_of, reworded
 from simplemem.kinds.atoms.reading import kind_of, read_statement, to_forget
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
 from simplemem.memory import By
 from simplemem.note.clock import now, stamp
 from simplemem.note.note import private_reason, read_note
-from simplemem.note.properties import set_property
 from simplemem.store import Bench, Carried
 from simplemem.store import now as local_stamp
 
@@ -85,9 +84,7 @@ class Memories(Keeper):
 
     def holds(self, atom: Atom, at: datetime) -> bool:
         """Whether a statement holds; a derived one does not outlive what it was derived from."""
-        if not atom.derived_from:
-            return life.holds(atom, at)
-        paths = self.bench.meant([(link, atom.path) for link in atom.derived_from])
+        paths = self.bench.meant([(link, atom.path) for link in atom.derived_from]) if atom.derived_from else ()
         parents = (self.shelf.items.get(path or "") for path in paths)
         return life.holds(atom, at) and all(each is None or each.status == "active" for each in parents)
 
@@ -111,16 +108,16 @@ class Memories(Keeper):
         for some in [[each] for each in statements] if self.chat else [statements]:
             advice = [ruling for each in some for ruling in self._advice(scope, each.text, source, added)]
 
-            def draft(step: ChangeSet, some: Sequence[Statement] = some, advice: list[Ruling] = advice) -> _Adding:
+            def draft(step: ChangeSet, some: Sequence[Statement] = some, advice: list[Ruling] = advice) -> Added:
                 adding = _Adding(self, step, scope, source, outside)
                 for statement in some:
                     adding.take(statement, advice)
-                return adding
+                return adding.added
 
-            adding, carried = self.shelf.change(draft, by)
-            added.events.extend(adding.events)
-            added.needs_review.extend(adding.reviews)
-            added.warnings.extend([*adding.warnings, *carried.warnings])
+            new, carried = self.shelf.change(draft, by)
+            added.events.extend(new.events)
+            added.needs_review.extend(new.needs_review)
+            added.warnings.extend([*new.warnings, *carried.warnings])
         deciders = (each["rule"] for each in added.events if each["rule"].startswith("llm:"))
         return added._replace(reconciliation=next(deciders, "rules"))
 
@@ -153,11 +150,11 @@ class Memories(Keeper):
         alike = self.bench.likeness(text, by_path, _NEAREST)
         best = (sorted(each, key=each.__getitem__, reverse=True)[:_NEAREST] for each in (alike.meaning, alike.words))
         near = [(by_path[path], alike.meaning.get(path, 0.0)) for path in dict.fromkeys(chain(*best))]
-        reading, same = read_statement(wanted or text), plain(text)
-        relation, is_few = reading.slot.relation if reading.slot else None, len(held) <= _FEW
+        reading, is_few = read_statement(wanted or text), len(held) <= _FEW
 
-        def is_candidate(atom: Atom) -> bool:  # what has just been written may not be indexed yet
-            return is_few or atom.plain == same or not atom.sha256 or bool(atom.slot and atom.slot.relation == relation)
+        def is_candidate(atom: Atom) -> bool:  # what this step has just written is not indexed yet
+            is_slot = reading.slot and atom.slot and atom.slot.relation == reading.slot.relation
+            return is_few or not atom.sha256 or bool(is_slot)
 
         known = [*{e.path: e for e in (*filter(is_candidate, held), *(atom for atom, _ in near))}.values()]
         verdict = reconcile(reading, [read_statement(each.statement) for each in known])
@@ -172,13 +169,18 @@ class Memories(Keeper):
         text = " ".join(clean_text(text, "content", _MOST_CHARACTERS, "Give a shorter one.").split())
         if not re.search(r"\w", text):
             raise Invalid("there is no content", hint="Give a text with a word in it.")
-        at, slot = self.find(id_, scope).path, read_statement(text).slot
-        return self.shelf.change(lambda step: step.put(at, with_statement(step.text(at), text, slot)), by)[1]
+        path, slot = self.find(id_, scope).path, read_statement(text).slot or Slot()
+
+        def draft(step: ChangeSet) -> None:
+            step.put(path, reworded(step.text(path), text))
+            step.set(path, **slot._asdict())
+
+        return self.shelf.change(draft, by)[1]
 
     def forget(self, id_: str, scope: str, **by: Unpack[By]) -> Carried:
         """Put a statement into the trash."""
-        found = self.find(id_, scope)
-        return self.shelf.change(lambda step: step.drop(found.path), by)[1]
+        path = self.find(id_, scope).path
+        return self.shelf.change(lambda step: step.drop(path), by)[1]
 
     def knows(self, scope: str, texts: Sequence[str]) -> bool:
         """Whether all of these are said already."""
@@ -192,17 +194,16 @@ class Memories(Keeper):
             told = [each for each in self.shelf.items.values() if each.source and each.status == "active"]
             for each, path in zip(told, self.bench.meant([(e.source, e.path) for e in told]), strict=True):
                 if path == source and not each.problem and is_gone(each):
-                    step.put(each.path, set_property(step.text(each.path), "status", "forgotten"))
+                    step.set(each.path, status="forgotten")
 
         self.shelf.change(draft, by)
 
     def tidy(self, older_than: timedelta, *, dry_run: bool = False, **by: Unpack[By]) -> list[Atom]:
         """Put what has not held for so long into the trash, as one step; what that is, or would be."""
-        before = now() - older_than
 
         def draft(step: ChangeSet) -> list[Atom]:
             every = [each for each in self.held(None, expired=True) if not each.problem and not self.holds(each, now())]
-            old = [each for each in every if (at := life.ended_at(each)) is not None and at < before]
+            old = [each for each in every if (at := life.ended_at(each)) is not None and at < now() - older_than]
             for each in old if not dry_run else ():
                 step.drop(each.path)
             return old
@@ -213,22 +214,13 @@ class Memories(Keeper):
 memories_of: Final = Memories.of
 
 
-def _with(text: str, **properties: Any) -> str:
-    """A note with these properties."""
-    for key, value in properties.items():
-        text = set_property(text, key, value)
-    return text
-
-
 class _Adding:
     """Statements as they are taken into one step, each knowing those before it."""
 
     def __init__(self, memories: Memories, step: ChangeSet, scope: str, source: str, outside: bool) -> None:
         self.memories, self.step, self.scope, self.source, self.outside = memories, step, scope, source, outside
         self.held = {each.path: each for each in memories.held(scope)}
-        self.events: list[Event] = []
-        self.reviews: list[Review] = []
-        self.warnings: list[str] = []
+        self.added = Added([], [], "rules", [])
 
     def take(self, statement: Statement, advice: Sequence[Ruling]) -> None:
         """Decide on one statement, and do what that takes."""
@@ -252,7 +244,7 @@ class _Adding:
             for each, share in near
             if event == "ADD" and share >= _NEAR and each.path in self.held
         ]
-        self.reviews += [{"id": new.id, "candidates": candidates[:3]}] if candidates else []
+        self.added.needs_review.extend([{"id": new.id, "candidates": candidates[:3]}] if candidates else [])
         for each in sound:
             if each.relation == "DERIVES" and each.derived:
                 parents, at = (each.target, new), now()
@@ -268,7 +260,7 @@ class _Adding:
             self._tell("DELETE", None, target, rule)
         else:
             why = "no such memory is held" if target is None else target.problem or "it was not said by a page"
-            self.warnings.append(f"Nothing was forgotten: {why}.")
+            self.added.warnings.append(f"Nothing was forgotten: {why}.")
 
     def _write(
         self, statement: Statement, rule: str, old: Atom | None = None, relation: str = "", parents: Sequence[Atom] = ()
@@ -286,8 +278,8 @@ class _Adding:
             decided_by=statement.decided_by or rule, created=local_stamp(), **links,
         )  # fmt: skip
         if old and relation == "UPDATES":
-            ended = {"status": "superseded", "superseded_by": link(path), "valid_to": stamp(new.valid_from or at)}
-            self.step.put(old.path, _with(self.step.text(old.path), **ended))
+            ended = stamp(new.valid_from or at)
+            self.step.set(old.path, status="superseded", superseded_by=link(path), valid_to=ended)
             del self.held[old.path]
         self.step.put(path, new_atom(new, statement.quote))
         self.held[path] = new
@@ -295,12 +287,11 @@ class _Adding:
 
     def _say_again(self, target: Atom, rule: str) -> None:
         """Saying a preference again is all that refreshes it."""
-        at = now()
-        if target.memory_type == "preference" and not target.problem and (sure := life.confidence_at(target, at)) < 1:
-            again = round(min(1.0, sure + _AGAIN), 4)
-            self.step.put(target.path, _with(self.step.text(target.path), confidence=again, reinforced=stamp(at)))
+        sure = life.confidence_at(target, now())
+        if target.memory_type == "preference" and not target.problem and sure < 1:
+            self.step.set(target.path, confidence=round(min(1.0, sure + _AGAIN), 4), reinforced=stamp(now()))
         self._tell("NOOP", None, target, rule)
 
     def _tell(self, event: str, relation: str | None, atom: Atom, rule: str, old: Atom | None = None) -> None:
         told: Event = {"event": event, "relation": relation, "id": atom.id, "memory": atom.statement, "rule": rule}
-        self.events.append(told | {"previous": {"id": old.id, "memory": old.statement}} if old else told)
+        self.added.events.append(told | {"previous": {"id": old.id, "memory": old.statement}} if old else told)

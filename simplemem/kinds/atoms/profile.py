@@ -16,7 +16,6 @@ from simplemem.kinds.talk.profile import PROFILE
 from simplemem.memory import By
 from simplemem.note.clock import now, stamp
 from simplemem.note.header import read_header
-from simplemem.note.properties import set_property
 from simplemem.store import Draft
 from simplemem.store import now as local_stamp
 
@@ -29,26 +28,20 @@ def profile_of(memories: Memories, scope: str, regenerate: bool = False, **by: U
     scope, at = check_scope(scope), now()
     held = sorted(memories.atoms(scope), key=lambda each: each.path)
     kinds = ("fact", "preference")
-    static = [each for each in held if each.memory_type in kinds and life.confidence_at(each, at) >= _SURE]
+    static = dict.fromkeys(e for e in held if e.memory_type in kinds and life.confidence_at(e, at) >= _SURE)
     dynamic = [e for e in held if e not in static and (e.valid_from is None or e.valid_from >= at - _LATELY)]
-    parts = {"static": static, "dynamic": dynamic}
-    wrote = bool(held or regenerate) and _write(memories, scope, parts, by)
+    parts = {"static": [*static], "dynamic": dynamic}
+    wrote = bool(held or regenerate) and not memories.bench.read_only and _write(memories, scope, parts, by)
     return {
-        "container_tag": scope,
-        "static": [each.statement for each in static],
+        "container_tag": scope, "static": [each.statement for each in static],
         "dynamic": [each.statement for each in dynamic],
         "sources": {key: [each.id for each in some] for key, some in parts.items()},
-        "generated_at": stamp(at),
-        "cached": not (wrote or regenerate),
-        "method": "rules",
-    }
+        "generated_at": stamp(at), "cached": not (wrote or regenerate), "method": "rules",
+    }  # fmt: skip
 
 
 def _write(memories: Memories, scope: str, parts: dict[str, list[Atom]], by: By) -> bool:
     """Bring the sections of the note up to date; whether they were not."""
-    bench = memories.bench
-    if bench.read_only:
-        return False
 
     def draft() -> Sequence[Draft]:
         path, before = _note_of(memories, scope)
@@ -56,21 +49,19 @@ def _write(memories: Memories, scope: str, parts: dict[str, list[Atom]], by: By)
         for key, atoms in parts.items():
             lines = [f"- {each.statement} {memories.link_text(each.path)}" for each in atoms]
             after = _with_section(after, key, lines)
-        if not read_header(after).get("scope") and scope != "default":
-            after = set_property(after, "scope", scope)
         return [Draft(path, after, before)] if after != before and (before or any(parts.values())) else []
 
-    return bool(bench.change(draft, **by).written)
+    return bool(memories.bench.change(draft, **by).written)
 
 
 def _note_of(memories: Memories, scope: str) -> tuple[str, str | None]:
-    """The path and the text of a scope's profile; no text where there is none yet."""
+    """The path and the text of a scope's profile; no text where there is none yet. One that says none is its name's."""
     number, path = 1, f"{PROFILE.folder}/{folder_of(scope)}.md"
     while (read := next(memories.bench.read([path]), None)) is not None:
         header = read_header(read.text)
         if read.problem or header.problem:
             raise Unreadable(f"{path} cannot be changed", hint="Mend its header in an editor.")
-        if str(header.get("scope") or folder_of(scope)) in (scope, folder_of(scope)):
+        if str(header.get("scope") or folder_of(scope)) == scope:
             return path, read.text
         number += 1
         path = f"{PROFILE.folder}/{folder_of(scope)} {number}.md"

@@ -43,6 +43,7 @@ class _Language:
         told = tomllib.loads((Path(__file__).parent / f"words/{code}.toml").read_text(encoding="utf-8"))
         self.stems: str = told["stems"]
         self.words = {name: frozenset(words.split()) for name, words in told["words"].items()}
+        self.cues = frozenset[str]().union(*(self.words[kind] for kind in ("empty", "own", "no", "likes", "telling")))
         self.months = [name[:3] for name in told["words"]["months"].split()]
         alternatives = {name: "|".join(words) for name, words in self.words.items()} | {"months": "|".join(self.months)}
         self.sources: dict[str, str] = {**(otherwise or {}), **alternatives, **told["patterns"]}
@@ -87,7 +88,7 @@ class Reading(NamedTuple):
     one_of_several: bool  # "my brother works at …" may be of another brother, unless something has changed
 
 
-_Filled = tuple[Slot | None, frozenset[str], str]  # a slot, the words of its value, and where or when alone it is so
+_Filled = tuple[Slot | None, frozenset[str], str]
 _NOTHING: Final[_Filled] = None, frozenset(), ""
 
 
@@ -101,12 +102,9 @@ def _plain(text: str) -> str:
 @lru_cache(maxsize=1_000)
 def _language(said: str) -> _Language:
     words = set(re.findall(r"[^\W\d_]+", said))
-
-    def known(language: _Language) -> int:
-        cues = sum(len(words & language.words[kind]) for kind in ("empty", "own", "no", "likes", "telling"))
-        return cues + 2 * any(form.told.match(said) for form in language.forms)
-
-    return max(_LANGUAGES, key=known)
+    return max(
+        _LANGUAGES, key=lambda each: len(words & each.cues) + 2 * any(form.told.match(said) for form in each.forms)
+    )
 
 
 @lru_cache(maxsize=50_000)
@@ -120,7 +118,8 @@ def read_statement(text: str) -> Reading:
     main, tokens = patterns["but"].split(said)[0], _WORD.findall(said)
     negated, hated = (language.has(kind, _WORD.findall(main)[:6]) for kind in ("no", "hates"))
     hedged = text.rstrip().endswith("?") or language.has("hedges", _WORD.findall(patterns["date"].sub(" ", main)))
-    slot, value, limit = _NOTHING if hedged else _slot(language, said, text)
+    told = ((form, found) for form in language.forms if not hedged and (found := form.told.fullmatch(said)))
+    slot, value, limit = next((_slot(language, form, found, text) for form, found in told), _NOTHING)
     happened = any(patterns[name].search(said) for name in ("happened", "lately", "dated", "date"))
     is_of_several = slot is not None and language.has("several", slot.subject.lower().split())
     return Reading(
@@ -141,13 +140,8 @@ def _stems(language: _Language, tokens: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def _slot(language: _Language, said: str, text: str) -> _Filled:
+def _slot(language: _Language, form: _Form, found: re.Match[str], text: str) -> _Filled:
     """The slot that a sentence fills, the words of its value, and where or when alone that is so."""
-    told = ((form, found) for form in language.forms if (found := form.told.fullmatch(said)))
-    return next((_filled(language, form, found, text) for form, found in told), _NOTHING)
-
-
-def _filled(language: _Language, form: _Form, found: re.Match[str], text: str) -> _Filled:
     parts, patterns = found.groupdict(), language.patterns
     rest, limit = _cut(language, parts["rest"], form.limits)
     told, subject = form.value.fullmatch(rest), _subject(language, parts.get("of") or parts["who"])

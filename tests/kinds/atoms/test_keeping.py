@@ -13,7 +13,7 @@ import pytest
 
 from simplemem.errors import Invalid, NotFound, TooLong, Unreadable
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import Atom, Statement, check_scope, place_of, read_atom, with_statement
+from simplemem.kinds.atoms.atom import Atom, Statement, check_scope, place_of, read_atom, reworded
 from simplemem.kinds.atoms.keeping import Memories, memories_of
 from simplemem.kinds.atoms.profile import profile_of
 from simplemem.note import clock
@@ -96,7 +96,7 @@ def test_what_a_person_writes_is_a_statement(path: str, text: str, statement: st
 
 def test_other_words_take_the_place_of_the_statement_and_of_nothing_else() -> None:
     text = "---\r\ntype: atom\r\n---\r\n\r\n> said\r\n\r\nOld words,\r\ntwo lines.\r\n\r\nA person's own.\r\n"
-    assert with_statement(text, "New.", None) == text.replace("Old words,\r\ntwo lines.", "New.")
+    assert reworded(text, "New.") == text.replace("Old words,\r\ntwo lines.", "New.")
 
 
 def test_names_are_a_persons_words_and_legal() -> None:
@@ -289,6 +289,15 @@ def test_a_profile_is_a_note_whose_other_lines_are_the_persons(memories: Memorie
     text = file.read_text()
     assert "My own line." in text and "[[I moved to Bergen]]" in text and "Oslo" not in text
     assert profile_of(memories, "nobody")["static"] == [] and not (vault / "profiles/nobody.md").exists()
+
+
+def test_scopes_whose_folders_look_alike_have_a_profile_each(memories: Memories, vault: Path) -> None:
+    add(memories, "I live in Oslo", scope="a-b")
+    add(memories, "I live in Bergen", scope="a:b")
+    for _ in range(2):
+        assert profile_of(memories, "a-b")["static"] == ["I live in Oslo"]
+        assert profile_of(memories, "a:b")["static"] == ["I live in Bergen"]
+    assert sorted("Oslo" in file.read_text() for file in vault.glob("profiles/*.md")) == [False, True]
 
 
 # -- several processes
