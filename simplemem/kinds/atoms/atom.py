@@ -98,8 +98,7 @@ def check_scope(scope: str) -> str:
     if len(name) > _MOST_SCOPE:
         raise TooLong(f"the scope has {len(name)} characters; {_MOST_SCOPE} are allowed")
     if not name or name != name.strip() or any(unicodedata.category(each) in _NO_SCOPE for each in name):
-        hint = "Give 1 to 200 characters without blanks around them, for example alex."
-        raise Invalid(f"{scope[:40]!r} is no scope", hint=hint)
+        raise Invalid(f"{scope[:40]!r} is no scope", hint="Give 1 to 200 characters without blanks around them.")
     return name
 
 
@@ -125,10 +124,9 @@ def place_of(scope: str, statement: str) -> str:
 
 def new_atom(atom: Atom, quote: str = "") -> str:
     """The text of an atom's note: only keys that hold something."""
-    sure = round(atom.confidence, 4)
     about: dict[str, Any] = {"id": atom.id, "memory_type": atom.memory_type, "scope": atom.scope}
     about |= {key: word or None for key, word in (atom.slot or Slot())._asdict().items()}
-    about |= {"confidence": int(sure) if sure == 1 else sure}
+    about |= {"confidence": 1 if atom.confidence == 1 else round(atom.confidence, 4)}
     about |= {key: stamp(at) for key in _MOMENTS if (at := getattr(atom, key))}
     about |= {key: f"[[{link_in(link)}]]" for key in _LINKS if (link := getattr(atom, key))}
     about |= {"derived_from": [f"[[{link_in(each)}]]" for each in atom.derived_from], "status": atom.status}

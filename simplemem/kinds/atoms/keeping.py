@@ -90,8 +90,7 @@ class Memories(Keeper):
 
     def find(self, id_: str, scope: str) -> Atom:
         """The statement of this id, to be changed. NotFound says nothing of another scope's."""
-        scope = check_scope(scope)
-        found = next((each for each in self.atoms(scope, expired=True) if each.id == id_), None)
+        found = next((each for each in self.atoms(check_scope(scope), expired=True) if each.id == id_), None)
         if found is None:
             raise NotFound(f"there is no memory {id_[:80]!r}", hint="search_memory names the ids there are.")
         if found.problem:
@@ -101,8 +100,7 @@ class Memories(Keeper):
     def add(
         self, scope: str, statements: Sequence[Statement], *, source: str = "", outside: bool = False, **by: Unpack[By]
     ) -> Added:
-        """Keep statements as one step. `source` is the path of what they were drawn from; what came from outside
-        replaces nothing that was said here."""
+        """Keep statements, drawn from the note `source`, as one step. Those from outside replace nothing said here."""
         added, scope = Added([], [], "rules", []), check_scope(scope)
         # A model is asked about one statement after the other, each in view of those before it; else all are one step.
         for some in [[each] for each in statements] if self.chat else [statements]:
@@ -144,8 +142,7 @@ class Memories(Keeper):
             return []
 
     def decide(self, text: str, held: Collection[Atom]) -> tuple[Verdict, Atom | None, list[tuple[Atom, float]]]:
-        """What the rules say of a statement among those that hold, of which one, and which are near in words or meaning,
-        with how near in meaning."""
+        """What the rules say of a statement among those that hold, of which one, and which are how near in meaning."""
         wanted, by_path = to_forget(text), {each.path: each for each in held}
         alike = self.bench.likeness(text, by_path, _NEAREST)
         best = (sorted(each, key=each.__getitem__, reverse=True)[:_NEAREST] for each in (alike.meaning, alike.words))
@@ -202,8 +199,9 @@ class Memories(Keeper):
         """Put what has not held for so long into the trash, as one step; what that is, or would be."""
 
         def draft(step: ChangeSet) -> list[Atom]:
-            every = [each for each in self.held(None, expired=True) if not each.problem and not self.holds(each, now())]
-            old = [each for each in every if (at := life.ended_at(each)) is not None and at < now() - older_than]
+            over = (e for e in self.held(None, expired=True) if not e.problem and not self.holds(e, now()))
+            ends = [(e, (e.memory_type != "episode" and e.valid_to) or life.forgotten_at(e)) for e in over]
+            old = [each for each, at in ends if (last := at or each.valid_from) and last < now() - older_than]
             for each in old if not dry_run else ():
                 step.drop(each.path)
             return old

@@ -45,8 +45,3 @@ def forgotten_at(atom: Atom) -> datetime | None:
     if (since := _fades_from(atom)) is None or since.year > _LAST_YEAR:
         return None
     return since + math.log2(max(atom.confidence, _FLOOR) / _FLOOR) * _HALF_LIVES[atom.memory_type]
-
-
-def ended_at(atom: Atom) -> datetime | None:
-    """Since when a statement that does not hold is past or forgotten."""
-    return (atom.memory_type != "episode" and atom.valid_to) or forgotten_at(atom) or atom.valid_from

@@ -157,8 +157,7 @@ def _slot(language: _Language, form: _Form, found: re.Match[str], text: str) -> 
 
 
 def _is_value(language: _Language, noun: str, value: str, text: str) -> bool:
-    """Whether what is said of something is which it is, not what it is like: a name of a person, a number or a day of
-    what is measured."""
+    """Whether this is which it is, not what it is like: a person's name, a number or a day of what is measured."""
     if noun in language.words["people"]:
         return _as_said(value, text)[0].isupper()
     if noun.split()[-1] in language.words["measured"]:
@@ -221,9 +220,8 @@ def statements_in(text: str) -> list[str] | None:
     """The statements that a short text is, word for word; None where it is a document."""
     if len(text) > _MOST_CHARACTERS:
         return None
-    spans = ((line, span) for line in text.splitlines() for span in sentence_spans(line) or [(0, len(line))])
-    said = (" ".join(line[start:stop].split()) for line, (start, stop) in spans)
-    parts = list(dict.fromkeys(each for each in said if re.search(r"\w", each)))
+    cut = (line[start:stop] for line in text.splitlines() for start, stop in sentence_spans(line) or [(0, len(line))])
+    parts = list(dict.fromkeys(" ".join(each.split()) for each in cut if re.search(r"\w", each)))
     return parts if 0 < len(parts) <= _MOST_STATEMENTS else None
 
 
@@ -252,9 +250,8 @@ def to_forget(text: str) -> str | None:
 def asked_slot(question: str) -> frozenset[str]:
     """How the relations begin that a question may ask for."""
     said = _plain(question).strip("?¿ ")
-    forms = (each for language in _LANGUAGES for each in language.forms)
-    found = ((each.relation, asks.groupdict()) for each in forms if (asks := each.asks.search(said)))
-    return frozenset(_head(relation.replace("{noun}", groups.get("noun", ""))) for relation, groups in found)
+    found = ((form.relation, asks) for each in _LANGUAGES for form in each.forms if (asks := form.asks.search(said)))
+    return frozenset(_head(relation.replace("{noun}", asks.groupdict().get("noun", ""))) for relation, asks in found)
 
 
 def _head(relation: str) -> str:
