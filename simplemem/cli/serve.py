@@ -34,6 +34,17 @@ examples:
 """
 
 
+_NOTES_ALONE = "the notes are the data, and an index beside them is made of them"
+_NOT_READ = {
+    "SURREALDB_URL": _NOTES_ALONE,
+    "NEO4J_URI": _NOTES_ALONE,
+    "OLLAMA_URL": "SIMPLEMEM_EMBED_PROVIDER=ollama with SIMPLEMEM_EMBED_URL sends notes there",
+    "ANTHROPIC_API_KEY": "llm.provider names a service that speaks as OpenAI or Ollama do",
+    "FIRECRAWL_API_KEY": "pages are fetched from here",
+}
+"""What the servers whose places are taken read from the environment, and this one does not: why, or what instead."""
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="simplemem serve",
@@ -47,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--vault", metavar="FOLDER", action="append", help="the folder of notes; without it one is found")
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")
     add("--knowledge-base", metavar="FOLDER", help="a folder of Markdown beside the memory, with two tools of its own")
-    add("--db", metavar="FILE", help="another place for the index than <vault>/.simplemem")
+    add("--db", "--dbpath", "--db-path", metavar="FILE", help="another place for the index than <vault>/.simplemem")
     add("--profile", metavar="NAME", action="append", help=profiles)
     add("--tools", metavar="NAMES", action="append", help="toolsets to add, or with a minus to take away")
     add("--read-only", action="store_true", default=None, help="refuse every write")
@@ -70,8 +81,7 @@ def serve_main(argv: Sequence[str]) -> int:
     """Serve, or say why not. Exit codes as everywhere: 1 failed, 2 wrong usage."""
     asked = _parser().parse_args(list(argv))
     try:
-        asked.vaults, asked.profiles = _by_vault(asked.vault), _by_vault(asked.profile)
-        asked.vault, asked.profile = asked.vaults.get(""), asked.profiles.get("", os.environ.get("SIMPLEMEM_PROFILE"))
+        _part_by_vault(asked)
         if _is_http(asked):
             return _serve_http(asked)
         return _print_config(asked) if asked.print_config else _serve(asked)
@@ -80,6 +90,11 @@ def serve_main(argv: Sequence[str]) -> int:
 
         print(plain(f"simplemem: {error.message}" + (f"\n{error.hint}" if error.hint else "")), file=sys.stderr)
         return 1
+
+
+def _part_by_vault(asked: argparse.Namespace) -> None:
+    asked.vaults, asked.profiles = _by_vault(asked.vault), _by_vault(asked.profile)
+    asked.vault, asked.profile = asked.vaults.get(""), asked.profiles.get("", os.environ.get("SIMPLEMEM_PROFILE"))
 
 
 def _by_vault(said: Sequence[str] | None) -> dict[str, str]:
@@ -154,6 +169,11 @@ def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Se
         why = "no note is sent to a service unless embed.provider or rerank.provider is voyage"
         print(f"simplemem: voyage_ai.api_key is not used: {why} (SIMPLEMEM_EMBED_PROVIDER)", file=sys.stderr)
 
+    for name in (
+        each for each in _NOT_READ if os.environ.get(each) and profile.name in ("remembrances", "supermemento")
+    ):
+        print(f"simplemem: {name} is not read: {_NOT_READ[name]}", file=sys.stderr)
+
     def opening(settings: Settings) -> Any:
         from simplemem.store import open_store
 
@@ -175,6 +195,10 @@ def _settings(asked: argparse.Namespace, profile: Face, root: Path) -> Settings:
 
     flags: dict[str, Any] = {key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")}
     flags["documents.knowledge_base"] = _knowledge_base(asked)
+    if profile.name in ("remembrances", "supermemento"):
+        flags["db"] = flags["db"] or os.environ.get("GOMEM_DB_PATH") or None
+        said = os.environ.get("LOG_LEVEL", "").lower()
+        flags["log_level"] = flags["log_level"] or (said if said in ("debug", "info", "warning", "error") else None)
     return load_settings({**_own_settings(asked, profile), **flags}, vault=root)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import secrets
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
@@ -95,8 +94,9 @@ class Feed:
     async def events(self, last: str) -> AsyncIterator[dict[str, Any]]:
         """The changes since an event, then each as it comes. `missed` says that some are not kept any more, here or
         because whoever listens was too slow."""
-        known = re.fullmatch(rf"{self._epoch}-(\d{{1,15}})", last, re.ASCII)
-        at = min(int(known[1]), self._last) if known else -1 if last else self._last
+        epoch, _, number = last.partition("-")
+        is_known = epoch == self._epoch and number.isascii() and number.isdecimal() and len(number) < 16
+        at = min(int(number), self._last) if is_known else -1 if last else self._last
         while not self._has_ended:
             news, missing = self._news, self._last - at
             if at < 0 or missing > len(self._kept):

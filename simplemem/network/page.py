@@ -358,7 +358,8 @@ def _value(prefix: str, value: Any) -> str:
 
 def _body(found: Memory) -> str:
     """The note's text, without a first heading that says its title again."""
-    return re.sub(rf"(?i)\A\s*# {re.escape(found.title)}[ \t]*(?:\n|\Z)", "", found.content)
+    first, _, rest = found.content.lstrip().partition("\n")
+    return rest if first.strip().casefold() == f"# {found.title}".casefold() else found.content
 
 
 def _counted(number: int, noun: str) -> str:
