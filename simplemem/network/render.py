@@ -20,7 +20,7 @@ _TAG: Final = re.compile(r"#([\w/-]*[^\W\d][\w/-]*)")
 _COMMENT: Final = re.compile(r"%%.*?(?:%%|\Z)", re.DOTALL)
 _CALLOUT: Final = re.compile(r"\[!(\w{1,20})\][+-]?[ \t]*")
 _TASK: Final = re.compile(r"\[([ xX])\] ")
-_MARK: Final = re.compile(r"[ \t]+\^[\w-]+[ \t]*$|^\^[\w-]+[ \t]*$", re.MULTILINE)
+_MARK: Final = re.compile(r"(?:^|(?<![ \t])[ \t]++)\^[\w-]++[ \t]*+$", re.MULTILINE)
 
 
 def link_of(prefix: str, name: str) -> str:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,23 @@ def test_vaults_lie_side_by_side_each_with_its_face(serve: Callable[..., Served]
     assert server.ask("PUT", "/home/api/v1/memories/a", {"content": "at home"}).status == 201
     assert server.ask("GET", "/work/api/v1/memories/a").status == 404
     assert server.api("GET", "/memories").status == 404
+
+
+def test_many_clients_at_once_lose_nothing(serve: Callable[..., Served]) -> None:
+    server = serve()
+    server.api("PUT", "/memories/log", {"content": "begun"})
+
+    def work(number: int) -> list[int]:
+        found = []
+        for line in range(4):
+            found.append(server.api("PATCH", "/memories/log", {"append": f"line {number} {line}."}).status)
+            found.append(server.api("GET", "/search?query=line").status)
+        return found
+
+    with ThreadPoolExecutor(20) as clients:
+        assert {each for found in clients.map(work, range(20)) for each in found} == {200}
+    text = server.api("GET", "/memories/log", headers={"Accept": "text/markdown"}).body.decode()
+    assert all(f"\nline {number} {line}.\n" in text + "\n" for number in range(20) for line in range(4))
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signal")
