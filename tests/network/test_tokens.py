@@ -16,7 +16,7 @@ from urllib.parse import quote
 import pytest
 from waiting import eventually
 
-from tests.network.conftest import OWNER, Served
+from tests.network.conftest import OWNER, Served, Session
 
 CALL = {"jsonrpc": "2.0", "id": 7, "method": "tools/call"}
 CLIENT = {"name": "test", "version": "1"}
@@ -25,14 +25,7 @@ BOTH = {"Accept": "application/json, text/event-stream"}
 
 def by_session(server: Served, token: str, params: Mapping[str, Any]) -> str:
     """A call over a session, as clients of 2025 make it."""
-    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
-    begin = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": about}
-    headers = {
-        **BOTH,
-        "Mcp-Session-Id": server.ask("POST", "/mcp", begin, token=token, headers=BOTH).headers["mcp-session-id"],
-    }
-    server.ask("POST", "/mcp", {"jsonrpc": "2.0", "method": "notifications/initialized"}, token=token, headers=headers)
-    return server.ask("POST", "/mcp", {**CALL, "params": params}, token=token, headers=headers).body.decode()
+    return Session(server, "/mcp", token).ask("tools/call", params)
 
 
 def by_itself(server: Served, token: str, params: Mapping[str, Any]) -> str:
