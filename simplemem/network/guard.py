@@ -44,6 +44,7 @@ class Guard:
         self,
         app: ASGIApp,
         authenticate: Authenticate,
+        holds: Callable[[Grant], bool],
         cookies: Callable[[str], Grant | None],
         hosts: Callable[[], Iterable[str]],
         metrics: Metrics,
@@ -51,7 +52,8 @@ class Guard:
         challenge: str = "Bearer",
         secure: bool = False,
     ) -> None:
-        self._app, self._authenticate, self._cookies, self._hosts = app, authenticate, cookies, hosts
+        self._app, self._authenticate, self._holds = app, authenticate, holds
+        self._cookies, self._hosts = cookies, hosts
         self._metrics, self._challenge, self._secure = metrics, challenge, secure
         self._spent = _Buckets()
 
@@ -63,16 +65,22 @@ class Guard:
         sent = head.one(b"x-request-id")
         ident = sent.decode() if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
         scope["request_id"] = ident
+        is_gone = asyncio.Event()
 
         async def answer(message: Message) -> None:
             nonlocal status, started
+            if is_gone.is_set():
+                return
+            if message.get("more_body") and (grant := scope.get("grant")) and not self._holds(grant):
+                is_gone.set()  # a stream ends with its token
+                message = {"type": "http.response.body"}
             if message["type"] == "http.response.start":
                 status, started = message["status"], True
                 message["headers"] = [*message["headers"], *self._headers(ident, message["headers"])]
             await send(message)
 
         try:
-            await self._pass(scope, head, receive, answer)
+            await self._pass(scope, head, receive, answer, is_gone)
         except SimplememError as error:
             if not started:
                 await problem(error)(scope, receive, answer)
@@ -84,7 +92,7 @@ class Guard:
             said |= {"ms": round(took * 1000, 1), "token": grant.name if grant else None}
             log.info("%s", json.dumps(said, ensure_ascii=False))
 
-    async def _pass(self, scope: Scope, head: _Head, receive: Receive, send: Send) -> None:
+    async def _pass(self, scope: Scope, head: _Head, receive: Receive, send: Send, is_gone: asyncio.Event) -> None:
         self._check_head(head)
         origin = self._check_names(head)
         path = scope["path"]
@@ -92,7 +100,7 @@ class Guard:
         scope["grant"] = grant = None if is_open else await self._grant(scope, head, origin=origin)
         if grant is not None:
             self._spent.take_call(grant)
-        await self._app(scope, _bounded(receive, partial(self._spent.take_bytes, grant)), send)
+        await self._app(scope, _bounded(receive, partial(self._spent.take_bytes, grant), is_gone), send)
 
     def _check_head(self, head: _Head) -> None:
         if len(head.pairs) > _MOST_HEADERS:
@@ -173,14 +181,20 @@ class _Head:
         return found.value if found else ""
 
 
-def _bounded(receive: Receive, spend: Callable[[int], None]) -> Receive:
+def _bounded(receive: Receive, spend: Callable[[int], None], is_gone: asyncio.Event) -> Receive:
     """The body, which ends in an error beyond its bound or its token's, or when it is too long on its way."""
     size, deadline, is_over = 0, time.monotonic() + _BODY_SECONDS, False
 
     async def bounded() -> Message:
         nonlocal size, is_over
-        if is_over:  # from here on whoever listens waits for the client to go
-            return await receive()
+        if is_over:  # from here on whoever listens waits for the client to go, or its token
+            hears, ends = asyncio.ensure_future(receive()), asyncio.ensure_future(is_gone.wait())
+            try:
+                await asyncio.wait((hears, ends), return_when=asyncio.FIRST_COMPLETED)
+                return {"type": "http.disconnect"} if is_gone.is_set() else await hears
+            finally:
+                hears.cancel()
+                ends.cancel()
         try:
             async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
                 message = await receive()

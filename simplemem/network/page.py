@@ -429,4 +429,7 @@ async def _form(request: Request) -> dict[str, str]:
     if kind != "application/x-www-form-urlencoded":
         raise Refused(415, "a form is sent as a form")
     body = (await request.body()).decode("utf-8", "replace")
-    return {key: values[-1] for key, values in parse_qs(body, max_num_fields=10).items()}
+    try:
+        return {key: values[-1] for key, values in parse_qs(body, max_num_fields=10).items()}
+    except ValueError:
+        raise Invalid("a form has at most ten fields") from None

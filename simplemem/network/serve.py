@@ -102,7 +102,9 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
 
     def guard(app: Any, metrics: Metrics) -> Guard:
         challenge, secure = issuer.challenge if issuer else "Bearer", bool(address.certificate)
-        return Guard(app, authenticate, signed_in.grant, address.names, metrics, challenge=challenge, secure=secure)
+        return Guard(
+            app, authenticate, tokens.holds, signed_in.grant, address.names, metrics, challenge=challenge, secure=secure
+        )
 
     last_words = log_to_stderr(log_level)
     more = [*(issuer.routes if issuer else ())]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from simplemem.config import read_bounded, user_config_path
-from simplemem.errors import Invalid, NotFound, Unavailable
+from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
 from simplemem.kinds.atoms.atom import check_scope, folder_of
 from simplemem.note.clock import now
 
@@ -96,6 +96,14 @@ class Tokens:
         among = (*self.all(), *([self._owner] if self._owner else ()))
         found = [each for each in among if hmac.compare_digest(each.sha256, sent)]
         return next((each for each in found if each.expires is None or each.expires > time.time()), None)
+
+    def holds(self, grant: Grant) -> bool:
+        """Whether what was granted still is."""
+        if not grant.sha256:  # by an authorization server
+            return grant.expires is None or grant.expires > time.time()
+        with suppress(SimplememError):
+            return self.by_digest(grant.sha256) == grant
+        return False
 
     def new(self, grant: Grant) -> str:
         """Keep a grant; the token for it, which is told only now."""

@@ -109,6 +109,27 @@ class Served:
         self.process.stderr.close()
 
 
+class Session:
+    """A session of MCP, by hand."""
+
+    def __init__(self, server: Served, path: str = "/mcp", token: str = OWNER) -> None:
+        self.server, self.path, self.token, self.id = server, path, token, ""
+        client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        said = self.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client})
+        self.id = said.headers["mcp-session-id"]
+        self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def post(self, message: dict[str, Any]) -> Answer:
+        headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+        headers |= {"Mcp-Session-Id": self.id} if self.id else {}
+        return self.server.ask("POST", self.path, message, token=self.token, headers=headers)
+
+    def ask(self, method: str, params: Mapping[str, Any]) -> str:
+        said = self.post({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).body.decode()
+        assert '"id":1' in said, said
+        return said
+
+
 @contextmanager
 def running(root: Path, *arguments: str) -> Iterator[Served]:
     """A server for the tests of a whole module, on a vault in this folder. It has no fault of its own to tell of."""

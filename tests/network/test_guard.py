@@ -21,45 +21,30 @@ def server(serve: Callable[..., Served]) -> Served:
 
 def test_pages_of_other_origins_and_other_names_are_refused_everywhere(server: Served) -> None:
     port = server.port
-    origins = [
-        "http://evil.example",
-        "null",
-        f"http://127.0.0.1:{port}.evil.example",
-        f"http://localhost:{port}@evil.example",
-    ]
-    origins += [
-        f"http://127.0.0.1:{port}/",
-        f"ftp://127.0.0.1:{port}",
-        "http://127.0.0.1",
-        f"http://127.0.0.1:{port + 1}",
-        f"http://localhost:{port}",  # served too, but by another name than this request's
-        "http://[",
-    ]
-    hosts = [
-        "evil.example",
-        f"127.0.0.1:{port}.evil.example",
-        f"localhost.evil.example:{port}",
-        "127.0.0.1",
-        f"[::1]:{port + 1}",
-        "",
-    ]
+    there = f"127.0.0.1:{port}"
+    origins = (
+        f"http://evil.example null http://{there}.evil.example http://localhost:{port}@evil.example http://{there}/"
+    )
+    origins += f" ftp://{there} http://127.0.0.1 http://127.0.0.1:{port + 1} http://["
+    origins += f" http://localhost:{port}"  # served too, but by another name than this request's
+    hosts = f"evil.example {there}.evil.example localhost.evil.example:{port} 127.0.0.1 [::1]:{port + 1}"
     for path in EVERYWHERE:
-        for origin in origins:
+        for origin in origins.split():
             assert server.ask("POST", path, {}, headers={"Origin": origin}).status == 403, (path, origin)
-        for host in hosts:
+        for host in ("", *hosts.split()):
             assert server.ask("GET", path, headers={"Host": host}).status == 421, (path, host)
     for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}"):
         assert server.ask("GET", "/health", headers={"Host": host}).status == 200
     assert server.ask("GET", "/health", headers={"Origin": f"http://127.0.0.1:{port}"}).status == 200
-    assert "access-control-allow-origin" not in server.ask("OPTIONS", "/mcp", headers={"Origin": origins[0]}).headers
+    assert (
+        "access-control-allow-origin"
+        not in server.ask("OPTIONS", "/mcp", headers={"Origin": "http://evil.example"}).headers
+    )
 
 
 def test_only_health_and_readiness_need_no_token_and_tell_nothing(server: Served) -> None:
-    assert server.ask("GET", "/health", token=None).data == {
-        "status": "ok",
-        "neo4j": "connected",
-        "database": "connected",
-    }
+    alive = {"status": "ok", "neo4j": "connected", "database": "connected"}
+    assert server.ask("GET", "/health", token=None).data == alive
     assert server.ask("GET", "/ready", token=None).data.keys() == {"status"}
     for path in [each for each in EVERYWHERE if each != "/health"]:
         for token in (None, "wrong", OWNER + "x"):
@@ -109,6 +94,31 @@ def test_whoever_guesses_tokens_is_asked_to_wait(server: Served) -> None:
     assert server.api("GET", "/tags").status == 200  # whoever has a token is not kept out by others of their address
 
 
+def test_a_form_of_another_page_is_not_taken_for_whoever_is_signed_in(server: Served) -> None:
+    own, form = {"Origin": f"http://127.0.0.1:{server.port}"}, {"Content-Type": "application/x-www-form-urlencoded"}
+    version = (
+        server.api("PUT", "/memories/a", {"content": "mine"}) and server.api("GET", "/history").data["versions"][0]
+    )
+    signed = server.ask("POST", "/login", f"token={OWNER}&to=//evil.example".encode(), token=None, headers=own | form)
+    assert (signed.status, signed.headers["location"]) == (303, "/")
+    said = signed.headers["set-cookie"].lower()
+    assert "httponly" in said and "samesite=strict" in said and OWNER not in said
+    cookie = {"Cookie": signed.headers["set-cookie"].partition(";")[0]}
+    undo = f"version={version['version']}".encode()
+    for origin in ({}, {"Origin": "null"}, {"Origin": "http://evil.example"}):
+        assert server.ask("POST", "/undo", undo, token=None, headers=cookie | form | origin).status == 403
+        assert (
+            server.ask("PUT", "/api/v1/memories/b", {"content": "x"}, token=None, headers=cookie | origin).status == 403
+        )
+        assert server.ask("POST", "/mcp", {}, token=None, headers=cookie | origin).status == 403
+    assert server.api("GET", "/memories").data["total"] == 1
+    assert server.ask("POST", "/undo", undo, token=None, headers=cookie | form | own).status == 303
+    assert server.api("GET", "/memories").data["total"] == 0
+    assert server.ask("POST", "/login", b"a=1&" * 20, token=None, headers=own | form).status == 400
+    assert server.ask("POST", "/logout", b"", token=None, headers=cookie | form | own).status == 303
+    assert server.ask("GET", "/api/v1/memories", token=None, headers=cookie).status == 401
+
+
 @pytest.mark.parametrize(
     ("head", "body", "status"),
     [
@@ -124,19 +134,7 @@ def test_whoever_guesses_tokens_is_asked_to_wait(server: Served) -> None:
         ("Content-Type: application/json\r\nContent-Length: 200000\r\n", b"[" * 200_000, 400),
         ("Content-Type: text/plain\r\nContent-Length: 2\r\n", b"{}", 415),
     ],
-    ids=[
-        "long",
-        "long in pieces",
-        "compressed",
-        "negative",
-        "two lengths",
-        "headers",
-        "header",
-        "hosts",
-        "bytes",
-        "deep",
-        "kind",
-    ],
+    ids="long,long in pieces,compressed,negative,two lengths,headers,header,hosts,bytes,deep,kind".split(","),
 )
 def test_a_request_that_is_too_much_or_unclear_writes_nothing(
     server: Served, head: str, body: bytes, status: int

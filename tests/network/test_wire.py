@@ -21,7 +21,7 @@ def test_half_open_connections_are_closed_and_others_are_served_meanwhile(serve:
         b"\r\n",
         b"GET / HTTP/1.1\r\nX-A: b\r\n",
     ]
-    slow = _connected(server, [said[n % len(said)] for n in range(200)])
+    slow = _connected(server, [said[n % len(said)] for n in range(300)])
     began = time.monotonic()
     assert server.ask("GET", "/health").status == 200
     left = set(slow)

@@ -1,0 +1,159 @@
+"""Tokens of an authorization server: who issued one, for whom, until when and for what is checked (OAuth 2.1, RFC 9728)."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+from waiting import eventually
+
+from tests.network.conftest import Served
+
+ISSUER, AUDIENCE = "https://login.example.org", "https://memory.example.org/mcp"
+RSA, OTHER = (rsa.generate_private_key(65537, 2048) for _ in range(2))
+EC = ec.generate_private_key(ec.SECP256R1())
+KEYS = [
+    {**RSAAlgorithm.to_jwk(RSA.public_key(), as_dict=True), "kid": "rsa", "use": "sig"},
+    {**ECAlgorithm.to_jwk(EC.public_key(), as_dict=True), "kid": "ec", "use": "sig"},
+]
+PUBLIC = RSA.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+@contextmanager
+def login(*, answers: bool = True) -> Iterator[tuple[str, list[str]]]:
+    """An authorization server's keys, and who asked for them."""
+    asked = list[str]()
+
+    class Keys(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200 if answers else 503)
+            self.end_headers()
+            self.wfile.write(json.dumps({"keys": KEYS}).encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Keys) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/jwks.json", asked
+        server.shutdown()
+
+
+def settings(keys: str, **more: str) -> dict[str, str]:
+    said = {"ISSUER": ISSUER, "AUDIENCE": AUDIENCE, "KEYS": keys, **more}
+    return {f"SIMPLEMEM_HTTP_OAUTH_{key}": value for key, value in said.items()}
+
+
+def token(key: Any = RSA, kid: str = "rsa", algorithm: str = "RS256", **claims: Any) -> str:
+    said: dict[str, Any] = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": time.time() + 600, "scope": "read"}
+    said = {name: value for name, value in {**said, **claims}.items() if value is not None}
+    return jwt.encode(said, key, algorithm, {"kid": kid})
+
+
+def test_a_sound_token_is_taken_for_what_it_says(serve: Callable[..., Served]) -> None:
+    with login() as (keys, _):
+        server = serve(env=settings(keys))
+        assert server.api("GET", "/memories", token=token()).status == 200
+        assert server.api("GET", "/memories", token=token(EC, "ec", "ES256", aud=["other", AUDIENCE])).status == 200
+        note = {"content": "of the writer"}
+        assert server.api("PUT", "/memories/a", note, token=token()).status == 403
+        assert server.api("PUT", "/memories/a", note, token=token(scope="read simplemem:write")).status == 201
+        assert server.api("PUT", "/memories/a", note, token=token(scope=None, scp=["read", "mail:write"])).status == 403
+        assert server.api("GET", "/memories", token=token(scope="mail:read")).status == 403
+        assert server.api("GET", "/history/a").data["versions"][0]["who"] == "ada (oauth)"
+        assert server.api("GET", "/memories").status == 200  # the owner's own token is one still
+
+
+def test_no_other_token_is_taken_and_strangers_cause_few_questions(serve: Callable[..., Served]) -> None:
+    secret = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": time.time() + 600, "scope": "read"}
+    unsound = {
+        "issuer": token(iss="https://evil.example"),
+        "audience": token(aud="https://other.example"),
+        "no audience": token(aud=None),
+        "expired": token(exp=time.time() - 60),
+        "for ever": token(exp=None),
+        "not yet": token(nbf=time.time() + 600),
+        "nobody": token(sub=None),
+        "another key": token(OTHER),
+        "an unknown key": token(OTHER, "other"),
+        "the kid of another": token(EC, "rsa", "ES256"),
+        "unsigned": jwt.encode(secret, None, "none", {"kid": "rsa"}),
+        "signed with what is public": _by_hand({"alg": "HS256", "kid": "rsa"}, secret),
+        "no token": "a.b.c",
+        "long": token(scope="x" * 20_000),
+    }
+    with login() as (keys, asked):
+        server = serve(env=settings(keys))
+        found = {name: server.api("GET", "/memories", token=each).status for name, each in unsound.items()}
+        assert found == dict.fromkeys(unsound, 401)
+        for number in range(5):
+            server.api("GET", "/memories", token=token(OTHER, f"other {number}"))
+        assert len(asked) == 1
+        assert server.api("GET", "/memories", token=token()).status == 200
+
+
+def test_a_claim_binds_a_token_to_one_user(serve: Callable[..., Served]) -> None:
+    with login() as (keys, _):
+        server = serve(env=settings(keys, USER_CLAIM="email"))
+        for user in ("a?b@example.org", "a-b@example.org"):
+            said = {"content": f"My name is {user}.", "user_id": user}
+            bearer = token(email=user, scope="read write")
+            assert server.api("POST", "/memory", said, token=bearer).status == 202
+            assert server.api("POST", "/memory", said | {"user_id": "x"}, token=bearer).status == 400
+            listed = server.api("GET", "/memories", token=bearer).data
+            found = server.api("POST", "/memory/search", {"query": "name"}, token=bearer)
+            assert listed["total"] == 1 and user in found.body.decode()
+        assert server.api("GET", "/memories", token=token()).status == 401
+        assert server.api("GET", "/memories", token=token(email="")).status == 401
+        assert eventually(lambda: server.api("GET", "/memories").data["total"] == 2)
+
+
+def test_whoever_has_no_token_is_told_whom_to_ask(serve: Callable[..., Served]) -> None:
+    with login() as (keys, asked):
+        server = serve(env=settings(keys))
+        refused = server.ask("POST", "/mcp", {}, token=None)
+        assert refused.status == 401
+        where = "https://memory.example.org/.well-known/oauth-protected-resource/mcp"
+        assert f'resource_metadata="{where}"' in refused.headers["www-authenticate"]
+        told = server.ask("GET", "/.well-known/oauth-protected-resource/mcp", token=None)
+        assert told.data["resource"] == AUDIENCE and told.data["authorization_servers"] == [f"{ISSUER}/"]
+        assert told.data["scopes_supported"] == ["read", "write", "admin"] and not asked
+
+
+def test_keys_that_cannot_be_had_let_nobody_in_and_keep_nobody_out(serve: Callable[..., Served]) -> None:
+    with login(answers=False) as (keys, asked):
+        server = serve(env=settings(keys))
+        assert {server.api("GET", "/memories", token=token()).status for _ in range(4)} == {401}
+        assert len(asked) == 1 and server.api("GET", "/memories").status == 200
+
+
+@pytest.mark.parametrize("missing", ["AUDIENCE", "KEYS", "ISSUER"])
+def test_half_of_the_settings_start_no_server(tmp_path: Path, missing: str) -> None:
+    env = {**os.environ, **settings("https://login.example.org/jwks.json", **{missing: ""})}
+    command = [sys.executable, "-m", "simplemem", "serve", "--vault", str(tmp_path), "--http", "127.0.0.1:0"]
+    ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1 and f"http.oauth_{missing.lower()} must be set too" in ended.stderr
+
+
+def _by_hand(head: dict[str, Any], claims: dict[str, Any]) -> str:
+    """A token signed with the public key, as if that were a shared secret."""
+    said = ".".join(base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in (head, claims))
+    signed = base64.urlsafe_b64encode(hmac.digest(PUBLIC, said.encode(), "sha256")).decode()
+    return f"{said}.{signed.rstrip('=')}"
