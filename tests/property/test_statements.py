@@ -1,0 +1,131 @@
+"""Statements under any sequence of calls and hands: one undo takes an addition back byte for byte, no call in one scope
+changes what another sees, the shelf that grew is the one that is read anew, and no model, whatever it says, breaks that."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from chat_service import ChatService
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simplemem.config import Settings
+from simplemem.errors import SimplememError
+from simplemem.kinds.atoms.atom import Statement
+from simplemem.kinds.atoms.keeping import Memories, memories_of
+from simplemem.store import EnhancedStore
+
+SCOPES = ("ann", "bob", "ann/work")
+TEXTS = [
+    "I live in Kiel.", "I live in Bremen.", "I no longer live in Kiel.", "I like tea.", "I do not like tea.",
+    "I like tea at noon.", "The rent is 500 euros.", "The rent is 600 euros.", "Yesterday I bought a boat.",
+    "Forget that I like tea.", "vivo en Kiel", "# odd [[link]] %%c%%", "🛶", "I live in Kiel or Bremen?",
+]  # fmt: skip
+ACTS = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "add", "add", "both", "undo", "update", "forget", "edit", "remove", "copy"]),
+        st.sampled_from(SCOPES), st.sampled_from(TEXTS), st.integers(0, 5),
+    ), min_size=1, max_size=12,
+)  # fmt: skip
+PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
+EVERY = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+
+
+def files(root: Path) -> dict[str, bytes]:
+    found = (each for each in root.rglob("*.md") if ".simplemem" not in each.parts)
+    return {each.relative_to(root).as_posix(): each.read_bytes() for each in found}
+
+
+def seen(memories: Memories, scope: str) -> list[tuple[Any, ...]]:
+    held = memories.atoms(scope, expired=True)
+    return sorted((e.path, e.sha256, e.statement, e.status, e.slot or (), e.confidence) for e in held)
+
+
+def act(memories: Memories, root: Path, kind: str, scope: str, text: str, number: int) -> None:
+    """One call, or something done to a note by hand, of one scope."""
+    there = memories.atoms(scope, expired=True)
+    one = there[number % len(there)] if there else None
+    if kind in ("add", "both"):
+        texts = [text, TEXTS[number]] if kind == "both" else [text]
+        before = files(root)
+        added = memories.add(scope, [Statement(each) for each in texts])
+        after = files(root)
+        if after != before and number % 2:
+            memories.store.undo(memories.store.last_step())
+            assert files(root) == before, added
+    elif one is not None:
+        place = root / one.path
+        with suppress(SimplememError):
+            if kind == "undo":
+                memories.store.undo(one.path[:-3])
+            elif kind == "update":
+                memories.update(one.id, text, scope)
+            elif kind == "forget":
+                memories.forget(one.id, scope)
+        if kind == "edit" and place.exists():
+            place.write_bytes(place.read_bytes() + f"\nby hand: {text}\n".encode())
+        elif kind == "remove":
+            place.unlink(missing_ok=True)
+        elif kind == "copy" and place.exists():
+            place.with_name(f"copy {number}.md").write_bytes(place.read_bytes())
+        memories.store.sync()
+
+
+@EVERY
+@given(ACTS)
+def test_scopes_are_apart_and_what_grew_is_what_is_read_anew(acts: list[tuple[str, str, str, int]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        with EnhancedStore(root, PLAIN) as store:
+            memories = memories_of(store)
+            for kind, scope, text, number in acts:
+                others = {each: seen(memories, each) for each in SCOPES if each != scope}
+                act(memories, root, kind, scope, text, number)
+                for each, before in others.items():
+                    assert seen(memories, each) == before, (each, kind, scope, text)
+            grown = {each: seen(memories, each) for each in SCOPES}
+        with EnhancedStore(root, PLAIN) as store:
+            assert {each: seen(memories_of(store), each) for each in SCOPES} == grown
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 9)
+    | st.sampled_from(["1", "2", "99", "UPDATE", "EXTEND", "DERIVE", "0.9", "I eat fish.", ""]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["existingMemoryId", "relationType", "confidence", "derivedFact"]), inner, max_size=4
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@EVERY
+@given(
+    st.lists(
+        st.one_of(st.text(max_size=20), st.fixed_dictionaries({"relations": VALUES}), VALUES), min_size=1, max_size=4
+    )
+)
+def test_whatever_a_model_says_a_statement_is_kept_and_says_who_decided(answers: list[Any]) -> None:
+    left = iter(answers * 20)
+    with tempfile.TemporaryDirectory() as folder, ChatService(lambda _: next(left)) as service:
+        llm = {"provider": "openai", "model": "m", "url": service.url, "timeout_seconds": 5}
+        with EnhancedStore(Path(folder), Settings.model_validate({"llm": llm})) as store:
+            memories = memories_of(store)
+            for text in ("I eat apples at noon.", "I eat pears at noon.", "I eat plums at noon."):
+                added = memories.add("ann", [Statement(text)])
+                assert text in [each.statement for each in memories.atoms("ann")]
+                for event in added.events:
+                    assert event["rule"].startswith("rule:") or event["rule"] == "llm:m"
+                    known = {each.id for each in memories.atoms("ann", expired=True)}
+                    assert "previous" not in event or event["previous"]["id"] in known
+                assert added.reconciliation in ("rules", "llm:m")
+            every = memories.atoms("ann", expired=True)
+            assert all(each.status == "active" or each.decided_by for each in every)
+            assert {each.statement for each in every} >= {"I eat apples at noon.", "I eat pears at noon."}
