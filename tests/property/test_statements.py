@@ -26,7 +26,7 @@ TEXTS = [
 ]  # fmt: skip
 ACTS = st.lists(
     st.tuples(
-        st.sampled_from(["add", "add", "add", "both", "undo", "update", "forget", "edit", "remove", "copy"]),
+        st.sampled_from(["add", "add", "add", "undo", "update", "forget", "edit", "remove"]),
         st.sampled_from(SCOPES), st.sampled_from(TEXTS), st.integers(0, 5),
     ), min_size=1, max_size=12,
 )  # fmt: skip
@@ -46,18 +46,14 @@ def seen(memories: Memories, scope: str) -> list[tuple[Any, ...]]:
 
 def act(memories: Memories, root: Path, kind: str, scope: str, text: str, number: int) -> None:
     """One call, or something done to a note by hand, of one scope."""
-    there = memories.atoms(scope, expired=True)
-    one = there[number % len(there)] if there else None
-    if kind in ("add", "both"):
-        texts = [text, TEXTS[number]] if kind == "both" else [text]
+    if kind == "add":
         before = files(root)
-        added = memories.add(scope, [Statement(each) for each in texts])
-        after = files(root)
-        if after != before and number % 2:
+        added = memories.add(scope, [Statement(text), Statement(TEXTS[number])][: 1 + number % 2])
+        if files(root) != before and number % 3 == 0:
             memories.store.undo(memories.store.last_step())
             assert files(root) == before, added
-    elif one is not None:
-        place = root / one.path
+        return
+    for one in memories.atoms(scope, expired=True)[number : number + 1]:
         with suppress(SimplememError):
             if kind == "undo":
                 memories.store.undo(one.path[:-3])
@@ -65,12 +61,10 @@ def act(memories: Memories, root: Path, kind: str, scope: str, text: str, number
                 memories.update(one.id, text, scope)
             elif kind == "forget":
                 memories.forget(one.id, scope)
-        if kind == "edit" and place.exists():
+        if kind == "edit" and (place := root / one.path).exists():
             place.write_bytes(place.read_bytes() + f"\nby hand: {text}\n".encode())
         elif kind == "remove":
-            place.unlink(missing_ok=True)
-        elif kind == "copy" and place.exists():
-            place.with_name(f"copy {number}.md").write_bytes(place.read_bytes())
+            (root / one.path).unlink(missing_ok=True)
         memories.store.sync()
 
 
