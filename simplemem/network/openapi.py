@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import tomllib
+from copy import deepcopy
+from pathlib import Path
 from typing import Any, Final
 
 from simplemem import __version__
@@ -18,37 +20,8 @@ from simplemem.network.rest import API, MARKDOWN
 _JSON: Final = "application/json"
 _TEXT: Final[Schema] = {"type": "string"}
 _OBJECT: Final[Schema] = {"type": "object"}
-_PROBLEM: Final[Schema] = {
-    "type": "object",
-    "required": ["title", "status", "detail", "code"],
-    "properties": {
-        "type": _TEXT,
-        "title": _TEXT,
-        "status": {"type": "integer"},
-        "detail": _TEXT | {"description": "What happened, in a sentence"},
-        "code": _TEXT | {"description": "A contract with programs: invalid, not_found, conflict, ..."},
-        "hint": _TEXT | {"description": "The way out"},
-    },
-}
 _FAILURES: Final = {key: {"$ref": "#/components/responses/Problem"} for key in ("4XX", "503")}
-_CALL: Final[Schema] = {"type": "object", "properties": {"name": _TEXT, "arguments": _OBJECT}, "required": ["name"]}
-_OTHERS: Final[Mapping[str, tuple[str, Schema | None, str]]] = {
-    # method and path -> what it is for, the schema of its body, and the type of its answer
-    f"GET {API}/tags": ("Every tag, with how many notes have it", None, _JSON),
-    f"GET {API}/stats": ("Numbers of the vault", None, _JSON),
-    f"GET {API}/changes": ("Word of each change, as server-sent events", None, "text/event-stream"),
-    f"GET {API}/tools": ("The tools of the vault's face", None, _JSON),
-    f"POST {API}/tools/{{tool}}": ("Call a tool of the vault's face: its data", _OBJECT, _JSON),
-    "GET /mcp/tools": ("The tools of the vault's face", None, _JSON),
-    "POST /mcp/tools/call": ("Call a tool of the vault's face, answered as over MCP", _CALL, _JSON),
-    f"GET {API}/openapi.json": ("This document", None, _JSON),
-}
-_HEADERS: Final = {
-    "If-Match": "the ETag that was read: 412 if it has changed since; a PUT is an update then, and properties stay",
-    "If-None-Match": "`*` on a PUT: only if there is none, else 412; on a GET the ETag that is known: 304 if it is so",
-    "Idempotency-Key": "the same again within a day is the same answer",
-    "Last-Event-ID": "those since this event",
-}
+_TOLD: Final = tomllib.loads(Path(__file__).with_name("openapi.toml").read_text(encoding="utf-8"))
 
 
 def document(prefix: str = "") -> dict[str, Any]:
@@ -58,39 +31,25 @@ def document(prefix: str = "") -> dict[str, Any]:
         method, _, path = said.partition(" ")
         every[f"{method} {API}{path}"] = _of_tool(tool, method, path)
     every |= {said: _of_contract(each, said) for said, each in CONTRACTS.items()}
-    for said, (summary, schema, kind) in _OTHERS.items():
-        is_json = kind == _JSON
-        parts = _body(schema) if schema else {"parameters": [] if is_json else [_header("Last-Event-ID")]}
-        answer = {"description": "Done", "content": {kind: {"schema": _OBJECT if is_json else {}}}}
-        every[said] = {"summary": summary, **parts, "responses": {"200": answer}}
-    health = {
-        "summary": "Whether it runs",
-        "security": [],
-        "servers": [{"url": "/"}],
-        "responses": {"200": _answer(_OBJECT)},
-    }
-    paths: dict[str, Any] = {"/health": {"get": health}}
+    for said, other in _TOLD["others"].items():
+        is_feed = said.endswith("/changes")
+        parts = _body(other["body"]) if "body" in other else {"parameters": [_header("Last-Event-ID")] * is_feed}
+        answer = (
+            {"description": "Done", "content": {"text/event-stream": {"schema": {}}}} if is_feed else _answer(_OBJECT)
+        )
+        every[said] = {"summary": other["summary"], **parts, "responses": {"200": answer}}
+    base = deepcopy(_TOLD["base"])
+    paths = base["paths"]
     for said, operation in sorted(every.items(), key=lambda each: each[0].split()[::-1]):
         method, path = said.split()
         named = {"in": "path", "required": True, "schema": _TEXT | {"minLength": 1}}
-        operation["parameters"] = [{"name": each, **named} for each in re.findall(r"{(\w+)}", path)] + operation[
-            "parameters"
-        ]
+        in_path = [{"name": each, **named} for each in re.findall(r"{(\w+)}", path)]
+        operation["parameters"] = in_path + operation["parameters"]
         operation["responses"] |= _FAILURES
         ident = "_".join(re.findall(r"\w+", f"{method.lower()} {path.removeprefix(API)}"))
         paths.setdefault(path, {})[method.lower()] = {"operationId": ident, **operation}
-    problem = {"description": "It is not so", "content": {"application/problem+json": {"schema": _PROBLEM}}}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "simplemem", "version": __version__, "license": {"name": "MIT", "identifier": "MIT"}},
-        "servers": [{"url": prefix or "/"}],
-        "security": [{"bearer": []}],
-        "paths": paths,
-        "components": {
-            "responses": {"Problem": problem},
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-        },
-    }
+    base["info"]["version"] = __version__
+    return {"openapi": "", "info": {}, "servers": [{"url": prefix or "/"}], "security": [], **base}
 
 
 def _of_tool(tool: Tool, method: str, path: str) -> dict[str, Any]:
@@ -149,7 +108,7 @@ def _answer(schema: Schema) -> dict[str, Any]:
 
 
 def _header(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "header", "required": False, "description": _HEADERS[name], "schema": _TEXT}
+    return {"name": name, "in": "header", "required": False, "description": _TOLD["headers"][name], "schema": _TEXT}
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from simplemem.network.render import link_of, rendered
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant, Tokens, digest
 from simplemem.network.ways import granted, route
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.memory import Backlink, Finding, Found, HistoryEntry, Memory
@@ -124,7 +125,7 @@ async def _home(request: Request, view: View, grant: Grant) -> Response:
     if asked := request.query_params.get("q", "").strip():
         return _page(view, grant, asked, f'<section id="results">{await _found(view, asked)}</section>', asked=asked)
     written = await _written_today(view)
-    said = f'<a href="{view.served.prefix}/today">{_counted(len(written), "change")} by agents today</a>'
+    said = f'<a href="{view.served.prefix}/today">{counted(len(written), "change")} by agents today</a>'
     body = f'<section id="results"><p class="lead">{said}</p><h2>Changed last</h2>{await _latest(view)}</section>'
     return _page(view, grant, view.served.root.name, body)
 
@@ -360,10 +361,6 @@ def _body(found: Memory) -> str:
     """The note's text, without a first heading that says its title again."""
     first, _, rest = found.content.lstrip().partition("\n")
     return rest if first.strip().casefold() == f"# {found.title}".casefold() else found.content
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number or 'No'} {noun}{'' if number == 1 else 's'}"
 
 
 # --- the whole

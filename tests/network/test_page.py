@@ -95,7 +95,9 @@ def test_a_hostile_note_is_words_and_its_page_runs_nothing(serve: Callable[..., 
         text = shown.body.decode()
         assert not re.search(r"<(?:img|i|b)[ >]", text), path
         assert not re.search(r"""<[^>]*\s(?:on\w+|style)\s*=""", re.sub(r'"[^"]*"', '""', text)), path
-        assert not re.search(r"""(?:href|src|action)="(?!/|#|data:,"|http://evil\.example" (?:title="t" )?rel=)""", text), path
+        assert not re.search(
+            r"""(?:href|src|action)="(?!/|#|data:,"|http://evil\.example" (?:title="t" )?rel=)""", text
+        ), path
 
 
 def test_undo_asks_for_the_right_to_write_and_for_a_form_of_the_page(serve: Callable[..., Served]) -> None:
