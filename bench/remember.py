@@ -1,9 +1,9 @@
-"""What is remembered, measured: `python bench/remember.py [--cases FILE] [--data LOCOMO.json.gz] [--speed N]`.
+"""What is remembered, measured: `python bench/remember.py [--cases FILE] [--data LOCOMO.json.gz] [--speed N] [--starts]`.
 
 `--cases` counts what the rules make of a table of cases: right, and wrongly superseding, which must be none. `--data` tells
 every sentence of LoCoMo's speakers to the rules, one after the other, prints whatever would be superseded, and the time of a
 decision. `--speed` compares, among N statements of one scope, an add with one filtered search and one step of two notes, and
-both searches with two filtered ones, in CPU seconds.
+both searches with two filtered ones, in CPU seconds; `--starts` says what a server costs until its list of tools, by profile.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.conversation import Conversation, serve
 from simplemem.kinds.atoms.reading import Reading, read_statement, statements_in
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
 from simplemem.note.passages import sentence_spans
@@ -129,13 +130,30 @@ def cpu(work: Callable[[], object], times: int = 15) -> float:
     return statistics.median(taken)
 
 
+def starts() -> None:
+    """What a server costs until its list of tools, by profile."""
+    for profile in ("default", "remembrances", "supermemento"):
+        costs, sizes = list[float](), list[float]()
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            for _ in range(7):
+                with Conversation(serve(Path(folder), "--profile", profile), quiet=True) as talk:
+                    talk.ask("tools/list", {})
+                    figures = talk.figures()
+                    costs.append(figures.cpu)
+                    sizes.append(figures.resident)
+        print(f"start, {profile}: {statistics.median(costs):.2f} s CPU, {statistics.median(sizes):.0f} MB")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=Path, nargs="?", const=CASES)
     parser.add_argument("--data", type=Path)
+    parser.add_argument("--starts", action="store_true")
     parser.add_argument("--speed", type=int, nargs="*", default=[])
     given = parser.parse_args()
-    if given.cases or not (given.data or given.speed):
+    if given.starts:
+        starts()
+    if given.cases or not (given.data or given.speed or given.starts):
         every = list(cases(given.cases or CASES))
         harmed = [each for each in every if each.verdict().relation == "UPDATES" and not each.is_right()]
         assert all(statements_in(each.new) == [each.new] for each in every)

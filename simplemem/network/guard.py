@@ -142,7 +142,9 @@ class Guard:
             if scope["method"] not in ("GET", "HEAD") and not origin:
                 raise Refused(403, "a form is sent by the page itself alone", code="forbidden")
             return grant
-        if scope["path"].endswith("/login") or head.one(b"accept").startswith(b"text/html"):
+        if is_sign_in := scope["path"].endswith("/login"):
+            self._spent.take_guess(client[0])  # each may be one
+        if is_sign_in or head.one(b"accept").startswith(b"text/html"):
             return None
         raise self._unauthorized("")
 

@@ -91,6 +91,8 @@ def test_a_quota_counts_calls_and_what_is_sent_in_pieces(server: Served) -> None
 def test_whoever_guesses_tokens_is_asked_to_wait(server: Served) -> None:
     assert {server.api("GET", "/tags", token=f"guess {n}").status for n in range(20)} == {401}
     assert server.api("GET", "/tags", token="guess").status == 429
+    form = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
+    assert server.ask("POST", "/login", b"token=guess", token=None, headers=form).status == 429
     assert server.api("GET", "/tags").status == 200  # whoever has a token is not kept out by others of their address
 
 

@@ -197,7 +197,9 @@ class Documents(Keeper):
         """Keep what a document states, and forget what was drawn from it and is there no longer."""
         path = document.path
         text = next((each.text[read_header(each.text).body_start :].strip() for each in self.bench.read([path])), "")
-        statements, _, why = self._stated(None if self.bench.private([path]) else self.chat, text, drawn_from(text))
+        statements, method, why = self._stated(
+            None if self.bench.private([path]) else self.chat, text, drawn_from(text)
+        )
         with self.shelf.reading():
             stands = self._stands(document)
         if self._ending.is_set() or not stands:
@@ -208,7 +210,8 @@ class Documents(Keeper):
         def finish(step: ChangeSet) -> None:
             if self._stands(document):
                 note = set_property(step.text(path), "status", "done")
-                step.put(path, set_property(note, "error", f"by rules, because {why}") if why else note)
+                said = ("extraction", why) if method else ("error", f"by rules, because {why}")
+                step.put(path, set_property(note, *said) if why else note)
 
         self.shelf.change(finish, by)
         return drawn
@@ -225,10 +228,11 @@ class Documents(Keeper):
         return any(each and each in " ".join(text.split()).casefold() for each in said)
 
     def _stated(self, chat: Chat | None, text: str, by_rules: list[str]) -> tuple[list[Statement], str, str]:
-        """What a text states, by the model or else by rules; which model; and why none, if one was asked."""
+        """What a text states, by the model or else by rules; which model; what is to be said of it, or why it did not."""
         said, method, why = self.asked(chat, "extract", text)
-        found = said[0] if said else []
-        return found or [Statement(each) for each in by_rules], method if found else "", why if chat else ""
+        if said and said[0]:
+            return said[0], method, said[1]
+        return [Statement(each) for each in by_rules], "", why if chat else ""
 
     def asked(self, chat: Chat | None, task: str, *said: Any) -> tuple[Any, str, str]:
         """What the model says to a task, None for nothing of use; who it is; and why that is so."""
