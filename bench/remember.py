@@ -3,7 +3,7 @@
 `--cases` counts what the rules make of a table of cases: right, and wrongly superseding, which must be none. `--data` tells
 every sentence of LoCoMo's speakers to the rules, one after the other, prints whatever would be superseded, and the time of a
 decision. `--speed` compares, among N statements of one scope, an add with one filtered search and one step of two notes, and
-both searches with two filtered ones, in CPU seconds; `--starts` says what a server costs until its list of tools, by profile.
+both searches with two filtered ones, in CPU seconds. `--starts` says what a server costs until its list of tools.
 """
 
 from __future__ import annotations
