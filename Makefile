@@ -24,13 +24,15 @@ bench: $(VENV)/.installed           ## print the figures that docs/performance.m
 	@$(BIN)/python bench/scale.py 10000
 	@$(BIN)/python bench/scale.py 100000
 
-soak: $(VENV)/.installed-dev        ## the long runs: planted faults, kills, power cuts, damages, MINUTES (30) of everything at once, requests of every kind, a million passages
+soak: $(VENV)/.installed-dev        ## the long runs: planted faults, kills, power cuts, damages, MINUTES (30) of everything at once, requests of every kind, the protocol's own suite, a million passages
 	@$(BIN)/python bench/seeded_bugs.py
 	@$(BIN)/python -m pytest tests/crash
 	@$(BIN)/python -m pytest tests/property --hypothesis-profile soak
 	@PROOF=long $(BIN)/python -m pytest tests/hostile
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'schemathesis>=4,<5'
 	@$(BIN)/python bench/rest_fuzz.py
+	@$(BIN)/python bench/conformance.py
+	@$(BIN)/python bench/network.py
 	@$(BIN)/python bench/idle.py
 	@$(BIN)/python bench/crash.py --kills 2000
 	@$(BIN)/python bench/power_cuts.py --cuts 100

@@ -13,7 +13,8 @@ import mcp_types as types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from simplemem.faces.render import index_line, line, pretty
+from simplemem.errors import NotFound
+from simplemem.faces.render import error_data, index_line, line, pretty
 from simplemem.note.names import compare_key
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ SCHEME = "memory://"
 CHANGES = SCHEME + "changes"
 _GRAPH = SCHEME + "knowledge-graph"
 _MOST, _LATEST = 100, 50
+_LONGEST = 2000  # characters of a URI that an error repeats
 _DEAF = 0.5  # seconds after which others are told although one does not read
 _THE_LIST = ""  # stands for the list itself, newest first with titles and sizes: every change changes it
 _MARKDOWN, _JSON = "text/markdown", "application/json"
@@ -57,7 +59,8 @@ def uri_of(name: str) -> str:
 def name_in(uri: str) -> str:
     """The name a URI stands for; `.md` may be there or not."""
     if not uri.startswith(SCHEME) or len(uri) == len(SCHEME):
-        raise MCPError(types.INVALID_PARAMS, "There is no such resource: they begin with memory://")
+        why = "There is no such resource: they begin with memory://"
+        raise MCPError(types.INVALID_PARAMS, why, data={"uri": uri[:_LONGEST]})
     name = unquote(uri.removeprefix(SCHEME), errors="surrogateescape")
     return name[:-3] if name.lower().endswith(".md") else name
 
@@ -98,7 +101,11 @@ class Resources:
         return types.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
 
     async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        text = await self._door.run(lambda: self._text(params.uri))
+        try:
+            text = await self._door.run(lambda: self._text(params.uri))
+        except NotFound as error:
+            data = {**error_data(error), "uri": params.uri[:_LONGEST]}
+            raise MCPError(types.INVALID_PARAMS, line(error.message, 400), data=data) from None
         kind = _JSON if self._is_graph else _MARKDOWN
         part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
         return types.ReadResourceResult(contents=[part])
