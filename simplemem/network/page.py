@@ -39,6 +39,7 @@ _HOURS: Final = 12  # that a browser stays signed in
 _MOST_SIGNED_IN: Final = 1000
 _LATEST, _HITS, _MOST_REVIEWED = 20, 20, 100
 _KINDS: Final = {"page.css": "text/css", "page.js": "text/javascript"}
+_HEADING: Final = '<h1 class="skip">The memory</h1>'
 _LINK: Final = re.compile(r"\[\[([^\[\]|#]{1,400})[^\[\]]*\]\]")
 Handler = Callable[[Request, View, Grant], Awaitable[Response]]
 e = escape
@@ -123,10 +124,12 @@ def routes(site: Site, served: Served, signed_in: SignedIn, *, secure: bool) -> 
 async def _home(request: Request, view: View, grant: Grant) -> Response:
     """Search; and without a question what agents wrote today, and what changed last."""
     if asked := request.query_params.get("q", "").strip():
-        return _page(view, grant, asked, f'<section id="results">{await _found(view, asked)}</section>', asked=asked)
+        return _page(
+            view, grant, asked, f'{_HEADING}<section id="results">{await _found(view, asked)}</section>', asked=asked
+        )
     written = await _written_today(view)
     said = f'<a href="{view.served.prefix}/today">{counted(len(written), "change")} by agents today</a>'
-    body = f'<section id="results"><p class="lead">{said}</p><h2>Changed last</h2>{await _latest(view)}</section>'
+    body = f'{_HEADING}<section id="results"><p class="lead">{said}</p><h2>Changed last</h2>{await _latest(view)}</section>'
     return _page(view, grant, view.served.root.name, body)
 
 
