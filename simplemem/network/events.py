@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from mcp.server.streamable_http import EventCallback, EventId, EventMessage, EventStore, StreamId
+from mcp.server.streamable_http import GET_STREAM_KEY, EventCallback, EventId, EventMessage, EventStore, StreamId
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import JSONRPCMessage
 
@@ -20,26 +21,26 @@ _MOST_CHANGES, _MOST_NAMES = 1000, 200
 
 
 class Replay(EventStore):
-    """The last messages of one session, in their order."""
+    """The last messages of one session, in their order. An event is named by its number and its stream, so that whoever
+    was away for too long misses what is not kept any more, and hears what comes."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[EventId, tuple[StreamId, JSONRPCMessage | None]] = OrderedDict()
+        self._kept: deque[tuple[int, StreamId, JSONRPCMessage | None]] = deque(maxlen=_MOST)
+        self._last = 0
 
     async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
-        ident = secrets.token_hex(8)
-        self._kept[ident] = (stream_id, message)
-        if len(self._kept) > _MOST:
-            self._kept.popitem(last=False)
-        return ident
+        self._last += 1
+        self._kept.append((self._last, stream_id, message))
+        return f"{self._last}-{stream_id}"
 
     async def replay_events_after(self, last_event_id: EventId, send_callback: EventCallback) -> StreamId | None:
-        if (last := self._kept.get(last_event_id)) is None:
+        if (known := re.fullmatch(r"(\d{1,15})-(.+)", last_event_id, re.ASCII)) is None:
             return None
-        kept = [*self._kept.items()]
-        for ident, (stream, message) in kept[[ident for ident, _ in kept].index(last_event_id) + 1 :]:
-            if stream == last[0] and message is not None:
-                await send_callback(EventMessage(message, ident))
-        return last[0]
+        kept = [each for each in self._kept if each[1] == known[2]]
+        for number, stream, message in kept:
+            if number > int(known[1]) and message is not None:
+                await send_callback(EventMessage(message, f"{number}-{stream}"))
+        return known[2] if kept or known[2] == GET_STREAM_KEY else None  # an answer that is not kept never comes
 
 
 class Sessions(StreamableHTTPSessionManager):

@@ -56,7 +56,7 @@ def test_the_end_waits_for_no_half_open_connection_and_no_listener(
     server = serve()
     server.api("PUT", "/memories/a", {"content": "kept"})
     get = f" HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {OWNER}\r\n\r\n"
-    half = _connected(server, [b"GET /health HT"] * 200 + [f"GET /api/v1/changes{get}".encode()] * 20)
+    half = _connected(server, [b"GET /health HT"] * 300 + [f"GET /api/v1/changes{get}".encode()] * 20)
     began = time.monotonic()
     server.process.send_signal(getattr(signal, signal_name))
     assert server.process.wait(20) == 0
