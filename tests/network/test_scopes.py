@@ -55,7 +55,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         for face in FACES:
             name = face if vault == "vault" else f"{face}-alone"
             arguments += ["--vault", f"{name}={root / vault}", "--profile", f"{name}={face}"]
-    server = Served(arguments, root / "config", {})
+    server = Served(
+        arguments, root / "config", {"SIMPLEMEM_INDEX_WATCH": "off"}
+    )  # else a watcher for each of 32 stores
     for user, mark in (("ada", "heron"), ("ben", MARK)):
         said = [f"I live in {mark.title()} Street.", f"My deadline is 3 May, for the {mark} plan."]
         for text in (*said, f"{mark} " + f"The plan of the {mark} is long. " * 30):

@@ -67,7 +67,7 @@ def test_an_agent_is_told_nothing_of_what_is_hidden(house: Path, write: Callable
             never = name.replace("diary", "dairy").replace("Secret", "Sacred")
             asked_in_vain = json.dumps(bare.call("read_memory", name=never))
             assert json.dumps(refused[1]).replace(name, "") == asked_in_vain.replace(never, "")
-            said += [json.dumps(each).replace(name, "") for each in refused]
+            said += [json.dumps(each).replace("%20", " ").replace(name, "") for each in refused]
         write("Private/diary.md", f"{CANARY} writes again.\n")
         write("tea.md", "Oolong again.\n")
         text = json.dumps([said, bare.hear("notifications/resources/updated"), bare.notifications])
