@@ -66,7 +66,7 @@ def test_it_starts_as_the_servers_do_whose_places_it_takes(
     try:
         assert server.api("GET", "/health").data["database"] == "connected"
         assert server.ask("POST", "/messages", {}).status == (400 if has_sse else 404)
-        assert db.exists()
+        assert server.api("GET", "/stats").status == 200 and db.exists()
         assert not [name for name in unread if not any(f"{name} is not read" in line for line in server.said)]
         server.end()
         assert any('"route": "/api/v1/health"' in line for line in server.said)  # as LOG_LEVEL says
