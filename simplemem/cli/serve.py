@@ -39,6 +39,7 @@ _NOT_READ = {
     "SURREALDB_URL": _NOTES_ALONE,
     "NEO4J_URI": _NOTES_ALONE,
     "OLLAMA_URL": "SIMPLEMEM_EMBED_PROVIDER=ollama with SIMPLEMEM_EMBED_URL sends notes there",
+    "OPENAI_API_BASE": "SIMPLEMEM_EMBED_PROVIDER=openai with SIMPLEMEM_EMBED_URL sends notes there",
     "ANTHROPIC_API_KEY": "llm.provider names a service that speaks as OpenAI or Ollama do",
     "FIRECRAWL_API_KEY": "pages are fetched from here",
 }
@@ -119,6 +120,8 @@ def _serve(asked: argparse.Namespace) -> int:
     gc.disable()  # until all that stays for good is imported: a twentieth of the start
     if asked.vaults.keys() - {""}:
         raise Invalid("several vaults are served over the network alone", hint="Add --http.")
+    if asked.allow_host or asked.behind_proxy or asked.stateless or asked.tls_cert or asked.tls_key:
+        raise Invalid("standard streams have no address, no certificate and no proxy", hint="Add --http.")
     profile, tools, root, settings, opening = _chosen(asked)
     from simplemem.server.serve import Door, serve_stdio, take_standard_streams
 
@@ -144,7 +147,8 @@ def _serve_http(asked: argparse.Namespace) -> int:
         reading = partial(_settings, copy(asked), profile, root)
         vaults.append(Served(name, root, profile, tools, settings, opening, reading))
     theirs = "8000" if vaults[0].face.name == "supermemento" else "8080"
-    host, port = address_of(asked.http or "", int(os.environ.get("MCP_SERVER_PORT") or theirs))
+    _, usual_port = address_of(f":{os.environ.get('MCP_SERVER_PORT') or theirs}", 0)
+    host, port = address_of(asked.http or "", usual_port)
     address = Address(host, port, tuple(asked.allow_host), asked.tls_cert, asked.tls_key, asked.behind_proxy)
     sse = bool(asked.sse) or os.environ.get("GOMEM_SSE", "").lower() in ("1", "true", "yes")
     return serve_http(vaults, address, sse=sse, stateless=asked.stateless, log_level=vaults[0].settings.log_level)

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,10 +39,16 @@ class Answer(NamedTuple):
 class Served:
     """A `simplemem serve --http` and its address."""
 
-    def __init__(self, arguments: list[str], config: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        arguments: list[str],
+        config: Path,
+        env: Mapping[str, str],
+        http: Sequence[str] = ("--http", "127.0.0.1:0"),
+    ) -> None:
         self.config, self.token = config, OWNER
         self.env = {**os.environ, "XDG_CONFIG_HOME": str(config), "SIMPLEMEM_TOKEN": OWNER, **env}
-        command = [sys.executable, "-m", "simplemem", "serve", "--http", "127.0.0.1:0", *arguments]
+        command = [sys.executable, "-m", "simplemem", "serve", *http, *arguments]
         self.process = subprocess.Popen(command, env=self.env, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         self.said: list[str] = []

@@ -37,6 +37,43 @@ def test_an_address_that_others_reach_needs_a_name_and_a_certificate(tmp_path: P
     assert "--http" in _refused(tmp_path, "--vault", f"a={tmp_path}/a", "--vault", f"b={tmp_path}/b")
 
 
+def test_options_of_the_network_without_it_and_ports_that_are_none_are_told(tmp_path: Path) -> None:
+    assert "--http" in _refused(tmp_path, "--behind-proxy")
+    assert "--http" in _refused(tmp_path, "--allow-host", "memory.example.org")
+    assert "no address" in _refused(tmp_path, "--http", MCP_SERVER_PORT="many")
+
+
+@pytest.mark.parametrize(
+    ("asked", "has_sse"),
+    [
+        (["--rest-api-serve"], False),
+        (["--rest-api-serve", "--sse"], True),
+        ({"GOMEM_SSE": "true"}, True),
+        ({"GOMEM_REST_API_SERVE": "1"}, False),
+    ],
+)
+def test_it_starts_as_the_servers_do_whose_places_it_takes(
+    tmp_path: Path, asked: list[str] | dict[str, str], has_sse: bool
+) -> None:
+    flags, env = (asked, {}) if isinstance(asked, list) else ([], asked)
+    db, unread = (
+        tmp_path / "elsewhere.db",
+        {"SURREALDB_URL": "ws://db", "NEO4J_URI": "bolt://db", "OLLAMA_URL": "http://o"},
+    )
+    said = {"SIMPLEMEM_EMBED_PROVIDER": "none", "MCP_SERVER_PORT": "0", "LOG_LEVEL": "INFO", "GOMEM_DB_PATH": str(db)}
+    face = ["--profile", "remembrances", "--vault", str(tmp_path / "vault"), *flags]
+    server = Served(face, tmp_path / "config", unread | said | env, http=())
+    try:
+        assert server.api("GET", "/health").data["database"] == "connected"
+        assert server.ask("POST", "/messages", {}).status == (400 if has_sse else 404)
+        assert server.api("GET", "/stats").status == 200 and db.exists()
+        assert not [name for name in unread if not any(f"{name} is not read" in line for line in server.said)]
+        server.end()
+        assert any('"route": "/api/v1/health"' in line for line in server.said)  # as LOG_LEVEL says
+    finally:
+        server.clear()
+
+
 def test_the_first_start_makes_a_token_that_nobody_else_may_read(serve: Callable[..., Served], tmp_path: Path) -> None:
     server = serve(env={"SIMPLEMEM_TOKEN": ""})
     file = tmp_path / "config" / "simplemem" / "token"
