@@ -24,9 +24,7 @@ def first(answer: Any) -> str:
 def test_adding_says_what_became_of_each_statement(told: Any) -> None:
     one = told("add_memory", content="I live in Berlin.", user_id="ann")
     assert one.text.startswith("Memory added successfully.") and one.data["events"][0]["event"] == "ADD"
-    assert (
-        one.data["extraction"] == "verbatim" and one.data["reconciliation"] == "rules" and one.data["document"] is None
-    )
+    assert (one.data["extraction"], one.data["reconciliation"], one.data["document"]) == ("verbatim", "rules", None)
     two = told("add_memory", content="I moved to Lisbon.", user_id="ann")
     [event] = two.data["events"]
     assert (event["event"], event["relation"], event["previous"]["id"]) == ("UPDATE", "UPDATES", first(one))
@@ -53,9 +51,8 @@ def test_a_search_has_three_sections_and_no_answer_of_its_own(told: Any) -> None
         "id": "", "key": "lives in", "value": "Lisbon", "memory": "I moved to Lisbon.", "confidence": 1, "valid_from": "",
     }  # fmt: skip
     assert found.data["memories"][0]["memory"] == "I moved to Lisbon." and found.data["memories"][0]["kind"] == "memory"
-    assert {"from": "ann", "relation": "lives in", "to": "Lisbon", "id": found.data["facts"][0]["id"]} in found.data[
-        "graph"
-    ]
+    edge = {"from": "ann", "relation": "lives in", "to": "Lisbon", "id": found.data["facts"][0]["id"]}
+    assert edge in found.data["graph"]
     assert found.data["answer"] is None and found.data["synthesis"] == "none"
     heads = [line for line in found.text.splitlines() if line.startswith("#")]
     assert heads == ["# Facts", "# Memories", "# Graph"] and "- ann -lives in-> Lisbon" in found.text
@@ -69,11 +66,8 @@ def test_changing_keeps_the_id_and_deleting_can_be_undone(told: Any, vault: Path
     one = first(told("add_memory", content="I live in Berlin.", user_id="ann"))
     for content in ("I live in Bergen,\nby the sea.", "I live in Bergen,\nby the sea."):
         changed = told("update_memory", memory_id=one, content=content, user_id="ann")
-        assert (
-            changed.text == "Memory updated successfully."
-            and changed.data["id"] == one
-            and len(changed.data["sha256"]) == 64
-        )
+        assert changed.text == "Memory updated successfully."
+        assert changed.data["id"] == one and len(changed.data["sha256"]) == 64
     [found] = told("search_memory", query="where do I live", user_id="ann").data["memories"]
     assert (found["id"], found["memory"]) == (one, "I live in Bergen, by the sea.")
     for content, code in (("", "invalid"), (" \n", "invalid"), ("x\0y", "invalid"), ("w " * 600_000, "too_long")):

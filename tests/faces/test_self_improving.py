@@ -181,16 +181,11 @@ def test_contradictions_are_found_shown_resolved_and_remembered(full: Ask, vault
 
 @pytest.mark.parametrize(
     ("tool", "key", "count"),
-    [
-        ("detect_contradictions", "contradictions", 1),
-        ("auto_resolve_contradictions", "resolved", 1),
-        ("analyze_patterns", "recurring", 1),
-        ("generate_insights", "insights", 2),
-        ("detect_antipatterns", "antipatterns", 2),
-        ("suggest_tags", "suggestions", 0),
-        ("cluster_knowledge", "clusters", 0),
-    ],
-)
+    [("detect_contradictions", "contradictions", 1), ("auto_resolve_contradictions", "resolved", 1),
+     ("analyze_patterns", "recurring", 1), ("generate_insights", "insights", 2),
+     ("detect_antipatterns", "antipatterns", 2), ("suggest_tags", "suggestions", 0),
+     ("cluster_knowledge", "clusters", 0)],
+)  # fmt: skip
 def test_every_analysis_says_how_it_was_done_and_that_no_model_was_asked(
     full: Ask, tool: str, key: str, count: int
 ) -> None:

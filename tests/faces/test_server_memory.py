@@ -70,17 +70,12 @@ def test_whatever_is_deleted_or_not_there_the_answer_is_the_same(contract: Contr
 
 @pytest.mark.parametrize(
     ("tool", "arguments"),
-    [
-        ("create_entities", {}),
-        ("create_entities", {"entities": [entity("ok"), {"name": "A"}]}),
-        ("create_relations", {"relations": "none"}),
-        ("add_observations", {"observations": [{"entityName": "K", "contents": "x"}]}),
-        ("delete_entities", {"entityNames": "K"}),
-        ("delete_entities", {"names": ["K"]}),
-        ("search_nodes", {"query": 5}),
-        ("open_nodes", {"names": [None]}),
-    ],
-)
+    [("create_entities", {}), ("create_entities", {"entities": [entity("ok"), {"name": "A"}]}),
+     ("create_relations", {"relations": "none"}),
+     ("add_observations", {"observations": [{"entityName": "K", "contents": "x"}]}),
+     ("delete_entities", {"entityNames": "K"}), ("delete_entities", {"names": ["K"]}), ("search_nodes", {"query": 5}),
+     ("open_nodes", {"names": [None]})],
+)  # fmt: skip
 def test_arguments_that_do_not_fit_are_an_error_and_change_nothing(
     contract: Contract, tool: str, arguments: dict[str, Any]
 ) -> None:

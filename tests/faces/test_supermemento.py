@@ -19,12 +19,8 @@ SECRET = "I keep the spare key under the zinnia pot."
 @pytest.fixture
 def ask(contract: Contract) -> Any:
     asking = contract("supermemento")
-    for tag, content in (
-        ("ann", "I live in Berlin."),
-        ("ann", "I moved to Lisbon."),
-        ("ann", "I prefer window seats."),
-    ):
-        asking.json("ingest_text", content=content, container_tag=tag, title=content)
+    for content in ("I live in Berlin.", "I moved to Lisbon.", "I prefer window seats."):
+        asking.json("ingest_text", content=content, container_tag="ann", title=content)
     asking.json("ingest_text", content=GUIDE, container_tag="ann", title="The release guide")
     asking.json("ingest_text", content=f"The locksmith's letter.\n\n{SECRET}", container_tag="maria", title="Letter")
     asking.json("ingest_text", content=SECRET, container_tag="maria", title="Key")
@@ -48,21 +44,16 @@ def test_without_a_word_of_statements_a_search_by_meaning_is_memento_s(
     for more in ({}, {"min_similarity": 0.0}, {"limit": 0}, {"entity_types": ["person"]}, {"query": None}):
         answers = [each("semantic_search", **{"query": "engines", **more}) for each in (ask, memento)]
         assert answers[0].failed == answers[1].failed
-        assert [each.text.partition('"timeTaken"')[0] for each in answers] == [
-            answers[1].text.partition('"timeTaken"')[0]
-        ] * 2
+        assert len({each.text.partition('"timeTaken"')[0] for each in answers}) == 1
     found = ask("semantic_search", query="window seats", container_tag="ann", min_similarity=0.0)
     assert json.loads(found.text) == found.data and {"entities", "relations", "scores", "chunks"} <= found.data.keys()
     assert found.data["memories"][0]["memory"] == "I prefer window seats."
     for search_mode, empty in (("memory", "chunks"), ("rag", "memories")):
         assert not ask("semantic_search", query="window seats ledger", search_mode=search_mode).data[empty]
-    typed = ask(
-        "semantic_search", query="where do I live", container_tag="ann", memory_types=["fact"], include_expired=True
-    )
-    assert {row["memory"]: row["is_latest"] for row in typed.data["memories"]} == {
-        "I live in Berlin.": False,
-        "I moved to Lisbon.": True,
-    }
+    more: Any = {"container_tag": "ann", "memory_types": ["fact"], "include_expired": True}
+    typed = ask("semantic_search", query="where do I live", **more)
+    latest = {row["memory"]: row["is_latest"] for row in typed.data["memories"]}
+    assert latest == {"I live in Berlin.": False, "I moved to Lisbon.": True}
 
 
 def test_which_entities_were_found_is_counted_beside_the_notes(ask: Any, vault: Path) -> None:
@@ -91,21 +82,15 @@ def test_a_list_has_what_holds_page_by_page(ask: Any) -> None:
     texts = [row["memory"] for row in (*page["memories"], *rest["memories"])]
     assert sorted(texts) == ["I moved to Lisbon.", "I prefer releases on Tuesdays.", "I prefer window seats."]
     assert page["total"] == 3 and rest["next_cursor"] is None
-    rows = {
-        row["memory"]: row for row in ask.json("list_memories", container_tag="ann", include_expired=True)["memories"]
-    }
+    every = ask.json("list_memories", container_tag="ann", include_expired=True)["memories"]
+    rows = {row["memory"]: row for row in every}
     old, new = rows["I live in Berlin."], rows["I moved to Lisbon."]
-    assert (old["status"], old["is_latest"], old["superseded_by"], new["updates"]) == (
-        "superseded",
-        False,
-        new["id"],
-        old["id"],
-    )
+    assert (old["status"], old["is_latest"]) == ("superseded", False)
+    assert (old["superseded_by"], new["updates"]) == (new["id"], old["id"])
     drawn = rows["I prefer releases on Tuesdays."]
     assert drawn["source_doc_id"].startswith("doc_") and drawn["confidence"] == drawn["base_confidence"] == 1
-    assert (
-        drawn["forgotten_at"] > drawn["valid_from"] and new["forgotten_at"] is None and drawn["container_tag"] == "ann"
-    )
+    assert drawn["forgotten_at"] > drawn["valid_from"] and new["forgotten_at"] is None
+    assert drawn["container_tag"] == "ann"
     typed = ask.json("list_memories", container_tag="ann", memory_type="preference")
     assert {row["memory_type"] for row in typed["memories"]} == {"preference"} and typed["total"] == 2
     for wrong in ({"memory_type": "nonsense"}, {"limit": 0}, {"limit": 1001}, {"cursor": "x"}, {"container_tag": None}):

@@ -88,22 +88,18 @@ def test_the_first_digits_of_a_hash_are_enough_and_dress_is_ignored() -> None:
 
 @pytest.mark.parametrize(
     ("tool", "sent", "named"),
-    [
-        ("read_memory", {}, "'name' is missing"),
-        ("create_memory", {"name": "a"}, "'content' is missing"),
-        ("create_memory", {"name": "a", "content": "b", "metadata": "not json"}, "'metadata'"),
-        ("create_memory", {"name": "a", "content": "b", "metadata": ["title"]}, "'metadata'"),
-        ("search_memories", {"query": "x", "limit": 0}, "'limit'"),
-        ("search_memories", {"query": "x", "limit": "many"}, "'limit'"),
-        ("search_memories", {"query": "x", "mode": "magic"}, "'hybrid', 'text'"),
-        ("search_memories", {"query": ["x"]}, "'query'"),
-        ("list_memories", {"sort": "colour"}, "'modified', 'created'"),
-        ("update_memory", {"name": "a", "edits": [{"old": "x"}]}, "'edits.0.new'"),
-        ("update_memory", {"name": "a", "edits": "soon"}, "'edits.0'"),
-        ("update_memory", {"name": "a", "append": "x", "if_sha256": "abc"}, "'if_sha256'"),
-        ("build_context", {"query": "x", "budget_tokens": 1}, "'budget_tokens'"),
-    ],
-)
+    [("read_memory", {}, "'name' is missing"), ("create_memory", {"name": "a"}, "'content' is missing"),
+     ("create_memory", {"name": "a", "content": "b", "metadata": "not json"}, "'metadata'"),
+     ("create_memory", {"name": "a", "content": "b", "metadata": ["title"]}, "'metadata'"),
+     ("search_memories", {"query": "x", "limit": 0}, "'limit'"),
+     ("search_memories", {"query": "x", "limit": "many"}, "'limit'"),
+     ("search_memories", {"query": "x", "mode": "magic"}, "'hybrid', 'text'"),
+     ("search_memories", {"query": ["x"]}, "'query'"), ("list_memories", {"sort": "colour"}, "'modified', 'created'"),
+     ("update_memory", {"name": "a", "edits": [{"old": "x"}]}, "'edits.0.new'"),
+     ("update_memory", {"name": "a", "edits": "soon"}, "'edits.0'"),
+     ("update_memory", {"name": "a", "append": "x", "if_sha256": "abc"}, "'if_sha256'"),
+     ("build_context", {"query": "x", "budget_tokens": 1}, "'budget_tokens'")],
+)  # fmt: skip
 def test_what_cannot_be_meant_is_said_by_name(tool: str, sent: dict[str, Any], named: str) -> None:
     with pytest.raises(Invalid) as refused:
         read(tool, **sent)

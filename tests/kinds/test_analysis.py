@@ -159,13 +159,9 @@ def rules(found: list[Contradiction]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
-    [
-        *((*pair, ["slot"]) for pair in ONE_THING_TWO_VALUES),
-        *((*pair, ["polarity"]) for pair in DENIED),
-        *((*pair, []) for pair in NOT_AT_ODDS),
-        *((*pair, []) for pair in TWO_FACTS),
-    ],
-)
+    [*((*pair, ["slot"]) for pair in ONE_THING_TWO_VALUES), *((*pair, ["polarity"]) for pair in DENIED),
+     *((*pair, []) for pair in NOT_AT_ODDS), *((*pair, []) for pair in TWO_FACTS)],
+)  # fmt: skip
 def test_what_disagrees_is_told_and_what_can_both_be_so_is_left_alone(
     look: Look, one: str, other: str, expected: list
 ) -> None:

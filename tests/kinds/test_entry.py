@@ -99,15 +99,10 @@ def test_a_headline_is_what_a_reader_sees_first() -> None:
 
 @pytest.mark.parametrize(
     ("content", "slug"),
-    [
-        ("Raise the pool to 50!", "raise-the-pool-to-50"),
-        ("# A/B: C:\\x <List>", "a-b-c-x-list"),
-        ("!!!", "entry"),
-        ("CON", "con_"),
-        ("x" * 300, "x" * 60),
-        ("word " * 40, "word-word-word-word-word-word-word-word-word-word-word-word"),
-        ("../../etc/passwd", "etc-passwd"),
-    ],
-)
+    [("Raise the pool to 50!", "raise-the-pool-to-50"), ("# A/B: C:\\x <List>", "a-b-c-x-list"), ("!!!", "entry"),
+     ("CON", "con_"), ("x" * 300, "x" * 60),
+     ("word " * 40, "word-word-word-word-word-word-word-word-word-word-word-word"),
+     ("../../etc/passwd", "etc-passwd")],
+)  # fmt: skip
 def test_a_file_is_named_by_the_first_words(content: str, slug: str) -> None:
     assert slug_of(content) == slug and check_name(f"knowledge/error/{slug}") == f"knowledge/error/{slug}"

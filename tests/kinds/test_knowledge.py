@@ -50,14 +50,9 @@ def test_what_is_saved_is_a_note_that_reads_well(knowledge: Knowledge, vault: Pa
 
 @pytest.mark.parametrize(
     ("wrong", "failure"),
-    [
-        ({"content": "  "}, Invalid),
-        ({"content": "x" * 10_001}, TooLong),
-        ({"context": "x" * 10_001}, TooLong),
-        ({"content": "a\0b"}, Invalid),
-        ({"content": "half \ud83d"}, Invalid),
-    ],
-)
+    [({"content": "  "}, Invalid), ({"content": "x" * 10_001}, TooLong), ({"context": "x" * 10_001}, TooLong),
+     ({"content": "a\0b"}, Invalid), ({"content": "half \ud83d"}, Invalid)],
+)  # fmt: skip
 def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
     knowledge: Knowledge, vault: Path, wrong: dict, failure: type
 ) -> None:

@@ -111,5 +111,5 @@ def answer(keeper: Keeper, chat: Chat, question: str, memories: Sequence[tuple[s
 def rewrite(keeper: Keeper, chat: Chat, question: str) -> str:
     """A question in the words that an answer might have, for searching only."""
     found = _ask(keeper, chat, "rewrite", {"question": question})
-    words = [each for each in found["terms"] if isinstance(each, str)] if isinstance(found["terms"], list) else []
-    return " ".join([str(found["passage"]), *words])[:2000]
+    terms = found["terms"] if isinstance(found["terms"], list) else []
+    return " ".join(each for each in (found["passage"], *terms) if isinstance(each, str))[:2000]

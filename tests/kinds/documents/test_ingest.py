@@ -208,10 +208,8 @@ def test_a_person_may_move_edit_break_and_delete_a_document(
     assert documents_of(store).ingest_url(web.url("/a"), "alex")["id"] != made["id"]
     broken = "---\ntype: document\nid: [unclosed\n---\nOne.\n"
     file = write("documents/alex/Broken.md", broken)
-    assert (
-        documents_of(store).ingest_text("One.", "alex", "Broken")["name"] == "documents/alex/Broken 2"
-        and file.read_text() == broken
-    )
+    assert documents_of(store).ingest_text("One.", "alex", "Broken")["name"] == "documents/alex/Broken 2"
+    assert file.read_text() == broken
     write("documents/alex/By hand.md", "What a person wrote down.\n")
     assert "By hand" in [each.title for each in documents_of(store).documents("alex")]
 
@@ -219,14 +217,7 @@ def test_a_person_may_move_edit_break_and_delete_a_document(
 def test_a_short_text_is_remembered_as_statements_and_a_long_one_as_a_document(store: EnhancedStore) -> None:
     made = documents_of(store).add_memory("Has a dog.\nSings bass", "alex")
     assert [each["event"] for each in made["events"]] == ["ADD", "ADD"] and made["extraction"] == "verbatim"
-    told = {
-        "mood": "kind",
-        "type": "atom",
-        "Type": "atom",
-        "id": "x",
-        "scope": "maria",
-        "created": "never",
-    }
+    told = {"mood": "kind", "type": "atom", "Type": "atom", "id": "x", "scope": "maria", "created": "never"}
     made = documents_of(store).add_memory(f"{LONG}I prefer hemp ropes for mooring.", "alex", told)
     document = documents_of(store).documents("alex")[0]
     assert (document.id, document.content_type, made["extraction"]) == (made["document"], "conversation", "rules")
@@ -259,24 +250,20 @@ def test_with_a_model_a_document_is_read_after_the_answer(vault: Path) -> None:
 
     with ChatService(model) as service:
         llm = {"provider": "openai", "model": "m", "url": service.url}
-        with opened(
-            vault, llm=llm, embed={"provider": "none", "private": ["documents/secret/", "atoms/own/"]}
-        ) as store:
+        embed = {"provider": "none", "private": ["documents/secret/", "atoms/own/"]}
+        with opened(vault, llm=llm, embed=embed) as store:
             web = f"Ann was here, and she bakes. {LONG}"
             made = documents_of(store).ingest_text(web, "alex", "Ann")
             assert (made["status"], made["extraction"], made["memories"]) == ("extracting", "llm:m", [])
-            assert eventually(lambda: header(store, made)["status"] == "done") and stated(store, "alex") == [
-                "Ann bakes"
-            ]
+            assert eventually(lambda: header(store, made)["status"] == "done")
+            assert stated(store, "alex") == ["Ann bakes"]
             asked = len(service.asked)
             assert documents_of(store).ingest_text(web, "alex")["status"] == "done"
             private = documents_of(store).ingest_text(f"I prefer tea. {LONG}", "secret", "Ann")
             assert eventually(lambda: header(store, private)["status"] == "done") and len(service.asked) == asked
             assert stated(store, "secret") and "error" not in header(store, private)
-            (
-                documents_of(store).add_memory("I live in Oslo.", "own"),
-                documents_of(store).add_memory("I live by the sea.", "own"),
-            )
+            documents_of(store).add_memory("I live in Oslo.", "own")
+            documents_of(store).add_memory("I live by the sea.", "own")
             assert len(stated(store, "own")) == 2 and len(service.asked) == asked
             documents_of(store).add_memory("Has a dog", "alex")
             assert len(service.asked) > asked

@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.kinds.talk.block import (
-    Block,
-    Turn,
-    new_block,
-    place_of,
-    read_block,
-    render_turn,
-    with_turn,
-)
+from simplemem.kinds.talk.block import Block, Turn, new_block, place_of, read_block, render_turn, with_turn
 from simplemem.note.clock import stamp
 from simplemem.note.note import read_note
 from simplemem.note.tags import change_tags
@@ -111,12 +103,7 @@ def test_a_turn_told_late_takes_its_place_under_the_heading_of_its_day() -> None
     ],
 )
 def test_a_person_may_correct_and_cut(change, left: list[str]) -> None:  # type: ignore[no-untyped-def]
-    text = with_turn(
-        block(
-            begun(turn("first", answer="Yes.")),
-        ),
-        turn("second", 2),
-    )
+    text = with_turn(block(begun(turn("first", answer="Yes."))), turn("second", 2))
     assert [each.message for each in block(change(text)).turns] == left
 
 

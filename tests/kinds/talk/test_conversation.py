@@ -215,21 +215,12 @@ def test_several_threads_lose_and_double_nothing(talk: Conversation) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"message": " \n"},
-        {"message": "a\0b"},
-        {"message": "half \ud800"},
-        {"message": "x" * 100_001},
-        {"message": "x", "response": "y" * 100_001},
-        {"message": "x", "timestamp": "soon"},
-        {"message": "x", "timestamp": "2999-01-01"},
-        {"message": "x", "timestamp": "0001-01-01T00:00:00+14:00"},
-        {"message": "x", "facts": [("", "v")]},
-        {"message": "x", "facts": [("the", "v")]},
-        {"message": "x", "facts": [("k", " ")]},
-        {"message": "x", "topic": "t" * 121},
-    ],
-)
+    [{"message": " \n"}, {"message": "a\0b"}, {"message": "half \ud800"}, {"message": "x" * 100_001},
+     {"message": "x", "response": "y" * 100_001}, {"message": "x", "timestamp": "soon"},
+     {"message": "x", "timestamp": "2999-01-01"}, {"message": "x", "timestamp": "0001-01-01T00:00:00+14:00"},
+     {"message": "x", "facts": [("", "v")]}, {"message": "x", "facts": [("the", "v")]},
+     {"message": "x", "facts": [("k", " ")]}, {"message": "x", "topic": "t" * 121}],
+)  # fmt: skip
 def test_what_cannot_be_kept_is_refused_with_a_reason(wrong: dict[str, object]) -> None:
     with pytest.raises(SimplememError) as refused:
         said_now(**wrong)  # type: ignore[arg-type]
@@ -239,15 +230,11 @@ def test_what_cannot_be_kept_is_refused_with_a_reason(wrong: dict[str, object]) 
 def test_a_session_keeps_its_block_when_another_names_the_same_topic(talk: Conversation) -> None:
     one = tell(talk, "The parser reads dates.", session="one", topic="Parser")
     two = tell(talk, "A parser for logs.", "2026-11-20T09:01:00Z", session="two", topic="parser")
-    assert (
-        two.block_id != one.block_id
-        and tell(talk, "Why?", "2026-11-20T09:02:00Z", session="one").block_id == one.block_id
-    )
+    assert two.block_id != one.block_id
+    assert tell(talk, "Why?", "2026-11-20T09:02:00Z", session="one").block_id == one.block_id
     tell(talk, "Mine now.", "2026-11-20T09:03:00Z", topic=one.block_id)
-    assert (
-        talk.find(one.block_id).session == ""
-        and "session:" not in (talk.store.root / talk.find(one.block_id).path).read_text()
-    )
+    assert (freed := talk.find(one.block_id)).session == ""
+    assert "session:" not in (talk.store.root / freed.path).read_text()
 
 
 def test_a_fact_in_two_notes_goes_on_in_the_one_that_was_told_last(talk: Conversation) -> None:

@@ -69,56 +69,33 @@ def test_a_statement_is_a_fact(message: str, facts: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     "message",
-    [
-        "What is my password?",
-        "Is the password hunter2?",
-        "If my password was hunter2, would you tell me?",
-        "My sister said her password is hunter2.",
-        'The manual has: "the password is hunter2".',
-        "> my password is hunter2",
-        "```\nmy password is hunter2\n```",
-        "Imagine my pin is 4471.",
-        "Let's say my pin is 4471.",
-        "According to the manual, the default password is admin123.",
-        "The code is 4000 lines long.",
-        "The key to success is patience.",
-        "The key is in the lock.",
-        "The key takeaway is that 4 of 5 agree.",
-        "The code is simple.",
-        "His pin is 4471.",
-        "The number of guests is 12.",
-        "Don't remind me to call.",
-        "I wish my name was Ada.",
-        "My name is on the list.",
-    ],
-)
+    ["What is my password?", "Is the password hunter2?", "If my password was hunter2, would you tell me?",
+     "My sister said her password is hunter2.", 'The manual has: "the password is hunter2".',
+     "> my password is hunter2", "```\nmy password is hunter2\n```", "Imagine my pin is 4471.",
+     "Let's say my pin is 4471.", "According to the manual, the default password is admin123.",
+     "The code is 4000 lines long.", "The key to success is patience.", "The key is in the lock.",
+     "The key takeaway is that 4 of 5 agree.", "The code is simple.", "His pin is 4471.",
+     "The number of guests is 12.", "Don't remind me to call.", "I wish my name was Ada.", "My name is on the list."],
+)  # fmt: skip
 def test_what_is_asked_supposed_quoted_or_somebody_elses_is_no_fact(message: str) -> None:
     assert said(message) == {} and known(message) == []
 
 
 @pytest.mark.parametrize(
     ("message", "found"),
-    [
-        ("I'm strictly vegetarian, so no fish.", [("Constraints", "strictly vegetarian", True)]),
-        ("Please note that I am allergic to peanuts and I love jazz.", [("Constraints", "allergic to peanuts", True)]),
-        ("I'm strictly carnivorous, sorry.", [("Constraints", "strictly carnivorous", True)]),
-        ("I have a severe allergy to bees.", [("Constraints", "severe allergy to bees", True)]),
-        ("I don't drink alcohol.", [("Constraints", "I don't drink alcohol", False)]),
-        ("I can't eat now.", []),
-        ("I never eat pork.", [("Constraints", "I never eat pork", False)]),
-        ("I prefer trains to planes.", [("Preferences", "I prefer trains to planes", False)]),
-        ("Hello, I always use tabs.", [("Preferences", "I always use tabs", False)]),
-        ("I speak German and French.", [("Identity", "I speak German and French", False)]),
-        ("Call me Ada.", [("name", "Ada", False)]),
-        ("Call me Monday.", []),
-        ("Call me back.", []),
-        ("My sister is vegan.", []),
-        ("I'm tired.", []),
-        ("I'm vegan-curious?", []),
-        ("She says I'm allergic to work.", []),
-        ("I would prefer tea if there is some.", []),
-    ],
-)
+    [("I'm strictly vegetarian, so no fish.", [("Constraints", "strictly vegetarian", True)]),
+     ("Please note that I am allergic to peanuts and I love jazz.", [("Constraints", "allergic to peanuts", True)]),
+     ("I'm strictly carnivorous, sorry.", [("Constraints", "strictly carnivorous", True)]),
+     ("I have a severe allergy to bees.", [("Constraints", "severe allergy to bees", True)]),
+     ("I don't drink alcohol.", [("Constraints", "I don't drink alcohol", False)]), ("I can't eat now.", []),
+     ("I never eat pork.", [("Constraints", "I never eat pork", False)]),
+     ("I prefer trains to planes.", [("Preferences", "I prefer trains to planes", False)]),
+     ("Hello, I always use tabs.", [("Preferences", "I always use tabs", False)]),
+     ("I speak German and French.", [("Identity", "I speak German and French", False)]),
+     ("Call me Ada.", [("name", "Ada", False)]), ("Call me Monday.", []), ("Call me back.", []),
+     ("My sister is vegan.", []), ("I'm tired.", []), ("I'm vegan-curious?", []),
+     ("She says I'm allergic to work.", []), ("I would prefer tea if there is some.", [])],
+)  # fmt: skip
 def test_what_a_person_says_of_themselves(message: str, found: list[tuple[str, str, bool]]) -> None:
     assert known(message) == found
 
@@ -187,19 +164,11 @@ def test_a_fact_is_a_note_that_a_person_may_change() -> None:
 
 @pytest.mark.parametrize(
     ("question", "values"),
-    [
-        ("what is the router's passphrase?", ["R1"]),
-        ("credential of my router", ["R1"]),
-        ("telephone of the dentist", ["0431"]),
-        ("what's my phone number?", []),
-        ("dentist", ["0431"]),
-        ("password for the bank", []),
-        ("what is my passport number?", []),
-        ("bicycle lock code", ["77"]),
-        ("", []),
-        ("the", []),
-    ],
-)
+    [("what is the router's passphrase?", ["R1"]), ("credential of my router", ["R1"]),
+     ("telephone of the dentist", ["0431"]), ("what's my phone number?", []), ("dentist", ["0431"]),
+     ("password for the bank", []), ("what is my passport number?", []), ("bicycle lock code", ["77"]), ("", []),
+     ("the", [])],
+)  # fmt: skip
 def test_a_fact_is_given_when_it_was_asked_for(question: str, values: list[str]) -> None:
     facts = [
         fact(new_fact(Statement(key, value, "", "", "agent", 0.9), Told(datetime.now(UTC), value, "x#^y"), "", NOW))

@@ -141,18 +141,10 @@ def test_a_label_is_in_words_that_were_used(message: str, label: str) -> None:
 
 @pytest.mark.parametrize(
     "said",
-    [
-        "Back to the {}: ",
-        "Let's go back to the {}, ",
-        "As for the {}: ",
-        "About the {} again: ",
-        "Once more on the {}: ",
-        "I still have a question about the {}: ",
-        "The {}, again: ",
-        "Earlier we discussed the {}. ",
-        "Remember the {}? ",
-    ],
-)
+    ["Back to the {}: ", "Let's go back to the {}, ", "As for the {}: ", "About the {} again: ",
+     "Once more on the {}: ", "I still have a question about the {}: ", "The {}, again: ",
+     "Earlier we discussed the {}. ", "Remember the {}? "],
+)  # fmt: skip
 def test_what_is_gone_back_to(said: str) -> None:
     assert back_to(said.format("rain gauge") + "is it dry?") == ("rain", "gauge")
     assert back_to("I cannot wait to be back to dancing.") is back_to("About twelve people will come.") is None
