@@ -31,6 +31,7 @@ CHANGES = SCHEME + "changes"
 _GRAPH = SCHEME + "knowledge-graph"
 _MOST, _LATEST = 100, 50
 _LONGEST = 2000  # characters of a URI that an error repeats
+_MOST_WANTED = 10_000
 _DEAF = 0.5  # seconds after which others are told although one does not read
 _THE_LIST = ""  # stands for the list itself, newest first with titles and sizes: every change changes it
 _MARKDOWN, _JSON = "text/markdown", "application/json"
@@ -156,6 +157,8 @@ class Resources:
 
     async def _hear_of(self, uris: list[str]) -> None:
         """Hear of changes from now on, from threads of the store's."""
+        if len(self._wanted) > _MOST_WANTED:
+            raise MCPError(types.INVALID_PARAMS, "Too many resources were subscribed to: memory://changes tells of all.")
         self._wanted.update(uris)
         loop = asyncio.get_running_loop()
 
