@@ -85,7 +85,7 @@ def search_memory(
         "query": query, "answer": said, "synthesis": synthesis, "facts": facts, "memories": memories,
         "graph": found.edges, "degraded": " ".join(filter(None, (found.degraded, why))),
     }  # fmt: skip
-    return Reply(render.answer("", f"{said}\n\n{shown}" if said else shown, data["degraded"]), data)
+    return Reply(render.answer(said or "", shown, data["degraded"]), data)
 
 
 @tool("Change a memory", writes=True, destructive=True)

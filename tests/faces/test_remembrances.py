@@ -64,13 +64,13 @@ def test_a_search_has_three_sections_and_no_answer_of_its_own(told: Any) -> None
     assert not nothing.failed and nothing.text.count("- none") == 3 and not nothing.data["memories"]
 
 
-def test_an_answer_of_a_model_stands_before_the_sections_as_what_notes_say(contract: Contract) -> None:
+def test_an_answer_of_a_model_stands_in_front_and_its_failure_is_told(contract: Contract) -> None:
     with ChatService(lambda said: {"answer": f"{len(said.get('memories', ()))}: Lisbon.", "cites": ["1"]}) as service:
         told = contract("remembrances", llm={"provider": "openai", "model": "m", "url": service.url})
         told("add_memory", content="I moved to Lisbon.", user_id="ann")
         found = told("search_memory", query="where do I live", user_id="ann")
         assert (found.data["answer"], found.data["synthesis"], found.data["degraded"]) == ("1: Lisbon.", "llm:m", "")
-        assert ">\n1: Lisbon.\n\n# Facts\n- lives in: Lisbon" in found.text
+        assert found.text.startswith("1: Lisbon.\n\nBetween") and ">\n# Facts\n- lives in: Lisbon" in found.text
         service.always = failing(400)
         found = told("search_memory", query="where do I live", user_id="ann")
         assert (found.data["answer"], found.data["synthesis"]) == (None, "none") and found.data["facts"]
