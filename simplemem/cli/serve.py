@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    profiles = "which tools to show: default, simplemem, server-memory, memento, self-improving, hmlr or remembrances"
+    profiles = "the tools: default, simplemem, server-memory, memento, self-improving, hmlr, remembrances, supermemento"
     clients = "claude-desktop, claude-code, cursor, vscode, zed, codex, windsurf"
     add("--vault", metavar="FOLDER", action="append", help="the folder of notes; without it one is found")
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_service import ChatService
+from embedding_service import failing
 
 Contract = Callable[..., Any]
 LONG = "The committee met for an hour, and Gudrun will bring the marmalade that she promised to all of us. " * 6
@@ -60,6 +62,19 @@ def test_a_search_has_three_sections_and_no_answer_of_its_own(told: Any) -> None
     assert not told("search_memory", query="which drills does the crane have", user_id="ann").data["facts"]
     nothing = told("search_memory", query="anything", user_id="nobody at all")
     assert not nothing.failed and nothing.text.count("- none") == 3 and not nothing.data["memories"]
+
+
+def test_an_answer_of_a_model_stands_in_front_and_its_failure_is_told(contract: Contract) -> None:
+    with ChatService(lambda said: {"answer": f"{len(said.get('memories', ()))}: Lisbon.", "cites": ["1"]}) as service:
+        told = contract("remembrances", llm={"provider": "openai", "model": "m", "url": service.url})
+        told("add_memory", content="I moved to Lisbon.", user_id="ann")
+        found = told("search_memory", query="where do I live", user_id="ann")
+        assert (found.data["answer"], found.data["synthesis"], found.data["degraded"]) == ("1: Lisbon.", "llm:m", "")
+        assert found.text.startswith("1: Lisbon.\n\nBetween") and ">\n# Facts\n- lives in: Lisbon" in found.text
+        service.always = failing(400)
+        found = told("search_memory", query="where do I live", user_id="ann")
+        assert (found.data["answer"], found.data["synthesis"]) == (None, "none") and found.data["facts"]
+        assert ">\n# Facts\n" in found.text and "the model was no help" in found.text
 
 
 def test_changing_keeps_the_id_and_deleting_can_be_undone(told: Any, vault: Path) -> None:

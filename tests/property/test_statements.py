@@ -28,10 +28,10 @@ ACTS = st.lists(
     st.tuples(
         st.sampled_from(["add", "add", "add", "undo", "update", "forget", "edit", "remove"]),
         st.sampled_from(SCOPES), st.sampled_from(TEXTS), st.integers(0, 5),
-    ), min_size=1, max_size=12,
+    ), min_size=5, max_size=14,
 )  # fmt: skip
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
-EVERY = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+EVERY = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 def files(root: Path) -> dict[str, bytes]:

@@ -100,7 +100,7 @@ def test_a_question_is_asked_in_other_words_for_searching_only(vault: Path) -> N
         assert [hit.result["text"] for hit in found.hits] == ["My savings are at the harbour bank."]
         assert {"step": "hyde", "used": True, "why": "llm:m"} in found.steps and answer[0] == "There."
         assert [each["question"] for each in said_to(service)] == ["where is it"] * 2
-        wider |= {"passage": "sleep " * 999 + "savings", "terms": "savings"}
+        wider |= {"passage": "sleep " * 999 + "savings", "terms": 7}
         assert [hit.atom and hit.atom.statement for hit in ask(store, "it", rewrite=True)[0].hits] == ["Cows sleep."]
         wider |= {"passage": None, "terms": [["bank"]]}
         found, _ = ask(store, "where is it", rewrite=True)
