@@ -158,7 +158,7 @@ class Resources:
     async def _hear_of(self, uris: list[str]) -> None:
         """Hear of changes from now on, from threads of the store's."""
         if len(self._wanted) > _MOST_WANTED:
-            raise MCPError(types.INVALID_PARAMS, "Too many resources were subscribed to: memory://changes tells of all.")
+            raise MCPError(types.INVALID_PARAMS, "Too many subscriptions: memory://changes tells of all.")
         self._wanted.update(uris)
         loop = asyncio.get_running_loop()
 
