@@ -31,16 +31,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.conversation import Conversation, serve
 from bench.vaults import make_vault
 
-_TOKEN = "a-token-of-the-bench-0123"
+TOKEN = "a-token-of-the-bench-0123"
 _BEFORE = 100  # calls, so that what is made ready at first is ready
 
 
 class Server:
     """A server on a port of its own."""
 
-    def __init__(self, vault: Path) -> None:
-        env = {**os.environ, "SIMPLEMEM_TOKEN": _TOKEN}
-        command = [*serve(vault), "--http", "127.0.0.1:0"]
+    def __init__(self, *arguments: str | Path) -> None:
+        env = {**os.environ, "SIMPLEMEM_TOKEN": TOKEN}
+        command = [sys.executable, "-m", "simplemem", "serve", "--http", "127.0.0.1:0", *arguments]
         self.process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         found = next(filter(None, (re.search(r":(\d+)$", line.strip()) for line in self.process.stderr)))
@@ -69,13 +69,13 @@ class Client:
         self._wire, self._session = http.client.HTTPConnection("127.0.0.1", port, timeout=60), ""
 
     def rest(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        headers = {"Authorization": f"Bearer {_TOKEN}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
         self._wire.request(method, f"/api/v1{path}", None if body is None else json.dumps(body).encode(), headers)
         answer = self._wire.getresponse()
         return answer.status, json.loads(answer.read() or b"null")
 
     def post(self, message: dict[str, Any]) -> bytes:
-        headers = {"Authorization": f"Bearer {_TOKEN}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
         headers |= {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
         headers |= {"Mcp-Session-Id": self._session} if self._session else {}
         self._wire.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", **message}).encode(), headers)
@@ -94,7 +94,7 @@ class Client:
 
 def costs(vault: Path, questions: Sequence[str]) -> None:
     """What a search costs the server, by each way."""
-    server = Server(vault)
+    server = Server("--vault", vault)
     client = Client(server.port)
     client.greet()
     ways: dict[str, Callable[[str], object]] = {
@@ -146,8 +146,10 @@ def _rate(port: int, questions: Sequence[str]) -> float:
 
 
 def load(vault: Path, questions: Sequence[str], clients: int, seconds: float, listeners: int) -> None:
-    """Many at once."""
-    server = Server(vault)
+    """Many at once, at a server that has looked through its vault."""
+    server = Server("--vault", vault)
+    Client(server.port).rest("GET", "/stats")
+    time.sleep(3)
     took: list[float] = []
     kept: list[tuple[str, str]] = []
     faults: list[tuple[int, Any]] = []
@@ -192,7 +194,7 @@ def load(vault: Path, questions: Sequence[str], clients: int, seconds: float, li
 
 async def _listening(port: int, listeners: int) -> list[float]:
     """When each of so many listeners heard of one change, in milliseconds."""
-    head = f"GET /api/v1/changes HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {_TOKEN}\r\n\r\n".encode()
+    head = f"GET /api/v1/changes HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
     streams = []
     for _ in range(listeners):
         reader, writer = await asyncio.open_connection("127.0.0.1", port, family=socket.AF_INET)

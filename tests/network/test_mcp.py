@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -201,3 +201,21 @@ def test_what_is_no_message_is_refused_in_the_words_of_the_protocol(server: Serv
     assert server.ask("POST", "/default/mcp", b"{}", headers={"Accept": "text/html"}).status in (400, 406, 415)
     assert server.ask("PUT", "/default/mcp", {}).status == 405
     assert server.ask("GET", "/nowhere/mcp").status == 404
+
+
+def test_without_sessions_any_server_of_a_vault_answers(serve: Callable[..., Served]) -> None:
+    """As behind a balancer of load: what one server is told, another finds, and neither remembers who asked."""
+    one, other = serve("--stateless"), serve("--stateless")
+    accept = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+
+    def call(server: Served, method: str, params: Any) -> Answer:
+        return server.ask(
+            "POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, headers=accept
+        )
+
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    greeted = call(one, "initialize", about)
+    assert greeted.status == 200 and "mcp-session-id" not in greeted.headers
+    made = {"name": "create_memory", "arguments": {"name": "shared", "content": "by the first"}}
+    assert b"shared" in call(one, "tools/call", made).body
+    assert b"by the first" in call(other, "tools/call", {"name": "read_memory", "arguments": {"name": "shared"}}).body
