@@ -231,7 +231,8 @@ def test_a_server_goes_on_by_itself_when_the_embedder_is_back(
         assert eventually(lambda: store.state().state == "ready")
         assert store.search("crane").degraded == ""
     documents = [text for text in service.texts() if "number" in text]
-    assert max(map(documents.count, documents[:2])) == 1  # those that were made before the failure: not asked for again
+    # Only the one that failed is asked for again, however often: those that were made before are not.
+    assert len({text for text in documents if documents.count(text) > 1}) <= 1
 
 
 def test_a_text_that_is_refused_is_named_and_stops_no_other(
