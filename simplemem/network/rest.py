@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -118,12 +117,11 @@ async def _put(request: Request, view: View, grant: Grant) -> Response:
     there = []
 
     def look(store: EnhancedStore) -> None:
-        with suppress(SimplememError):
-            there.append(store.resolve(arguments["name"]))
+        there.append(store.has(arguments["name"]))
 
     arguments["overwrite"] = only is None
     data = await _done(request, view, grant, create_memory, arguments, (AlreadyExists,), look)
-    return _made(view, data, 200 if data["name"] in there else 201)
+    return _made(view, data, 200 if any(there) else 201)
 
 
 def _made(view: View, data: Data, status: int) -> Response:

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.index.sync import Progress
 from simplemem.memory import By, Finding, Mended, Mending
-from simplemem.note.names import name_of
+from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.words import well_formed
 from simplemem.store import conflicts, daily, history, move, packs, read, recall, undo, write
 from simplemem.store.bench import Bench
@@ -73,6 +73,10 @@ class EnhancedStore:
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""
         return name_of(self._core.path_meant(name))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a memory of just this name; quicker than `resolve`, which looks for what it may have meant."""
+        return self._core.entry(path_of(check_name(name))) is not None
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Names that begin so, for completion."""
