@@ -146,6 +146,9 @@ def _serve_http(asked: argparse.Namespace) -> int:
         profile, tools, root, settings, opening = _chosen(asked)
         reading = partial(_settings, copy(asked), profile, root)
         vaults.append(Served(name, root, profile, tools, settings, opening, reading))
+    if len(vaults) > 1 and any(each.settings.db for each in vaults):
+        hint = "Take --db (db, SIMPLEMEM_DB, GOMEM_DB_PATH) away."
+        raise Invalid("several vaults have an index each, not one at a place of your choice", hint=hint)
     theirs = "8000" if vaults[0].face.name == "supermemento" else "8080"
     _, usual_port = address_of(f":{os.environ.get('MCP_SERVER_PORT') or theirs}", 0)
     host, port = address_of(asked.http or "", usual_port)
@@ -173,9 +176,8 @@ def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Se
         why = "no note is sent to a service unless embed.provider or rerank.provider is voyage"
         print(f"simplemem: voyage_ai.api_key is not used: {why} (SIMPLEMEM_EMBED_PROVIDER)", file=sys.stderr)
 
-    for name in (
-        each for each in _NOT_READ if os.environ.get(each) and profile.name in ("remembrances", "supermemento")
-    ):
+    takes_a_place = profile.name in ("remembrances", "supermemento")
+    for name in (each for each in _NOT_READ if takes_a_place and os.environ.get(each)):
         print(f"simplemem: {name} is not read: {_NOT_READ[name]}", file=sys.stderr)
 
     def opening(settings: Settings) -> Any:

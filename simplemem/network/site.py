@@ -140,7 +140,8 @@ class Site:
         """Go by what the settings say now. Whoever is in the midst of a session of MCP begins a new one."""
         for name, served in [*self.vaults.items()]:
             try:
-                settings = await asyncio.to_thread(served.reading)
+                now = await asyncio.to_thread(served.reading)
+                settings = now.model_copy(update={"db": served.settings.db})  # an index stays where it is
             except SimplememError as error:
                 log.error("the settings were not read again: %s", error.message)
                 continue

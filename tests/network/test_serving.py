@@ -18,7 +18,8 @@ from tests.network.conftest import OWNER, Served
 
 def _refused(tmp_path: Path, *arguments: str, **env: str) -> str:
     """What a server says that does not start."""
-    command = [sys.executable, "-m", "simplemem", "serve", "--vault", str(tmp_path / "vault"), *arguments]
+    folder = [] if "--vault" in arguments else ["--vault", str(tmp_path / "vault")]
+    command = [sys.executable, "-m", "simplemem", "serve", *folder, *arguments]
     told = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config"), **env}
     ended = subprocess.run(command, env=told, capture_output=True, text=True, timeout=30, check=False)
     assert ended.returncode == 1, ended
@@ -41,6 +42,13 @@ def test_options_of_the_network_without_it_and_ports_that_are_none_are_told(tmp_
     assert "--http" in _refused(tmp_path, "--behind-proxy")
     assert "--http" in _refused(tmp_path, "--allow-host", "memory.example.org")
     assert "no address" in _refused(tmp_path, "--http", MCP_SERVER_PORT="many")
+
+
+def test_two_vaults_never_share_an_index(tmp_path: Path) -> None:
+    two = ["--http", "127.0.0.1:0", "--vault", f"a={tmp_path}/a", "--vault", f"b={tmp_path}/b"]
+    for more, env in ((["--db", "x.db"], {}), ([], {"SIMPLEMEM_DB": "x.db"})):
+        assert "an index each" in _refused(tmp_path, *two, *more, **env)
+    assert not (tmp_path / "a").exists()
 
 
 @pytest.mark.parametrize(
