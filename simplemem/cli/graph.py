@@ -1,4 +1,4 @@
-"""The commands `export graph` and `import graph`: the knowledge graph for other programs, and as a picture."""
+"""The command `export graph`: the knowledge graph for other programs, and as a picture."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from simplemem.cli.command import WHO, Answer, command, for_a_program, opened, progress_bar
-from simplemem.cli.options import Group, VaultOption, argument, flag, option
-from simplemem.cli.output import Lines
+from simplemem.cli.command import Answer, command, for_a_program, opened
+from simplemem.cli.options import Group, VaultOption, flag, option
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 commands = typer.Typer()
 _PANEL = "Knowledge graph"
 _exports = typer.Typer(cls=Group)
-_imports = typer.Typer(cls=Group)
 commands.add_typer(_exports, name="export", help="Write what the vault knows in another form.", rich_help_panel=_PANEL)
-commands.add_typer(_imports, name="import", help="Bring in what another program kept.", rich_help_panel=_PANEL)
 
 Form = StrEnum("Form", "jsonl html dot json")
 Beside = StrEnum("Beside", "all linked")
@@ -81,28 +78,3 @@ def export_graph(
     write_file(file, text.encode())
     drawn = f"  {counted(nodes, 'node')}, {counted(edges, 'edge')}, {max(1, size // 1000):,} kB"
     return Answer(facts, [[(str(file), "cyan"), drawn]], warnings=warnings)
-
-
-@command(_imports, name="graph")
-def import_graph(
-    file: Annotated[Path, argument("FILE", "The file of a graph memory server, JSONL.")], vault: VaultOption = None
-) -> Answer:
-    """Bring the file of a graph memory server into the vault: a note for each entity.
-
-    What is there already is added to, nothing is replaced, and the file stays as it is. Lines that cannot be read are
-    named and left out. After Ctrl-C, begin again: what was done is not done twice.
-
-    $ simplemem import graph ~/memory.jsonl"""
-    from simplemem.kinds.graph.jsonl import import_file
-
-    with opened(vault) as store, progress_bar() as progress:
-        done = import_file(store, file.expanduser(), who=WHO, progress=progress)
-    assert done is not None  # as it is only of an import that is wanted once
-    warnings = [f"line {broken.line} was left out: {broken.why}" for broken in done.broken]
-    made = f": {counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
-    if done.observations:
-        made += f", {counted(done.observations, 'observation')} more of entities that were there"
-    there = f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else ""
-    lines: Lines = [[("Imported", "green"), made + there]]
-    lines += [[(f'  undo with: simplemem undo --by "{WHO}" --since {done.since}', "dim")]] if done.since else []
-    return Answer(done.as_dict(), lines, warnings=warnings)

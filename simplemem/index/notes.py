@@ -198,6 +198,14 @@ def titled(db: apsw.Connection, title: str) -> set[int]:
     return {row[0] for key in dict.fromkeys(map(compare_key, keys)) for row in db.execute(sql, (key,))}
 
 
+def with_property(db: apsw.Connection, key: str) -> dict[str, str]:
+    """The paths of the notes that have a property, by the text it holds."""
+    sql = (
+        "SELECT p.value, n.path FROM properties p JOIN notes n ON n.id = p.note_id WHERE p.key = ? ORDER BY n.path DESC"
+    )
+    return {str(json.loads(value)): str(path) for value, path in db.execute(sql, (key,))}
+
+
 def near_names(db: apsw.Connection, prefix: str, limit: int) -> list[str]:
     """Paths of visible notes whose name or path starts with `prefix` (compared), for completion."""
     sql = """SELECT path FROM notes

@@ -221,6 +221,7 @@ class Sidecar:
     outline = _asks(notes.outline)
     called = _asks(notes.called)
     near_names = _asks(notes.near_names)
+    with_property = _asks(notes.with_property)
     files = _asks(notes.all_files)
     files_named = _asks(notes.files_named)
     sources_that_could_mean = _asks(notes.sources_that_could_mean)

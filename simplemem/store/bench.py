@@ -121,6 +121,14 @@ class Bench:
         """The paths of all notes in the index."""
         return frozenset(self._core.index.known())
 
+    def files(self) -> Collection[str]:
+        """The paths of all files, notes or not."""
+        return self._core.index.files()
+
+    def with_property(self, key: str) -> dict[str, str]:
+        """The paths of the notes whose header has a property, by what it says."""
+        return self._core.index.with_property(key)
+
     def every(self, narrowed: Filter | None = None) -> list[Listed]:
         """All notes that pass a filter, by name; a page of a list has a thousand at most."""
         page = list_page(self._core, filter=narrowed, sort="name", limit=1000)

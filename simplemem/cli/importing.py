@@ -1,0 +1,112 @@
+"""The commands `import KIND`: what another program kept comes into the vault, shown first, as one step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview, progress_bar
+from simplemem.cli.options import Group, VaultOption, YesOption, argument, flag, option
+from simplemem.cli.output import Lines
+from simplemem.cli.write import undo_with
+from simplemem.imports.table import SOURCES, Source
+from simplemem.note.words import counted
+
+if TYPE_CHECKING:
+    from simplemem.imports.take import Item, Left, Plan
+
+commands = typer.Typer()
+_imports = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
+commands.add_typer(_imports, name="import", help="Bring in what another program kept.", rich_help_panel="Bring in")
+_SHOWN = 12  # of what is left out
+
+Into = Annotated[str | None, option("--into", "FOLDER", "Into this folder of the vault.")]
+DryRun = Annotated[bool, flag("--dry-run", "Only show what would come in.")]
+
+
+def carry(
+    kind: str,
+    file: Path,
+    found: Iterable[Item | Left],
+    folder: str,
+    vault: Path | None,
+    *,
+    dry_run: bool = False,
+    yes: bool = False,
+) -> Answer:
+    """Show what an import would do, have a person agree, and do it as one step."""
+    from simplemem.imports.take import plan, take
+
+    with opened(vault) as store:
+        planned = plan(store, kind, str(file), folder, found)
+        facts = {**planned.as_dict(), "dry_run": dry_run}
+        if dry_run or not planned.drafts:
+            return Answer(facts, _shown(planned))
+        preview(Answer({}, _shown(planned)))
+        refused, hint = "nobody can be asked here, and nothing was imported", "Add --yes, or look with --dry-run."
+        agree("Import this?", refused=refused, hint=hint, yes=yes)
+        finish()
+        carried = take(store, planned, who=WHO)
+        version = carried.written[0].version
+        said: Lines = [[("Imported", "green"), f" {counted(len(planned.drafts), 'file')}"], undo_with(version)]
+        return Answer({**facts, "version": version}, said, warnings=carried.warnings)
+
+
+def _shown(planned: Plan) -> Lines:
+    """A plan, for people."""
+    into = f"into {planned.folder}/" if planned.folder else "into the vault"
+    counts = {"new": planned.new, "changed there since": planned.changed, "here already": planned.there}
+    lines: Lines = [[(planned.file, "cyan"), f"  {into}"]]
+    lines += [[f"{count:>7,}  {what}"] for what, count in counts.items() if count or what == "new"]
+    lines += [[(f"{len(planned.left):>7,}  left out:", "yellow")]] if planned.left else []
+    lines += [[("         ", ""), (each.where, "cyan"), (f"  {each.why}", "dim")] for each in planned.left[:_SHOWN]]
+    more = len(planned.left) - _SHOWN
+    return lines + ([[(f"         and {more:,} more (--json names all)", "dim")]] if more > 0 else [])
+
+
+def _declare(source: Source) -> None:
+    def run(
+        file: Path,
+        into: Into = None,
+        dry_run: DryRun = False,
+        yes: YesOption = False,
+        vault: VaultOption = None,
+    ) -> Answer:
+        path, folder = file.expanduser(), source.folder if into is None else into
+        return carry(source.name, path, source.read(path), folder, vault, dry_run=dry_run, yes=yes)
+
+    run.__annotations__["file"] = Annotated[Path, argument("FILE", source.file)]
+    run.__doc__ = f"{source.about}\n\n$ {source.example}"
+    command(_imports, name=source.name)(run)
+
+
+for _source in SOURCES:
+    _declare(_source)
+
+
+@command(_imports, name="graph")
+def import_graph(
+    file: Annotated[Path, argument("FILE", "The file of a graph memory server, JSONL.")], vault: VaultOption = None
+) -> Answer:
+    """Bring the file of a graph memory server into the vault: a note for each entity.
+
+    What is there already is added to, nothing is replaced, and the file stays as it is. Lines that cannot be read are
+    named and left out. After Ctrl-C, begin again: what was done is not done twice.
+
+    $ simplemem import graph ~/memory.jsonl"""
+    from simplemem.kinds.graph.jsonl import import_file
+
+    with opened(vault) as store, progress_bar() as progress:
+        done = import_file(store, file.expanduser(), who=WHO, progress=progress)
+    assert done is not None  # as it is only of an import that is wanted once
+    warnings = [f"line {broken.line} was left out: {broken.why}" for broken in done.broken]
+    made = f": {counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
+    if done.observations:
+        made += f", {counted(done.observations, 'observation')} more of entities that were there"
+    there = f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else ""
+    lines: Lines = [[("Imported", "green"), made + there]]
+    lines += [[(f'  undo with: simplemem undo --by "{WHO}" --since {done.since}', "dim")]] if done.since else []
+    return Answer(done.as_dict(), lines, warnings=warnings)

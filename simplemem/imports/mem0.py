@@ -1,0 +1,60 @@
+"""Memories of mem0 and OpenMemory: the JSON of `get_all`, or an export, which may be in a zip."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from simplemem.errors import Unreadable
+from simplemem.imports.take import Item, Left, note, wall_time
+
+_MOST_BYTES = 500_000_000
+_TITLE = 60  # characters
+
+
+def read(file: Path) -> Iterator[Item | Left]:
+    """A note for each memory."""
+    try:
+        data = json.loads(_text(file))
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"{file} is not JSON: {error}", hint="Export as JSON.") from error
+    if isinstance(data, dict):
+        data = next((data[key] for key in ("results", "memories", "items") if key in data), [data])
+    for number, row in enumerate(data if isinstance(data, list) else [data], 1):
+        yield _note(row, f"memory {number}")
+
+
+def _text(file: Path) -> bytes:
+    if not zipfile.is_zipfile(file):
+        return file.read_bytes()
+    with zipfile.ZipFile(file) as archive:
+        name = next((each for each in archive.namelist() if each.rpartition("/")[2] == "memories.json"), None)
+        if name is None or archive.getinfo(name).file_size > _MOST_BYTES:
+            hint = "OpenMemory's export has one."
+            raise Unreadable(f"{file} has no memories.json, or one that is too large", hint=hint)
+        return archive.read(name)
+
+
+def _note(row: Any, where: str) -> Item | Left:
+    match row:
+        case {"id": str() | int() as told, "memory": str(text)} | {"id": str() | int() as told, "content": str(text)}:
+            pass
+        case _:
+            return Left(where, "it has no id, or no text in `memory`")
+    if not text.strip():
+        return Left(where, "its text is empty")
+    more = {key: row.get(key) for key in ("user_id", "agent_id", "run_id", "app_id")}
+    tags = row.get("categories")
+    return note(
+        where,
+        f"{text.strip().split(chr(10))[0][:_TITLE]}.md",
+        text,
+        f"mem0:{told}",
+        tags=[each for each in tags if isinstance(each, str)] if isinstance(tags, list) else [],
+        created=wall_time(row.get("created_at")),
+        modified=wall_time(row.get("updated_at")),
+        **{key: value for key, value in more.items() if isinstance(value, str)},
+    )
