@@ -83,7 +83,7 @@ def _declare(source: Source) -> None:
     command(_imports, name=source.name)(run)
 
 
-for _source in SOURCES:
+for _source in SOURCES.values():
     _declare(_source)
 
 

@@ -27,6 +27,14 @@ def files(folder: Path) -> Iterator[tuple[str, Path] | Left]:
                 yield path, file
 
 
+def text_of(file: Path, where: str) -> str | Left:
+    """The text of a file."""
+    try:
+        return file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        return Left(where, f"byte {error.start} is not UTF-8 text")
+
+
 def read(folder: Path) -> Iterator[Item | Left]:
     """Every file as it is."""
     for each in files(folder):
@@ -37,4 +45,4 @@ def read(folder: Path) -> Iterator[Item | Left]:
         if file.stat().st_size > MOST_BYTES:
             yield Left(path, f"it is larger than {MOST_BYTES // 1_000_000} MB")
         else:
-            yield Item(path, path, file.read_bytes())
+            yield Item(path, path, file.read_bytes(), at=file.stat().st_mtime)

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from simplemem.errors import Unreadable
-from simplemem.imports.take import Item, Left, note, wall_time
+from simplemem.imports.take import Item, Left, note, title_of, wall_time
 
 _MOST_BYTES = 500_000_000
-_TITLE = 60  # characters
 
 
 def read(file: Path) -> Iterator[Item | Left]:
@@ -44,13 +43,13 @@ def _note(row: Any, where: str) -> Item | Left:
             pass
         case _:
             return Left(where, "it has no id, or no text in `memory`")
-    if not text.strip():
-        return Left(where, "its text is empty")
+    if not text.strip() or row.get("state") == "deleted":
+        return Left(where, "its text is empty" if not text.strip() else "it was deleted there")
     more = {key: row.get(key) for key in ("user_id", "agent_id", "run_id", "app_id")}
     tags = row.get("categories")
     return note(
         where,
-        f"{text.strip().split(chr(10))[0][:_TITLE]}.md",
+        f"{title_of(text)}.md",
         text,
         f"mem0:{told}",
         tags=[each for each in tags if isinstance(each, str)] if isinstance(tags, list) else [],

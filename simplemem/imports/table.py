@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,26 +32,9 @@ class Source(NamedTuple):
         return found
 
 
-SOURCES = (
-    Source(
-        "markdown",
-        "A folder of Markdown notes, with front matter or without.",
-        """Bring a folder of Markdown notes in as they are, to the byte, with the files beside them.
+def _sources() -> dict[str, Source]:
+    with (Path(__file__).parent / "sources.toml").open("rb") as file:
+        return {name: Source(name, **row) for name, row in tomllib.load(file).items()}
 
-        A note that is there already stays as it is; one that says something else is named and left out.""",
-        "simplemem import markdown ~/old-notes --into archive",
-        "",
-        "markdown",
-    ),
-    Source(
-        "mem0",
-        "The JSON of mem0's `get_all`, or an export of OpenMemory (JSON or its zip).",
-        """Bring what mem0 or OpenMemory remember in: a note for each memory, with its dates, user and categories.
 
-        A memory is known again by its id, wherever its note lies now. One that changed there since is changed here,
-        unless somebody edited the note.""",
-        "simplemem import mem0 memories.json --dry-run",
-        "mem0",
-        "mem0",
-    ),
-)
+SOURCES = _sources()

@@ -17,17 +17,19 @@ from simplemem.note.properties import remove_property, render_header
 from simplemem.note.tags import tags_for_new_note
 from simplemem.store import Carried, Draft, EnhancedStore
 
+_TITLE = 60  # characters
 SOURCE = "source"  # the property that says where a note comes from: `mem0:8f1c`
 
 
 class Item(NamedTuple):
-    """A note or another file to be made: where it stands in what is read, its path below the folder, what it holds, and
-    by which `source` it is known again."""
+    """A note or another file to be made: where it stands in what is read, its path below the folder, what it holds, by
+    which `source` it is known again, and when it was changed last, in seconds."""
 
     where: str
     path: str
     data: str | bytes
     source: str = ""
+    at: float | None = None
 
 
 class Left(NamedTuple):
@@ -62,7 +64,13 @@ def note(where: str, path: str, body: str, source: str = "", **properties: Any) 
     properties |= {"tags": tags, **more}
     told = {key: value for key, value in {**properties, SOURCE: source}.items() if value not in (None, "", [])}
     text = f"{render_header(told)}\n{body.strip(chr(10))}\n" if body.strip() else render_header(told)
-    return Item(where, path, clean_text(text, "text", len(text), ""), source)
+    at = moment_of(str(told.get("modified") or told.get("created") or ""))
+    return Item(where, path, clean_text(text, "text", len(text), ""), source, at.timestamp() if at else None)
+
+
+def title_of(text: str) -> str:
+    """What a text without a title is called: how it begins."""
+    return text.strip().split("\n")[0].lstrip("# ")[:_TITLE].strip()
 
 
 def wall_time(said: Any) -> str | None:
@@ -124,7 +132,7 @@ class _Planner:
         self._places.add(compare_key(path))
         if item.source:
             self._known[item.source] = path
-        self.drafts.append(Draft(path, item.data))
+        self.drafts.append(Draft(path, item.data, at=item.at))
         self.new += 1
 
     def _at(self, item: Item, path: str) -> None:

@@ -77,6 +77,7 @@ class Draft(NamedTuple):
     path: str
     text: str | bytes | None
     before: str | bytes | None = None
+    at: float | None = None  # a new note's last change, in seconds, if that is not now
 
 
 class Carried(NamedTuple):
@@ -254,7 +255,7 @@ class Bench:
         core.must_be_writable()
         wishes: list[Wish] = []
         warnings: list[str] = []
-        for path, text, before in drafts:
+        for path, text, before, at in drafts:
             name, sha = name_of(path), "" if before is None else sha256(_bytes(before))
             if before is None:
                 check_name(name)
@@ -267,7 +268,7 @@ class Bench:
                 warnings += judge(core.settings, name, known, text)
                 text = stamp_modified(text, now()) if isinstance(before, str) and text != before else text
             data = _bytes(text)
-            wishes.append(Wish("create", path, data=data) if before is None else Wish.update(path, sha, data))
+            wishes.append(Wish("create", path, data=data, at=at) if before is None else Wish.update(path, sha, data))
         written = core.vault.carry_out(wishes, change) if wishes else []
         files = {draft.path for draft in drafts if isinstance(draft.text, bytes)}
         texts = {wish.path: wish.data for wish in wishes if wish.data is not None and wish.path not in files}

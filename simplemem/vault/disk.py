@@ -177,8 +177,9 @@ class Intruded(Exception):
         self.path, self.found, self.data = path, found, data
 
 
-def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool) -> str:
-    """Write `data` to a new file of ours in `folder`: its path. `like` names the note whose mode and so on it gets."""
+def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool, at: float | None = None) -> str:
+    """Write `data` to a new file of ours in `folder`: its path. `like` names the note whose mode and so on it gets, `at`
+    is when it was changed last, in seconds, if that is not now."""
     path = "/".join((*folder, f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"))
     try:
         with here.opened(path, WRITE_NEW) as fd:
@@ -186,6 +187,8 @@ def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: 
                 with here.opened(like, READ) as source:
                     copy_attributes(source, fd)
             write_all(fd, data)
+            if at is not None and os.utime in os.supports_fd:
+                os.utime(fd, (at, at))
             if sync:
                 sync_file(fd)
     except BaseException:

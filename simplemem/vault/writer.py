@@ -53,6 +53,7 @@ class Wish:
     data: bytes | None = None
     gone: bool = False
     trash: str | None = None  # the file in the trash that comes back
+    at: float | None = None  # when it was changed last, in seconds, if that is not now
 
     @staticmethod
     def update(path: str, before: str, data: bytes) -> Wish:
@@ -193,7 +194,7 @@ class Operation:
             # Folders are made when the change is carried out, not before: it may yet fail.
             folder = folder[: len(folder) - len(self._here.missing(folder))]
             sync = self._vault.durable and is_one
-            self._staged[wish.path] = disk.stage(self._here, folder, wish.data, like=like, sync=sync)
+            self._staged[wish.path] = disk.stage(self._here, folder, wish.data, like=like, sync=sync, at=wish.at)
         if self._vault.durable and not is_one:
             disk.sync_paths(self._here.root, list(self._staged.values()))
 

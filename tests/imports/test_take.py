@@ -10,12 +10,11 @@ from simplemem.imports.table import SOURCES
 from simplemem.imports.take import Plan, plan, take
 from simplemem.store import EnhancedStore
 
-READERS = {each.name: each for each in SOURCES}
 TEA = {"id": "a1", "memory": "Likes tea: strong", "user_id": "alex", "created_at": "2026-01-02T03:04:05Z"}
 
 
 def planned(store: EnhancedStore, kind: str, file: Path, folder: str = "in") -> Plan:
-    return plan(store, kind, str(file), folder, READERS[kind].read(file))
+    return plan(store, kind, str(file), folder, SOURCES[kind].read(file))
 
 
 def files(vault: Path) -> dict[str, bytes]:
