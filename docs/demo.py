@@ -148,7 +148,7 @@ def clean_environment(vault: Path) -> dict[str, str]:
 
 def index(page: Page, vault: Path) -> None:
     """The command line makes the index."""
-    from simplemem.cli.clients import server_command
+    from simplemem.clients.client import server_command
 
     page.step(
         "A vault is a folder of Markdown notes",
@@ -172,7 +172,7 @@ async def conversation(page: Page, vault: Path) -> None:
     import mcp_types
     from mcp import Client, StdioServerParameters
 
-    from simplemem.cli.clients import server_command
+    from simplemem.clients.client import server_command
 
     program, *arguments = server_command(vault)
     server = StdioServerParameters(command=program, args=arguments, env=clean_environment(vault))
@@ -274,22 +274,21 @@ async def _undo(page: Page, client: Any, vault: Path) -> None:
 
 def connect(page: Page) -> None:
     """The lines for each client, with the paths of this installation."""
-    from simplemem.cli.clients import CLIENTS, server_command
+    from simplemem.clients.client import clients, server_command
+    from simplemem.clients.splice import put
     from simplemem.config import find_vault
 
     vault = find_vault(cwd=Path.home())
     page.step(
         "Connect your own",
-        f"""These lines start the simplemem of this folder on {vault}. Put the folder of your notes in its place, if
-        you have one; an Obsidian vault will do. `simplemem serve --vault FOLDER --print-config CLIENT` prints them
-        for you, and docs/connect.md has the rest.""",
+        f"""`simplemem install CLIENT --vault FOLDER` writes one entry into the file of a client, which starts the simplemem
+        of this folder: it shows the difference and asks. An Obsidian vault will do. For {vault} it is this, in the form
+        of most of them, and docs/connect.md has the rest.""",
     )
-    command = server_command(vault)
-    together: dict[str, list[str]] = {}
-    for client in CLIENTS.values():
-        together.setdefault(client.lines(command), []).append(f"{client.title}, in {client.here}")
-    for lines, places in together.items():
-        page.settings(places, lines)
+    known = clients()
+    places = [f"{client.title} ({name})" for name, client in known.items() if client.file]
+    entry = known["json"].entry("simplemem", server_command(vault))
+    page.settings(places, put("json", "", known["json"].keys, "simplemem", entry))
 
 
 def main() -> int:

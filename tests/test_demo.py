@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.cli.clients import CLIENTS, server_command
+from simplemem.clients.client import clients, server_command
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 README = REPOSITORY / "README.md"
@@ -107,11 +108,12 @@ def test_the_demo_shows_a_conversation_from_the_list_of_tools_to_the_undo(demo: 
     assert in_order(key_lines, timed) is None and "\x1b" not in demo.out
 
 
-def test_the_demo_ends_with_the_lines_for_every_client_and_the_paths_of_this_installation(demo: Shown) -> None:
-    shown = "\n".join(line.removeprefix("    ") for line in demo.out.split("\n"))
-    for client in CLIENTS.values():
-        assert f"  {client.title}, in {client.here}\n" in demo.out
-        assert f"\n{client.lines(server_command(demo.home / 'simplemem'))}\n" in shown
+def test_the_demo_ends_with_every_client_and_an_entry_with_the_paths_of_this_installation(demo: Shown) -> None:
+    shown = json.loads(demo.out[demo.out.index("\n    {\n") :].split("\n\n")[0])
+    program, *arguments = server_command(demo.home / "simplemem")
+    assert shown == {"mcpServers": {"simplemem": {"command": program, "args": arguments}}}
+    for client in clients().values():
+        assert not client.file or f"{client.title} ({client.name})" in demo.out
     assert list(demo.room.iterdir()) == list(demo.home.iterdir()) == []  # and nothing is left behind
 
 

@@ -24,7 +24,6 @@ from markdown_it.token import Token
 
 import simplemem
 from simplemem.cli.app import app
-from simplemem.cli.clients import client_called
 from simplemem.cli.serve import _parser, _part_by_vault, _profile
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -203,7 +202,7 @@ def refusals(line: str) -> list[str]:
 
 def refusals_of_command(arguments: list[str]) -> list[str]:
     usage_error: Any = typer.BadParameter.__base__
-    group = PROGRAM
+    group, for_serve = PROGRAM, arguments[arguments.index("--") + 1 :] if "--" in arguments else []
     try:
         while hasattr(group, "commands") and arguments and not arguments[0].startswith("-"):
             name, *arguments = arguments
@@ -215,6 +214,8 @@ def refusals_of_command(arguments: list[str]) -> list[str]:
         return [f"no command {error}"]
     except usage_error as error:
         return [str(error.format_message())]
+    if for_serve:
+        return refusals_of_serve(for_serve)
     # Where `-word` is a word, the command itself looks for options that are none.
     given = [word for value in context.params.values() if isinstance(value, (list, tuple)) for word in value]
     return [f"no option {word}" for word in given if str(word).startswith("--")]
@@ -224,8 +225,6 @@ def refusals_of_serve(arguments: list[str]) -> list[str]:
     asked, unknown = _parser().parse_known_args(arguments)
     _part_by_vault(asked)
     _profile(asked)
-    if asked.print_config:
-        client_called(asked.print_config)
     return unknown
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -28,7 +27,6 @@ examples:
   simplemem serve --profile server-memory            in the place of that graph memory server
   simplemem serve --profile self-improving           what an agent learns, and its graph
   simplemem serve --profile remembrances             statements that age, and documents
-  simplemem serve --vault ~/notes --print-config claude-desktop
   simplemem serve --vault ~/notes --http             MCP, REST and a page at http://127.0.0.1:8080
   simplemem serve --vault work=~/work --vault home=~/notes --profile work=memento --http
 """
@@ -55,7 +53,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     profiles = "the tools: default, simplemem, server-memory, memento, self-improving, hmlr, remembrances, supermemento"
-    clients = "claude-desktop, claude-code, cursor, vscode, zed, codex, windsurf"
     add("--vault", metavar="FOLDER", action="append", help="the folder of notes; without it one is found")
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")
     add("--knowledge-base", metavar="FOLDER", help="a folder of Markdown beside the memory, with two tools of its own")
@@ -65,7 +62,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--read-only", action="store_true", default=None, help="refuse every write")
     add("--no-delete", action="store_true", default=None, help="offer no tool that deletes")
     add("--log-level", choices=("debug", "info", "warning", "error"), help="how much is said on stderr")
-    add("--print-config", metavar="CLIENT", help=f"print the lines a client needs, and end: {clients}")
     net = parser.add_argument_group("over the network (docs/network.md)").add_argument
     net("--http", metavar="HOST:PORT", nargs="?", const="", help="serve over HTTP, by default at 127.0.0.1:8080")
     net("--sse", action="store_true", default=None, help="with --http: old clients too, at /sse")
@@ -85,7 +81,7 @@ def serve_main(argv: Sequence[str]) -> int:
         _part_by_vault(asked)
         if _is_http(asked):
             return _serve_http(asked)
-        return _print_config(asked) if asked.print_config else _serve(asked)
+        return _serve(asked)
     except SimplememError as error:
         from simplemem.cli.output import plain
 
@@ -113,7 +109,7 @@ def _is_http(asked: argparse.Namespace) -> bool:
     """Whether the network is asked for, here or as the servers did whose places are taken."""
     env = os.environ
     said = (env.get(name, "").lower() in ("1", "true", "yes") for name in ("GOMEM_SSE", "GOMEM_REST_API_SERVE"))
-    return not asked.print_config and (asked.http is not None or bool(asked.sse or asked.rest_api_serve) or any(said))
+    return asked.http is not None or bool(asked.sse or asked.rest_api_serve) or any(said)
 
 
 def _serve(asked: argparse.Namespace) -> int:
@@ -126,7 +122,7 @@ def _serve(asked: argparse.Namespace) -> int:
     from simplemem.server.serve import Door, serve_stdio, take_standard_streams
 
     if sys.stdin is not None and sys.stdin.isatty():
-        waits = "waits for an MCP client; `simplemem serve --print-config CLIENT` prints what it needs. Ctrl-C ends it."
+        waits = "waits for an MCP client; `simplemem install CLIENT` tells one of it. Ctrl-C ends it."
         print(f"simplemem serves {root} and {waits}", file=sys.stderr, flush=True)
     wire = take_standard_streams()
     return serve_stdio(profile, tools, root, Door(lambda: opening(settings)), wire, settings.log_level)
@@ -241,31 +237,21 @@ def _vault(asked: argparse.Namespace, profile: Face) -> Path:
     return (None if named else profile.folder(os.environ)) or find_vault(asked.vault)
 
 
-def _print_config(asked: argparse.Namespace) -> int:
-    """The lines on stdout, with what the environment chooses here; what a person should know about them on stderr."""
-    from simplemem.cli.clients import client_called, server_command
-
-    client = client_called(asked.print_config)
+def for_a_client(argv: Sequence[str]) -> tuple[Path, list[str]]:
+    """The vault and the options with which a client starts it: those given, and what the environment chooses here."""
+    asked = _parser().parse_args(list(argv))
+    _part_by_vault(asked)
+    if _is_http(asked):
+        raise Invalid("a client starts a server that speaks over standard streams", hint="Use `install --http URL`.")
     profile, toolsets, _ = _profile(asked)  # a mistake is told here rather than in the log of a client
     if asked.config:
         _own_settings(asked, profile)
-    vault = _vault(asked, profile)
     asked.knowledge_base = _knowledge_base(asked)
     given = {key: file for key, file in vars(asked).items() if key in ("config", "db", "knowledge_base") and file}
     files = {key: os.path.abspath(os.path.expanduser(file)) for key, file in given.items()}
-    chosen = {**vars(asked), **files, "tools": toolsets}
-    more: list[str] = []
+    chosen, more = {**vars(asked), **files, "tools": toolsets}, list[str]()
     for key in ("profile", "tools", "read_only", "no_delete", "knowledge_base", "config", "db", "log_level"):
         option, value = "--" + key.replace("_", "-"), chosen[key]
         if value:  # with `=`, as the name of a toolset may begin with a minus
             more += [option] if value is True else [f"{option}={value}"] if key == "tools" else [option, value]
-    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
-        sys.stdout.reconfigure(encoding="utf-8")
-    place = client.here if client.here == "a terminal" else f"{client.here}, beside what stands there"
-    print(f"For {client.title}, in {place}:", file=sys.stderr)
-    print(client.lines(server_command(vault, more)), flush=True)
-    print(f"Then: {client.then}.", file=sys.stderr)
-    if not vault.is_dir():
-        soon = "`simplemem init` makes it" if asked.read_only else "the server makes it when it starts"
-        print(f"There is no folder {vault} yet; {soon}.", file=sys.stderr)
-    return 0
+    return _vault(asked, profile), more

@@ -63,7 +63,7 @@ def init(
     found += [f"not searched, {each}" for each in _left_out(facts)]
     where = "" if find_vault() == root else f" --vault {shlex.quote(str(root))}"
     first = ("search 'what do you want to know'", "finds notes") if notes else ("new 'First note' --edit", "writes one")
-    client = ("serve --print-config claude-code", "prints what connects an agent")
+    client = ("install", "connects an agent")
     steps = first, client, ("doctor", "says what is broken")
     then: Lines = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
     facts = {"vault": str(root), "new": is_new, "notes": notes}

@@ -44,11 +44,11 @@ def test_init_ends_with_what_it_found_and_three_commands(
 ) -> None:
     ready, found, following, *steps = run("init", str(vault), vault=None).out.splitlines()
     assert ready.endswith("3 notes") and "3 links (1 broken)" in found and following == "Next:"
-    assert [step.split()[1] for step in steps] == ["search", "serve", "doctor"] and str(vault) in steps[0]
+    assert [step.split()[1] for step in steps] == ["search", "install", "doctor"] and str(vault) in steps[0]
     monkeypatch.chdir(vault)
     assert "--vault" not in run("init", vault=None).out
     steps = run("init", str(tmp_path / "new"), vault=None).out.splitlines()[3:]
-    assert [step.split()[1] for step in steps] == ["new", "serve", "doctor"]
+    assert [step.split()[1] for step in steps] == ["new", "install", "doctor"]
 
 
 def test_only_init_new_and_serve_make_a_folder_and_say_so(run: Run, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_every_command_has_examples_of_itself_and_takes_a_vault_and_json(name: s
     assert f"simplemem {name}" in examples
     assert not re.search(r"<(bool|str|list|file|path|directory)", shown.stdout.lower())
     options = {option for param in COMMANDS[name].params for option in param.opts}
-    assert name == "serve" or {"--json", *([] if name.startswith("token ") else ["--vault"])} <= options
+    assert name in ("serve", "uninstall") or {"--json", *([] if name.startswith("token ") else ["--vault"])} <= options
 
 
 @pytest.mark.parametrize("group", ["", *_GROUPS])

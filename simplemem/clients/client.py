@@ -1,0 +1,97 @@
+"""The clients that are known, where each keeps its servers on each system, and its entry for this one."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from simplemem.errors import Invalid
+
+_VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
+_SYSTEMS = {"darwin": "macos", "win32": "windows"}
+
+
+class Client(NamedTuple):
+    """A client as `clients.toml` has it."""
+
+    name: str
+    title: str
+    form: str
+    keys: tuple[str, ...]
+    local: Mapping[str, Any]
+    then: str
+    file: Mapping[str, Sequence[str]] = {}  # by system
+    remote: Mapping[str, Any] | None = None
+    token: str = ""
+    token_key: str = ""
+
+    def places(self, system: str, env: Mapping[str, str]) -> list[str]:
+        """The files that may be its own, the likeliest first."""
+        home = env.get("USERPROFILE" if system == "windows" else "HOME") or os.path.expanduser("~")
+        some = (_VARIABLE.sub(lambda said: env.get(said[1]) or said[2], each) for each in self.file.get(system, ()))
+        every = [home + each[1:] if each.startswith("~") else each for each in some]
+        return [each.replace("/", "\\") for each in every] if system == "windows" else every
+
+    def find(self) -> Path | None:
+        """Its file on this machine, there or not; None for a client without one."""
+        places = self.places(_SYSTEMS.get(sys.platform, "linux"), os.environ)
+        found = [Path(each) for place in places for each in (sorted(glob.glob(place)) if "*" in place else [place])]
+        for is_there in (Path.is_file, lambda file: file.parent.is_dir()):
+            for file in found:
+                if is_there(file):
+                    return file
+        return found[0] if found else None
+
+    def entry(self, name: str, command: Sequence[str]) -> dict[str, Any]:
+        """Its entry for a server that it starts."""
+        known = {"$name": name, "$command": command[0], "$args": list(command[1:]), "$line": list(command)}
+        return {key: known.get(value, value) if isinstance(value, str) else value for key, value in self.local.items()}
+
+    def remote_entry(self, name: str, url: str, variable: str) -> dict[str, Any]:
+        """Its entry for a server that runs, with the variable that holds a token ("" for none)."""
+        if self.remote is None:
+            hint = "It starts servers itself: leave out --http, or add a connector in its settings."
+            raise Invalid(f"{self.title} reads no addresses of servers from its file", hint=hint)
+        known = {"$name": name, "$url": url}
+        entry = {key: known.get(str(value), value) for key, value in self.remote.items()}
+        if variable and not (self.token or self.token_key):
+            hint = "Leave out --token-env, and put the token into its file yourself."
+            raise Invalid(f"{self.title} reads no variables of the environment", hint=hint)
+        if variable:
+            header = {"Authorization": self.token.replace("%", variable)}
+            entry |= {self.token_key: variable} if self.token_key else {"headers": header}
+        return entry
+
+
+@cache
+def clients() -> dict[str, Client]:
+    """Every client that is known, by name."""
+    with (Path(__file__).parent / "clients.toml").open("rb") as file:
+        return {name: Client(name, **row) for name, row in tomllib.load(file).items()}
+
+
+def client_called(name: str) -> Client:
+    """The client of that name, however it is written: `Claude Desktop` is `claude-desktop`."""
+    plain = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
+    if plain not in clients():
+        near = get_close_matches(plain, clients(), 1)
+        hint = (f"Did you mean {near[0]}? " if near else "") + "There are " + ", ".join(clients()) + "."
+        raise Invalid(f"{name!r} is no client that is known here", hint=hint)
+    return clients()[plain]
+
+
+def server_command(vault: Path, more: Sequence[str] = ()) -> list[str]:
+    """The command that starts this server, with absolute paths: what was started from a menu seldom has a PATH."""
+    beside = Path(sys.executable).with_name("simplemem.exe" if os.name == "nt" else "simplemem")
+    found = str(beside) if beside.is_file() else shutil.which("simplemem")
+    program = [os.path.abspath(found)] if found else [sys.executable, "-m", "simplemem"]
+    return [*program, "serve", "--vault", str(vault.absolute()), *more]
