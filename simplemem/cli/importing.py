@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview, progress_bar
+from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview
 from simplemem.cli.options import Group, VaultOption, YesOption, argument, flag, option
 from simplemem.cli.output import Lines
 from simplemem.cli.write import undo_with
@@ -17,6 +17,7 @@ from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.imports.take import Item, Left, Plan
+    from simplemem.kinds.graph.jsonl import Imported
 
 commands = typer.Typer()
 _imports = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
@@ -45,14 +46,19 @@ def carry(
         facts = {**planned.as_dict(), "dry_run": dry_run}
         if dry_run or not planned.drafts:
             return Answer(facts, _shown(planned))
-        preview(Answer({}, _shown(planned)))
-        refused, hint = "nobody can be asked here, and nothing was imported", "Add --yes, or look with --dry-run."
-        agree("Import this?", refused=refused, hint=hint, yes=yes)
-        finish()
+        _ask(Answer({}, _shown(planned)), yes=yes)
         carried = take(store, planned, who=WHO)
         version = carried.written[0].version
         said: Lines = [[("Imported", "green"), f" {counted(len(planned.drafts), 'file')}"], undo_with(version)]
         return Answer({**facts, "version": version}, said, warnings=carried.warnings)
+
+
+def _ask(shown: Answer, *, yes: bool) -> None:
+    """Show a person what an import would do, and have them agree."""
+    preview(shown)
+    refused, hint = "nobody can be asked here, and nothing was imported", "Add --yes, or look with --dry-run."
+    agree("Import this?", refused=refused, hint=hint, yes=yes)
+    finish()
 
 
 def _shown(planned: Plan) -> Lines:
@@ -89,24 +95,34 @@ for _source in SOURCES.values():
 
 @command(_imports, name="graph")
 def import_graph(
-    file: Annotated[Path, argument("FILE", "The file of a graph memory server, JSONL.")], vault: VaultOption = None
+    file: Annotated[Path, argument("FILE", "The file of a graph memory server, JSONL.")],
+    dry_run: DryRun = False,
+    yes: YesOption = False,
+    vault: VaultOption = None,
 ) -> Answer:
     """Bring the file of a graph memory server into the vault: a note for each entity.
 
     What is there already is added to, nothing is replaced, and the file stays as it is. Lines that cannot be read are
-    named and left out. After Ctrl-C, begin again: what was done is not done twice.
+    named and left out.
 
     $ simplemem import graph ~/memory.jsonl"""
-    from simplemem.kinds.graph.jsonl import import_file
+    from simplemem.kinds.graph.jsonl import import_file, plan_import
 
-    with opened(vault) as store, progress_bar() as progress:
-        done = import_file(store, file.expanduser(), who=WHO, progress=progress)
-    assert done is not None  # as it is only of an import that is wanted once
-    warnings = [f"line {broken.line} was left out: {broken.why}" for broken in done.broken]
-    made = f": {counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
+    with opened(vault) as store:
+        done = plan_import(store, file := file.expanduser())
+        is_new = bool(done.entities or done.relations or done.observations)
+        said: Lines = [[(f"{file}", "cyan"), "  into graph/"], [f"       {_brought(done)}"]]
+        warnings = [f"line {broken.line} was left out: {broken.why}" for broken in done.broken]
+        if dry_run or not is_new:
+            return Answer({**done.as_dict(), "dry_run": dry_run}, said, warnings=warnings)
+        _ask(Answer({}, said), yes=yes)
+        done = import_file(store, file, who=WHO) or done
+        lines: Lines = [[("Imported", "green"), f": {_brought(done)}"], undo_with(done.since)]
+        return Answer({**done.as_dict(), "dry_run": dry_run}, lines, warnings=warnings)
+
+
+def _brought(done: Imported) -> str:
+    made = f"{counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
     if done.observations:
         made += f", {counted(done.observations, 'observation')} more of entities that were there"
-    there = f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else ""
-    lines: Lines = [[("Imported", "green"), made + there]]
-    lines += [[(f'  undo with: simplemem undo --by "{WHO}" --since {done.since}', "dim")]] if done.since else []
-    return Answer(done.as_dict(), lines, warnings=warnings)
+    return made + (f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,13 @@ def read(file: Path) -> Iterator[Item | Left]:
         data = json.loads(_text(file))
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"{file} is not JSON: {error}", hint="Export as JSON.") from error
+    names = dict[str, str]()  # of categories and programs, by their ids
     if isinstance(data, dict):
+        named = (each for key in ("categories", "apps") if isinstance(data.get(key), list) for each in data[key])
+        names = {str(each.get("id")): str(each.get("name")) for each in named if isinstance(each, dict)}
         data = next((data[key] for key in ("results", "memories", "items") if key in data), [data])
     for number, row in enumerate(data if isinstance(data, list) else [data], 1):
-        yield _note(row, f"memory {number}")
+        yield _note(row, f"memory {number}", names)
 
 
 def _text(file: Path) -> bytes:
@@ -37,7 +40,7 @@ def _text(file: Path) -> bytes:
         return archive.read(name)
 
 
-def _note(row: Any, where: str) -> Item | Left:
+def _note(row: Any, where: str, names: Mapping[str, str]) -> Item | Left:
     match row:
         case {"id": str() | int() as told, "memory": str(text)} | {"id": str() | int() as told, "content": str(text)}:
             pass
@@ -45,15 +48,18 @@ def _note(row: Any, where: str) -> Item | Left:
             return Left(where, "it has no id, or no text in `memory`")
     if not text.strip() or row.get("state") == "deleted":
         return Left(where, "its text is empty" if not text.strip() else "it was deleted there")
-    more = {key: row.get(key) for key in ("user_id", "agent_id", "run_id", "app_id")}
-    tags = row.get("categories")
-    return note(
-        where,
-        f"{title_of(text)}.md",
-        text,
-        f"mem0:{told}",
-        tags=[each for each in tags if isinstance(each, str)] if isinstance(tags, list) else [],
-        created=wall_time(row.get("created_at")),
-        modified=wall_time(row.get("updated_at")),
-        **{key: value for key, value in more.items() if isinstance(value, str)},
-    )
+    more = row.get("metadata") if isinstance(row.get("metadata"), dict) else {}
+    tags = [names.get(each, each) for each in _texts(row, "categories") + _texts(row, "category_ids")]
+    properties: dict[str, Any] = {
+        key: value for key, value in more.items() if isinstance(value, (str, int, float)) and key
+    }
+    properties |= {key: row[key] for key in ("user_id", "agent_id", "run_id") if isinstance(row.get(key), str)}
+    if isinstance(row.get("app_id"), str):
+        properties["app"] = names.get(row["app_id"], row["app_id"])
+    properties |= {"created": wall_time(row.get("created_at")), "modified": wall_time(row.get("updated_at"))}
+    return note(where, f"{title_of(text)}.md", text, f"mem0:{told}", {**properties, "tags": tags})
+
+
+def _texts(row: dict[str, Any], key: str) -> list[str]:
+    texts = row.get(key)
+    return [each for each in texts if isinstance(each, str)] if isinstance(texts, list) else []

@@ -6,12 +6,14 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from simplemem.errors import Unreadable
 from simplemem.imports.take import Item, Left, note, title_of, wall_time
 
+_LEAST_SHARED, _MOST_SHARED = 20, 1000  # characters of two chunks that lie side by side
 _DRAWERS = """
     SELECT e.embedding_id, m.key, coalesce(m.string_value, m.int_value, m.float_value, m.bool_value)
     FROM collections c JOIN segments s ON s.collection = c.id AND s.scope = 'METADATA'
@@ -49,4 +51,11 @@ def _note(whose: str, drawers: list[dict[str, Any]]) -> Item | Left:
     name = file.replace("\\", "/").rpartition("/")[2].rpartition(".")[0] if file else title_of(texts[0])
     folder = "/".join(part.replace("/", "-") for part in (wing, room) if part)
     told = {"wing": wing, "room": room, "file": file, "created": wall_time(first.get("filed_at"))}
-    return note(whose, f"{folder}/{name}.md", "\n\n".join(texts), f"mempalace:{whose}", **told)
+    return note(whose, f"{folder}/{name}.md", reduce(_joined, texts), f"mempalace:{whose}", told)
+
+
+def _joined(text: str, chunk: str) -> str:
+    """A text with its next chunk, which may begin with how it ends."""
+    most = min(len(text), len(chunk), _MOST_SHARED)
+    shared = next((size for size in range(most, _LEAST_SHARED, -1) if text.endswith(chunk[:size])), 0)
+    return f"{text}{chunk[shared:]}" if shared else f"{text}\n\n{chunk}"

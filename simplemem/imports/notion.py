@@ -6,150 +6,150 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shutil
+import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from datetime import datetime
-from pathlib import Path, PurePosixPath
-from urllib.parse import quote, unquote
+from functools import partial
+from pathlib import Path
+from posixpath import relpath
+from typing import IO, Any
+from urllib.parse import quote
 
 from simplemem.errors import Unreadable
-from simplemem.imports.markdown import MOST_BYTES, files
+from simplemem.imports.markdown import MOST_BYTES, data_of, files
 from simplemem.imports.take import Item, Left, note
-from simplemem.note.names import compare_key, legal_name
 
 _ID = re.compile(r" ?([0-9a-f]{32})(?=$|_all$|\.)")
-_LINK = re.compile(r"(?<=\]\()([^()\s]++(?:\([^()\s]*+\)[^()\s]*+)*+)(?=\))")
+_HIDDEN = re.compile(r"^__MACOSX/|(?:^|/)\.(?![^/]*[0-9a-f]{32})")  # not a page whose title begins with a dot
+_WRAPPER = re.compile(r"^Export-[0-9a-f-]{36}/")
+_ONLINE = re.compile(r"(?<=\]\()https://(?:www\.)?notion\.so/(?:[^()\s/]*[-/])?([0-9a-f]{32})[^()\s]*(?=\))")
 _PROPERTY = re.compile(r"([^:\n]{1,60}): (.*)")
-_MOST_FILES, _MOST_TOGETHER = 100_000, 10_000_000_000
+_MOST_FILES, _MOST_TOGETHER, _MOST_DEPTH = 100_000, 10_000_000_000, 2
 _TIMES = {"created": "created", "created time": "created", "last edited": "modified", "last edited time": "modified"}
 
 
 def read(export: Path) -> Iterator[Item | Left]:
     """Pages as notes, and all other files as they are."""
-    found: dict[str, bytes] = {}
-    for each in _folder(export) if export.is_dir() else _zip(export.read_bytes(), export.name):
-        if isinstance(each, Left):
-            yield each
+    with ExitStack() as stack:
+        found: dict[str, Callable[[], bytes | Left]] = {}
+        total = 0
+        for path, size, data in _folder(export) if export.is_dir() else _zip(stack, export, export.name):
+            name = _WRAPPER.sub("", path)
+            total += size
+            if total > _MOST_TOGETHER or len(found) >= _MOST_FILES:
+                raise Unreadable(f"{export} holds more than an export does", hint="Unpack it, and import parts of it.")
+            if ".." in name.split("/") or name.startswith("/") or "\\" in name:
+                yield Left(path, "it leads out of the archive")
+            elif size > MOST_BYTES:
+                yield Left(path, f"it is larger than {MOST_BYTES // 1_000_000} MB")
+            elif not _HIDDEN.search(name):
+                found[name] = data
+        if not any(path.endswith((".md", ".csv")) for path in found):
+            raise Unreadable(f"{export} has no pages", hint="Export from Notion as Markdown & CSV.")
+        yield from _items(found)
+
+
+def _items(found: Mapping[str, Callable[[], bytes | Left]]) -> Iterator[Item | Left]:
+    columns = defaultdict[str, set[str]](set)
+    pages = {said[1]: path for path in found if path.endswith(".md") and (said := _ID.search(path.rpartition("/")[2]))}
+    for path in found:
+        if path.endswith(".csv"):
+            columns[_bare(path.removesuffix(".csv").removesuffix("_all"))].update(_columns(found[path]()))
+    for path, unpack in found.items():
+        if isinstance(data := unpack(), Left):
+            yield data
+        elif path.endswith(".md"):
+            yield _page(path, data, pages, columns.get(_bare(path.rpartition("/")[0]), ()))
         else:
-            found[each[0]] = each[1]
-    places = _places(found)
-    columns = {
-        path[: -len(ending)]: _columns(data)
-        for path, data in found.items()
-        for ending in (".csv",)
-        if path.endswith(ending)
-    }
-    for path, data in found.items():
-        if not path.endswith(".md"):
-            yield Item(path, places[path], data)
-            continue
-        try:
-            text = data.decode("utf-8-sig").replace("\r\n", "\n")
-        except UnicodeDecodeError as error:
-            yield Left(path, f"byte {error.start} is not UTF-8 text")
-            continue
-        yield _page(path, text, places, columns.get(path.rpartition("/")[0], frozenset()))
+            yield Item(path, _bare(path), data, is_linked=True)
 
 
-def _page(path: str, text: str, places: Mapping[str, str], columns: frozenset[str]) -> Item:
+def _page(path: str, data: bytes, pages: Mapping[str, str], columns: Collection[str]) -> Item | Left:
     """A page: its title is the first heading, its properties are the lines below it that its database has as columns."""
-    told: dict[str, object] = {}
+    try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        return Left(path, f"byte {error.start} is not UTF-8 text")
+    told: dict[str, Any] = {}
     title, _, rest = text.partition("\n")
     lines = rest.lstrip("\n").split("\n") if title.startswith("# ") else []
     while lines and (said := _PROPERTY.fullmatch(lines[0])) and said[1] in columns:
         key, value = said[1].strip(), said[2].strip()
-        told[_TIMES.get(key.lower(), key)] = _time(value) if key.lower() in _TIMES else value
+        at = _time(value) if (date := _TIMES.get(key.lower())) else None
+        told |= {date: at} if date and at else {key: value}
         del lines[0]
     if tags := next((key for key in told if key.lower() == "tags"), ""):
         told["tags"] = [each.strip() for each in str(told.pop(tags)).split(",")]
     if told:
         text = "\n".join([title, *lines])
     called = _ID.search(path.rpartition("/")[2])
-    body = _LINK.sub(lambda link: _led(link[0], path, places), text)
-    return note(path, places[path], body, f"notion:{called[1]}" if called else "", **told)
+    here = f"/{path.rpartition('/')[0]}"
+    body = _ONLINE.sub(lambda url: quote(relpath(f"/{pages[url[1]]}", here)) if url[1] in pages else url[0], text)
+    return note(path, _bare(path), body, f"notion:{called[1] if called else path}", told)
 
 
-def _led(target: str, source: str, places: Mapping[str, str]) -> str:
-    """A link of a page to another file of the export, as it must be where both are now."""
-    plain, mark, heading = target.partition("#")
-    parts = list(PurePosixPath(source).parent.parts)
-    for part in unquote(plain).split("/"):
-        if part == "..":
-            del parts[-1:]
-        elif part != ".":
-            parts.append(part)
-    if (there := places.get("/".join(parts))) is None:
-        return target
-    here = PurePosixPath(places[source]).parent.parts
-    common = next((k for k, (one, other) in enumerate(zip(here, there.split("/"), strict=False)) if one != other), None)
-    common = min(len(here), len(there.split("/"))) if common is None else common
-    return quote("/".join([*[".."] * (len(here) - common), *there.split("/")[common:]])) + mark + heading
+def _bare(path: str) -> str:
+    """A path without ids, which folders have in some exports and not in others."""
+    parts = (_ID.sub("", part) for part in path.split("/"))
+    return "/".join(f"Untitled{part}" if part in ("", ".md") else part for part in parts) if path else ""
 
 
-def _places(found: Mapping[str, bytes]) -> dict[str, str]:
-    """Where each file goes: its path without ids, with a number where two would be the same."""
-    folders: dict[str, str] = {"": ""}
-    taken: set[str] = set()
-
-    def free(above: str, name: str) -> str:
-        stem, dot, ending = name.rpartition(".") if "." in name else (name, "", "")
-        stem = legal_name(_ID.sub("", stem).strip() or "Untitled")
-        numbers = (f"{stem} {k}" if k > 1 else stem for k in range(1, 100_000))
-        path = next(each for n in numbers if compare_key(each := f"{above}{n}{dot}{ending}") not in taken)
-        taken.add(compare_key(path))
-        return path
-
-    def folder(path: str) -> str:
-        if path not in folders:
-            above, _, name = path.rpartition("/")
-            page = places.get(f"{path}.md")  # the folder of a page is called as the page is
-            folders[path] = f"{page.removesuffix('.md') if page else free(folder(above), name)}/"
-        return folders[path]
-
-    places: dict[str, str] = {}
-    for path in sorted(found, key=lambda each: (each.count("/"), not each.endswith(".md"), each)):
-        above, _, name = path.rpartition("/")
-        places[path] = free(folder(above), name)
-    return places
-
-
-def _columns(data: bytes) -> frozenset[str]:
+def _columns(data: bytes | Left) -> Collection[str]:
     """The columns of a database."""
     with suppress(UnicodeDecodeError, StopIteration, csv.Error):
-        return frozenset(next(csv.reader(io.StringIO(data.decode("utf-8-sig")))))
-    return frozenset()
+        return set(next(csv.reader(io.StringIO(data.decode("utf-8-sig"))))) if isinstance(data, bytes) else set()
+    return set()
 
 
-def _time(said: str) -> str:
-    """A date as Notion writes it, `January 5, 2026 10:00 AM`, as notes have it."""
+def _time(said: str) -> str | None:
+    """A date as Notion writes it, `January 5, 2026 10:00 AM (UTC)`, as notes have it."""
     for form in ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%Y/%m/%d %H:%M", "%Y/%m/%d"):
         with suppress(ValueError):
-            return datetime.strptime(said, form).strftime("%Y-%m-%dT%H:%M:%S")  # noqa: DTZ007
-    return said
+            return datetime.strptime(said.partition(" (")[0], form).strftime("%Y-%m-%dT%H:%M:%S")  # noqa: DTZ007
+    return None
 
 
-def _folder(export: Path) -> Iterator[tuple[str, bytes] | Left]:
+def _folder(export: Path) -> Iterator[tuple[str, int, Callable[[], bytes | Left]]]:
     for each in files(export):
-        yield each if isinstance(each, Left) else (each[0], each[1].read_bytes())
+        if isinstance(each, Left):
+            yield each.where, 0, partial(Left, *each)
+        else:
+            yield each[0], each[1].stat().st_size, partial(data_of, each[1], each[0])
 
 
-def _zip(data: bytes, name: str, depth: int = 0) -> Iterator[tuple[str, bytes] | Left]:
-    """The files of an archive, and of those in it."""
+def _zip(
+    stack: ExitStack, file: Path | IO[bytes], name: str, depth: int = 0
+) -> Iterator[tuple[str, int, Callable[[], bytes | Left]]]:
+    """The files of an archive, and of those in it, with their sizes."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            every = [each for each in archive.infolist() if not each.is_dir()]
-            if len(every) > _MOST_FILES or sum(each.file_size for each in every) > _MOST_TOGETHER:
-                raise Unreadable(f"{name} holds more than an export does", hint="Unpack it, and import the folder.")
-            for each in every:
-                path = each.filename
-                if path.endswith(".zip") and depth < 2:
-                    yield from _zip(archive.read(each), path, depth + 1)
-                elif ".." in path.split("/") or path.startswith("/") or "\\" in path or each.file_size > MOST_BYTES:
-                    yield Left(path, "it leads out of the archive, or is too large")
-                else:
-                    yield path, archive.read(each)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
+        archive = stack.enter_context(_opened(file))
+    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
         raise Unreadable(
             f"{name} is no zip that can be read: {error}", hint="Export it again, or unpack it."
         ) from error
+    for each in archive.infolist():
+        if each.filename.endswith(".zip") and depth < _MOST_DEPTH and each.file_size <= _MOST_TOGETHER:
+            inner = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+            with archive.open(each) as data:
+                shutil.copyfileobj(data, inner)
+            yield from _zip(stack, inner, each.filename, depth + 1)
+        elif not each.is_dir():
+            yield each.filename, each.file_size, partial(_unpacked, archive, each)
+
+
+def _opened(file: Path | IO[bytes]) -> zipfile.ZipFile:
+    with suppress(UnicodeDecodeError):
+        return zipfile.ZipFile(file, metadata_encoding="utf-8")  # Notion's names are, and not all archives say so
+    return zipfile.ZipFile(file)
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes | Left:
+    try:
+        return archive.read(member)
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError) as error:
+        return Left(member.filename, f"it cannot be unpacked: {error}")

@@ -3,33 +3,43 @@ undo takes back. What is there is known by its `source` property, wherever it li
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
+from posixpath import dirname, join, normpath, relpath
 from typing import Any, NamedTuple, Unpack
+from urllib.parse import quote, unquote
 
-from simplemem.errors import NotFound
+from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.kinds.kind import clean_text
 from simplemem.memory import By, Value
-from simplemem.note.clock import moment_of
-from simplemem.note.names import compare_key, legal_name, name_of
+from simplemem.note.clock import moment_of, now
+from simplemem.note.names import MOST_NAME_CHARACTERS, MOST_SEGMENT_BYTES, check_name, compare_key, legal_name, name_of
 from simplemem.note.properties import remove_property, render_header
 from simplemem.note.tags import tags_for_new_note
 from simplemem.store import Carried, Draft, EnhancedStore
 
 _TITLE = 60  # characters
+_MOST_BYTES = 1_000_000_000  # that are written at once
+_MOST_ENDING = 20  # characters of a file's name behind the dot
+_LINK = re.compile(r"(?<=\]\()([^()\s]++(?:\([^()\s]*+\)[^()\s]*+)*+)(?=\))")
 SOURCE = "source"  # the property that says where a note comes from: `mem0:8f1c`
 
 
 class Item(NamedTuple):
     """A note or another file to be made: where it stands in what is read, its path below the folder, what it holds, by
-    which `source` it is known again, and when it was changed last, in seconds."""
+    which `source` it is known again, and when it was changed last, in seconds. One that `is_linked` may get another
+    name: links to it, relative to where notes stood, are led to where it lands."""
 
     where: str
     path: str
     data: str | bytes
     source: str = ""
     at: float | None = None
+    is_linked: bool = False
 
 
 class Left(NamedTuple):
@@ -58,19 +68,37 @@ class Plan(Value):
         return {"kind": self.kind, "file": self.file, "folder": self.folder, **counts, "notes": notes, "left_out": left}
 
 
-def note(where: str, path: str, body: str, source: str = "", **properties: Any) -> Item:
+def note(where: str, path: str, body: str, source: str, properties: Mapping[str, Any]) -> Item | Left:
     """A note with a header of these properties; those without a value are left out."""
-    tags, more = tags_for_new_note(properties.pop("tags", None) or [])
-    properties |= {"tags": tags, **more}
-    told = {key: value for key, value in {**properties, SOURCE: source}.items() if value not in (None, "", [])}
-    text = f"{render_header(told)}\n{body.strip(chr(10))}\n" if body.strip() else render_header(told)
+    told = {f"original {key}" if key.lower() == SOURCE else key: value for key, value in properties.items()}
+    tags, more = _tags(told.pop("tags", None) or ())
+    told = {"tags": tags, **told, **more, SOURCE: source}
+    told = {key: value for key, value in told.items() if value not in (None, "", [])}
+    try:
+        text = render_header(told) + (f"\n{body.strip(chr(10))}\n" if body.strip() else "")
+        text = clean_text(text, "text", len(text), "")
+    except (SimplememError, UnicodeError) as refused:
+        return Left(where, str(refused))
     at = moment_of(str(told.get("modified") or told.get("created") or ""))
-    return Item(where, path, clean_text(text, "text", len(text), ""), source, at.timestamp() if at else None)
+    return Item(where, path, text, source, at.timestamp() if at else None)
+
+
+def _tags(names: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
+    """What can be tags of a note, spelled as tags are."""
+    tags, more = list[str](), dict[str, Any]()
+    for name in names:
+        try:
+            legal, kept = tags_for_new_note([name])
+        except Invalid as refused:
+            legal, kept = [str(refused.details.get("proposed") or "")], {}
+        tags, more = tags + legal, more | kept
+    return [each for each in dict.fromkeys(tags) if each], more
 
 
 def title_of(text: str) -> str:
     """What a text without a title is called: how it begins."""
-    return text.strip().split("\n")[0].lstrip("# ")[:_TITLE].strip()
+    lines = (line.lstrip("# \t").strip() for line in text.split("\n"))
+    return legal_name(next(filter(None, lines), "")[:_TITLE])
 
 
 def wall_time(said: Any) -> str | None:
@@ -78,19 +106,24 @@ def wall_time(said: Any) -> str | None:
     if isinstance(said, (int, float)) and 0 < said < 32_503_680_000:  # the year 3000
         said = datetime.fromtimestamp(said, UTC).isoformat()
     at = moment_of(said) if isinstance(said, str) else None
-    return at.astimezone().strftime("%Y-%m-%dT%H:%M:%S") if at else None
+    with suppress(OverflowError):
+        return at.astimezone().strftime("%Y-%m-%dT%H:%M:%S") if at else None
+    return None
 
 
 def plan(store: EnhancedStore, kind: str, file: str, folder: str, found: Iterable[Item | Left]) -> Plan:
     """What would become of what a reader found, below a folder ("" for the vault itself)."""
+    if folder := folder.strip("/"):
+        check_name(folder)
     store.bench.catch_up()
-    planner = _Planner(store, folder.strip("/"))
+    planner = _Planner(store, folder)
     for each in found:
-        planner.take(each)
-    if not (planner.drafts or planner.there or planner.left):
+        planner.place(each)
+    drafts = planner.drafts()
+    if not (drafts or planner.there or planner.left):
         raise NotFound(f"nothing to import was found in {file}", hint="`simplemem import --help` says what is read.")
-    counts = planner.new, len(planner.drafts) - planner.new, planner.there
-    return Plan(kind, file, planner.folder, tuple(planner.drafts), *counts, tuple(planner.left))
+    counts = len(planner.new), len(drafts) - len(planner.new), planner.there
+    return Plan(kind, file, folder, tuple(drafts), *counts, tuple(planner.left))
 
 
 def take(store: EnhancedStore, planned: Plan, **by: Unpack[By]) -> Carried:
@@ -101,70 +134,124 @@ def take(store: EnhancedStore, planned: Plan, **by: Unpack[By]) -> Carried:
 
 
 class _Planner:
+    """First where everything lands, then what the notes say there, with links led to each other."""
+
     def __init__(self, store: EnhancedStore, folder: str) -> None:
         self.store, self.folder = store, folder
-        self.drafts: list[Draft] = []
         self.left: list[Left] = []
-        self.new = self.there = 0
+        self.new: list[tuple[Item, str]] = []
+        self.there = self._bytes = 0
+        self._again: list[tuple[Item, str]] = []
+        self._landed: dict[str, str] = {}  # by where it was
+        self._seen = set[str]()  # sources
         self._known = store.bench.with_property(SOURCE)
-        self._places = {compare_key(path) for path in store.bench.files()}
+        self._places = {compare_key(path): path for path in store.bench.files()}
+        self._folders = {above for path in self._places for above in _above(path)}
 
-    def take(self, item: Item | Left) -> None:
-        """Plan one of them."""
+    def place(self, item: Item | Left) -> None:
+        """Find the place of one of them."""
+        try:
+            if isinstance(item, Item):
+                self._landed[item.where] = self._place(item)
+        except SimplememError as refused:
+            item = Left(item.where, refused.message)
         if isinstance(item, Left):
             self.left.append(item)
-            return
-        path = _legal(f"{self.folder}/{item.path}" if self.folder else item.path)
-        if len(_bytes(item.data)) > self.store.bench.max_note_bytes and path.endswith(".md"):
-            self.left.append(Left(item.where, "it is larger than a note may be"))
-        elif item.source in self._known:
-            self._again(item, self._known[item.source])
-        elif not item.source and compare_key(path) in self._places:
-            self._at(item, path)
-        else:
-            self._make(item, path)
 
-    def _make(self, item: Item, path: str) -> None:
-        """A new file, with a number behind its name where another has it."""
-        stem, dot, ending = path.rpartition(".")
+    def _place(self, item: Item) -> str:
+        if item.source and item.source in self._seen:
+            raise Invalid("a record above it has the same id")
+        self._seen.add(item.source)
+        size, most = len(_bytes(item.data)), self.store.bench.max_note_bytes
+        if size > most and item.path.lower().endswith(".md"):
+            raise Invalid("it is larger than a note may be")
+        if path := self._known.get(item.source, "") if item.source else "":
+            self._again.append((item, path))
+            return path
+        path = f"{self.folder}/{item.path}" if self.folder else item.path
+        path, is_there = self._free(item, _legal(path, shortened=bool(item.source or item.is_linked)))
+        if is_there:
+            self.there += 1
+            return path
+        check_name(name_of(path))
+        if file := next((self._places[above] for above in _above(compare_key(path)) if above in self._places), ""):
+            raise Invalid(f"{file} is a file there, and no folder")
+        if self._bytes + size > _MOST_BYTES:
+            raise Invalid(f"more than {_MOST_BYTES // 1_000_000_000} GB came before it; import again for the rest")
+        self._bytes += size
+        self._places[compare_key(path)] = path
+        self._folders.update(_above(compare_key(path)))
+        self.new.append((item, path))
+        return path
+
+    def _free(self, item: Item, path: str) -> tuple[str, bool]:
+        """A path that nothing has, with a number in its name if need be; or one where the same lies already."""
+        stem, dot, ending = path.rpartition(".") if "." in path.rpartition("/")[2] else (path, "", "")
         numbered = (f"{stem} {number}{dot}{ending}" for number in range(2, 100_000))
-        path = next(each for each in chain([path], numbered) if compare_key(each) not in self._places)
-        self._places.add(compare_key(path))
-        if item.source:
-            self._known[item.source] = path
-        self.drafts.append(Draft(path, item.data, at=item.at))
-        self.new += 1
+        for each in chain([path], numbered if item.source or item.is_linked else ()):
+            key = compare_key(each)
+            if key not in self._places and key not in self._folders:
+                return each, False
+            if not item.source and self.store.bench.bytes_of(self._places.get(key, "")) == item.data:
+                return self._places[key], True
+        raise Invalid(f"{name_of(path)} is there already and says something else")
 
-    def _at(self, item: Item, path: str) -> None:
-        """One that is known by its place: the same bytes are there, or something else is."""
-        if self.store.bench.bytes_of(path) == _bytes(item.data):
-            self.there += 1
-        else:
-            self.left.append(Left(item.where, f"{name_of(path)} is there already and says something else"))
+    def drafts(self) -> list[Draft]:
+        """What is to be written."""
+        made = (Draft(path, _led(item, path, self._landed), at=item.at) for item, path in self.new)
+        again = (self._compared(item, path, str(_led(item, path, self._landed))) for item, path in self._again)
+        return [each for each in chain(made, again) if each is not None]
 
-    def _again(self, item: Item, path: str) -> None:
-        """One that came before: written again if it says something else now and nobody edited it."""
+    def _compared(self, item: Item, path: str, text: str) -> Draft | None:
+        """A note that came before: written again if its record says something else now and nobody edited it."""
         read = next(iter(self.store.bench.read([path])), None)
-        if read is None or _undated(read.text) == _undated(str(item.data)):
-            self.there += 1
-            return
-        last = next(iter(self.store.history(name_of(path), limit=1)), None)
-        if last is not None and last.tool == "import" and last.sha256 == read.sha256:
-            self.drafts.append(Draft(path, item.data, read.text))
-        else:
-            self.left.append(Left(item.where, f"{name_of(path)} was edited since it was imported"))
+        if read is not None and _undated(read.text) != _undated(text):
+            ours = [each.sha256 for each in self.store.history(name_of(path), limit=1000) if each.tool == "import"]
+            if read.sha256 in ours[:1]:
+                return Draft(path, text, read.text, item.at or now().timestamp())
+            if hashlib.sha256(text.encode()).hexdigest() not in ours:
+                self.left.append(Left(item.where, f"{name_of(path)} was edited since it was imported"))
+                return None
+        self.there += 1
+        return None
+
+
+def _led(item: Item, path: str, landed: Mapping[str, str]) -> str | bytes:
+    """What an item holds, its relative links led to where the other items are, as it lies at a path itself."""
+    here = dirname(path)
+
+    def led(link: re.Match[str]) -> str:
+        plain, mark, heading = link[0].partition("#")
+        there = landed.get(normpath(join(dirname(item.where), target := unquote(plain))))
+        if there is None or normpath(join(here, target)) == there:
+            return link[0]
+        return quote(relpath(f"/{there}", f"/{here}")) + mark + heading
+
+    return item.data if isinstance(item.data, bytes) else _LINK.sub(led, item.data)
 
 
 def _undated(text: str) -> str:
-    """A note's text without what every write of ours changes."""
-    return remove_property(text, "modified")
+    """A note's text without its dates, which files and our own writes change."""
+    return remove_property(remove_property(text, "modified"), "created")
 
 
-def _legal(path: str) -> str:
-    """A path every part of which is a name that files may have everywhere."""
+def _above(path: str) -> Iterator[str]:
+    """The folders that a path lies in."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _legal(path: str, *, shortened: bool) -> str:
+    """A path every part of which is a name that files may have everywhere; `shortened` if it is too long."""
     *folders, name = path.split("/")
     stem, dot, ending = name.rpartition(".")
-    return "/".join([*map(legal_name, filter(None, folders)), f"{legal_name(stem or name)}{dot}{ending}"])
+    if not stem or len(ending) > _MOST_ENDING:
+        stem, dot, ending = name, "", ""
+    stem = legal_name(stem).encode()[: MOST_SEGMENT_BYTES - 2 * _MOST_ENDING].decode("utf-8", "ignore").rstrip(". ")
+    parts = [*map(legal_name, filter(None, folders)), stem]
+    if shortened and len("/".join(parts)) > (most := MOST_NAME_CHARACTERS - 2 * _MOST_ENDING):
+        parts = [part[: max(most // len(parts) - 1, 1)].strip() for part in parts]
+    return "/".join(parts) + (f"{dot}{legal_name(ending)}" if dot else "")
 
 
 def _bytes(data: str | bytes) -> bytes:

@@ -77,7 +77,7 @@ class Draft(NamedTuple):
     path: str
     text: str | bytes | None
     before: str | bytes | None = None
-    at: float | None = None  # a new note's last change, in seconds, if that is not now
+    at: float | None = None  # its last change, in seconds, if that is not now
 
 
 class Carried(NamedTuple):
@@ -266,9 +266,11 @@ class Bench:
             if isinstance(text, str):
                 known = before.decode("utf-8", "replace") if isinstance(before, bytes) else before or ""
                 warnings += judge(core.settings, name, known, text)
-                text = stamp_modified(text, now()) if isinstance(before, str) and text != before else text
+                stale = at is None and isinstance(before, str) and text != before
+                text = stamp_modified(text, now()) if stale else text
             data = _bytes(text)
-            wishes.append(Wish("create", path, data=data, at=at) if before is None else Wish.update(path, sha, data))
+            wish = Wish("create", path, data=data) if before is None else Wish.update(path, sha, data)
+            wishes.append(replace(wish, at=at))
         written = core.vault.carry_out(wishes, change) if wishes else []
         files = {draft.path for draft in drafts if isinstance(draft.text, bytes)}
         texts = {wish.path: wish.data for wish in wishes if wish.data is not None and wish.path not in files}

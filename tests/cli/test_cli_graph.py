@@ -36,8 +36,12 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_what_was_imported_is_exported_as_it_was(run: Run, vault: Path, file: Path, tmp_path: Path) -> None:
-    done = run("import", "graph", str(file))
-    assert done.code == 0 and done.out.startswith("Imported: 2 entities, 1 relation\n")
+    refused = run("import", "graph", str(file))
+    assert refused.code == 1 and "Add --yes, or look with --dry-run." in refused.err
+    assert "2 entities, 1 relation\n" in run("import", "graph", str(file), "--dry-run").out
+    assert not (vault / "graph").exists()
+    done = run("import", "graph", str(file), "--yes")
+    assert done.code == 0 and "Imported: 2 entities, 1 relation\n  undo with: simplemem undo v1\n" in done.out
     assert "line 4 was left out: it is not JSON" in done.err
     assert "- likes tea\n" in (vault / "graph/Ann.md").read_text(encoding="utf-8")
     exported = run("export", "graph").out

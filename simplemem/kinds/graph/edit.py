@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from simplemem.errors import Invalid, NotFound
 from simplemem.kinds.graph import page as pages
 from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, graph_of_pages, literal, read_page
-from simplemem.kinds.graph.values import Entity, NoSuchEntity, Observation, Relation
+from simplemem.kinds.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
 from simplemem.kinds.kind import ChangeSet
 from simplemem.note.names import base_name, compare_key, legal_name, name_of
 from simplemem.note.properties import remove_property, set_property
@@ -111,11 +111,11 @@ class GraphEdit(ChangeSet):
             self._lines[source, "relations"].append(pages.bond_line(relation.type, link, relation.attributes))
         return list(made.values())
 
-    def take_in(self, entities: Sequence[Entity], relations: Iterable[Relation]) -> tuple[int, int, int]:
-        """Take in a part of a graph: how many entities, relations, and observations of others are new."""
-        new = {each.name for each in self.create(entities)}
-        learned = self.say([(each.name, each.observations) for each in entities if each.name not in new])
-        return len(new), len(self.relate(relations, again=False)), sum(len(texts) for _, texts in learned)
+    def take_in(self, graph: Graph) -> tuple[int, int, int]:
+        """Take in a whole graph: how many entities, relations, and observations of others are new."""
+        new = {each.name for each in self.create(graph.entities)}
+        learned = self.say([(each.name, each.observations) for each in graph.entities if each.name not in new])
+        return len(new), len(self.relate(graph.relations, again=False)), sum(len(texts) for _, texts in learned)
 
     def update(self, relation: Relation) -> None:
         """Give a relation other attributes; those that are not named stay."""

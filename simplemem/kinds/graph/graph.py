@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from simplemem.errors import SimplememError
 from simplemem.kinds.graph.edit import GraphEdit, file_for
@@ -23,7 +23,7 @@ from simplemem.memory import By
 from simplemem.note.names import base_name, compare_key, name_of
 
 if TYPE_CHECKING:
-    from simplemem.store import EnhancedStore, Progress
+    from simplemem.store import EnhancedStore
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,7 +32,6 @@ Past = list[tuple[V, datetime, datetime | None, str]]
 """What something was, from when (UTC) to when (None for now), and who made it so, oldest first."""
 States = list[tuple[GraphPage | None, datetime, str]]
 _MOST_CHANGES = 10_000
-_BATCH = 250  # names whose entities and relations an import writes at once
 
 
 def _step(draft: Callable[Concatenate[GraphEdit, P], R]) -> Callable[..., R]:
@@ -99,24 +98,12 @@ class KnowledgeGraph(Shelf[GraphPage]):
     delete_observations = _step(GraphEdit.unsay)
     delete_relations = _step(GraphEdit.unrelate)
     update_relation = _step(GraphEdit.update)
-    _take_in = _step(GraphEdit.take_in)
+    take_in = _step(GraphEdit.take_in)
 
-    def take_in(self, graph: Graph, progress: Progress | None = None, **by: Unpack[By]) -> tuple[int, int, int]:
-        """Take in a whole graph, step by step: how many entities, relations, and observations of others are new."""
-        entities = {each.name: each for each in reversed(graph.entities)}
-        leaving = defaultdict[str, list[Relation]](list)
-        for relation in graph.relations:
-            leaving[relation.source].append(relation)
-        names = list(dict.fromkeys([*(each.name for each in graph.entities), *leaving]))
-        counts = (0, 0, 0)
-        for first in range(0, len(names), _BATCH):
-            some = names[first : first + _BATCH]
-            related = [each for name in some for each in leaving[name]]
-            new = self._take_in([entities[name] for name in some if name in entities], related, **by)
-            counts = (counts[0] + new[0], counts[1] + new[1], counts[2] + new[2])
-            if progress is not None:
-                progress("import", first + len(some), len(names))
-        return counts
+    def new_of(self, graph: Graph) -> tuple[int, int, int]:
+        """How many entities, relations, and observations of others a graph would bring."""
+        with self.reading():
+            return GraphEdit(self).take_in(graph)
 
     def all_named(self, name: str) -> list[GraphPage]:
         return sorted((self.items[path] for path in self._named.get(name, ())), key=ENTITY.place)

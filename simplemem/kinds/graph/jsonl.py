@@ -17,7 +17,7 @@ from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.kind import StateLog
 from simplemem.memory import Value
 from simplemem.note.clock import now, stamp
-from simplemem.store import EnhancedStore, Progress
+from simplemem.store import EnhancedStore
 
 _HALF: Final = re.compile("[\ud800-\udfff]")  # of a surrogate pair: escaped, all else is as it is
 _PATIENCE: Final = 120.0
@@ -39,7 +39,7 @@ class Imported(Value):
     observations: int
     entities_there: int
     relations_there: int
-    since: str  # the first version of it, from which on all of it can be taken back; "" when nothing was written
+    since: str  # its first version, which takes all of it back; "" when nothing was written
     broken: tuple[Broken, ...]
 
 
@@ -81,25 +81,36 @@ def read(data: bytes, most: int = 64_000_000) -> tuple[Graph, tuple[Broken, ...]
     return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
 
 
-def import_file(
-    store: EnhancedStore, file: Path, *, who: str = "", once: bool = False, progress: Progress | None = None
-) -> Imported | None:
-    """Bring a file's graph into the vault; or `once`, and None if it was. Others that import meanwhile wait."""
+def import_file(store: EnhancedStore, file: Path, *, who: str = "", once: bool = False) -> Imported | None:
+    """Bring a file's graph into the vault as one step; or `once`, and None if it was. Others that import meanwhile wait."""
     path = os.path.abspath(file)
     record = StateLog[set[str]](store.bench, "imports.jsonl", set, lambda files, line: files.add(str(line.get("file"))))
     with record.held(_PATIENCE) as add:
         if once and path in record.state():
             return None
-        try:
-            data = file.read_bytes()
-        except OSError as error:
-            raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
-        graph, broken = read(data, store.bench.max_note_bytes)
+        graph, broken, digest = _read(store, file)
         last = store.bench.last_version()
-        new = graph_of(store).take_in(graph, progress, who=who, tool="import", reason=f"import of {file.name}")
-        counts = dict(zip(("entities", "relations", "observations"), new, strict=True))
-        counts |= {"entities_there": len(graph.entities) - new[0], "relations_there": len(graph.relations) - new[1]}
+        new = graph_of(store).take_in(graph, who=who, tool="import", reason=f"import of {file.name}")
+        counts = _counts(graph, new)
+        add({"when": stamp(now()), "file": path, "sha256": digest, **counts})
         since = f"v{last + 1}" if store.bench.last_version() > last else ""
-        when = stamp(now())
-        add({"when": when, "file": path, "sha256": hashlib.sha256(data).hexdigest(), **counts})
         return Imported(path, **counts, since=since, broken=broken)
+
+
+def plan_import(store: EnhancedStore, file: Path) -> Imported:
+    """What an import of a file would bring. Nothing is written."""
+    graph, broken, _ = _read(store, file)
+    return Imported(os.path.abspath(file), **_counts(graph, graph_of(store).new_of(graph)), since="", broken=broken)
+
+
+def _read(store: EnhancedStore, file: Path) -> tuple[Graph, tuple[Broken, ...], str]:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
+    return *read(data, store.bench.max_note_bytes), hashlib.sha256(data).hexdigest()
+
+
+def _counts(graph: Graph, new: tuple[int, int, int]) -> dict[str, int]:
+    there = {"entities_there": len(graph.entities) - new[0], "relations_there": len(graph.relations) - new[1]}
+    return dict(zip(("entities", "relations", "observations"), new, strict=True)) | there
