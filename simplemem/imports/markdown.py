@@ -1,17 +1,21 @@
-"""A folder of Markdown notes, with the files beside them: kept as they are, to the byte."""
+"""Folders of Markdown, with the files beside: any, which is kept as it is, to the byte; basic-memory's; what Claude Code
+remembers of projects; and what Apple Notes or an exporter wrote, where files say when."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from simplemem.imports.take import SOURCE, Item, Left
+from simplemem.imports.take import SOURCE, Item, Left, wall_time
 from simplemem.note.header import find_key, read_header
+from simplemem.note.names import base_name
 from simplemem.note.properties import set_property
 
 MOST_BYTES = 100_000_000  # of one file
+_WIKILINK = re.compile(rb"(?<=\[\[)[^][|#\n]++(?=[]|#])")
 
 
 def files(folder: Path) -> Iterator[tuple[str, Path] | Left]:
@@ -42,12 +46,7 @@ def data_of(file: Path, where: str) -> bytes | Left:
         return Left(where, f"it cannot be read: {error.strerror}")
 
 
-def read(folder: Path) -> Iterator[Item | Left]:
-    """Every file as it is."""
-    return contents(folder, lambda path, file, data: Item(path, path, data, at=file.stat().st_mtime))
-
-
-def contents(
+def _contents(
     folder: Path, item: Callable[[str, Path, bytes], Item | Left], wanted: Callable[[Path], bool] = lambda _: True
 ) -> Iterator[Item | Left]:
     """What becomes of the files of a folder that are wanted."""
@@ -59,7 +58,7 @@ def contents(
             yield data if isinstance(data, Left) else item(*each, data)
 
 
-def marked(where: str, path: str, file: Path, data: bytes, source: str, **properties: Any) -> Item | Left:
+def _marked(where: str, path: str, file: Path, data: bytes, source: str, **properties: Any) -> Item | Left:
     """A note as it is, with where it comes from, and properties that it lacks."""
     try:
         text = data.decode("utf-8")
@@ -74,3 +73,59 @@ def marked(where: str, path: str, file: Path, data: bytes, source: str, **proper
     for key, value in {**more, SOURCE: source}.items():
         text = set_property(text, key, value)
     return Item(where, path, text, source, file.stat().st_mtime)
+
+
+def read(folder: Path) -> Iterator[Item | Left]:
+    """Every file as it is."""
+    return _contents(folder, lambda path, file, data: Item(path, path, data, at=file.stat().st_mtime))
+
+
+def read_basic_memory(folder: Path) -> Iterator[Item | Left]:
+    """Every file as it is, but for links by title or permalink that no file answers to: they name the file."""
+    items, called = list(read(folder)), dict[str, str]()
+    stems = {base_name(each.path).casefold() for each in items if isinstance(each, Item)}
+    for each in items:
+        if isinstance(each, Item) and isinstance(each.data, bytes) and each.path.endswith(".md"):
+            told = read_header(each.data.decode("utf-8", "replace")).properties
+            title, permalink = str(told.get("title") or ""), str(told.get("permalink") or "")
+            names = title, permalink, permalink.partition("/")[2]
+            called |= {name.casefold(): base_name(each.path) for name in names if name}
+
+    def named(link: re.Match[bytes]) -> bytes:
+        file = called.get((said := link[0].decode("utf-8", "replace")).casefold())
+        if file is None or said.casefold() in stems:
+            return link[0]
+        return f"{file}|{said}".encode() if link.string.startswith(b"]", link.end()) else file.encode()
+
+    for each in items:
+        if isinstance(each, Item) and isinstance(each.data, bytes) and each.path.endswith(".md"):
+            yield each._replace(data=_WIKILINK.sub(named, each.data))
+        else:
+            yield each
+
+
+def read_agent(folder: Path) -> Iterator[Item | Left]:
+    """`memory/*.md` below Claude Code's folder of projects, and CLAUDE.md files: a folder for each project."""
+
+    def item(where: str, file: Path, data: bytes) -> Item | Left:
+        above = file.absolute().parent
+        project = above.parent.name if above.name == "memory" else re.sub(r"[^A-Za-z0-9]", "-", str(above))
+        return _marked(where, f"{project.strip('-')}/{file.name}", file, data, f"claude-code:{project}/{file.name}")
+
+    def is_wanted(file: Path) -> bool:
+        return file.suffix == ".md" and (file.absolute().parent.name == "memory" or file.name.startswith("CLAUDE."))
+
+    return _contents(folder, item, is_wanted)
+
+
+def read_apple_notes(folder: Path) -> Iterator[Item | Left]:
+    """Each note as it is, with the dates of its file where it says none; other files as they are."""
+
+    def item(path: str, file: Path, data: bytes) -> Item | Left:
+        stat = file.stat()
+        if file.suffix.lower() != ".md":
+            return Item(path, path, data, at=stat.st_mtime, is_linked=True)
+        born = wall_time(getattr(stat, "st_birthtime", stat.st_mtime))
+        return _marked(path, path, file, data, f"apple-notes:{path}", created=born, modified=wall_time(stat.st_mtime))
+
+    return _contents(folder, item)

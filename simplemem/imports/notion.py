@@ -30,6 +30,7 @@ _WRAPPER = re.compile(r"^Export-[0-9a-f-]{36}/")
 _ONLINE = re.compile(r"(?<=\]\()https://(?:www\.)?notion\.so/(?:[^()\s/]*[-/])?([0-9a-f]{32})[^()\s]*(?=\))")
 _PROPERTY = re.compile(r"([^:\n]{1,60}): (.*)")
 _MOST_FILES, _MOST_TOGETHER, _MOST_DEPTH = 100_000, 10_000_000_000, 2
+_Member = tuple[str, int, Callable[[], bytes | Left]]  # a file: its path, its size, what it holds
 _TIMES = {"created": "created", "created time": "created", "last edited": "modified", "last edited time": "modified"}
 
 
@@ -114,7 +115,7 @@ def _time(said: str) -> str | None:
     return None
 
 
-def _folder(export: Path) -> Iterator[tuple[str, int, Callable[[], bytes | Left]]]:
+def _folder(export: Path) -> Iterator[_Member]:
     for each in files(export):
         if isinstance(each, Left):
             yield each.where, 0, partial(Left, *each)
@@ -122,9 +123,7 @@ def _folder(export: Path) -> Iterator[tuple[str, int, Callable[[], bytes | Left]
             yield each[0], each[1].stat().st_size, partial(data_of, each[1], each[0])
 
 
-def _zip(
-    stack: ExitStack, file: Path | IO[bytes], name: str, depth: int = 0
-) -> Iterator[tuple[str, int, Callable[[], bytes | Left]]]:
+def _zip(stack: ExitStack, file: Path | IO[bytes], name: str, depth: int = 0) -> Iterator[_Member]:
     """The files of an archive, and of those in it, with their sizes."""
     try:
         archive = stack.enter_context(_opened(file))

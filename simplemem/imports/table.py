@@ -6,7 +6,7 @@ import importlib
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from simplemem.errors import Unavailable
 
@@ -23,13 +23,14 @@ class Source(NamedTuple):
     example: str
     folder: str
     module: str
+    reader: str = "read"
 
     def read(self, path: Path) -> Iterator[Item | Left]:
         """What is in its file or folder, one after the other."""
         if not path.exists():
             raise Unavailable(f"there is no {path}", hint=f"What is read is {self.file[0].lower()}{self.file[1:]}")
-        found: Iterator[Item | Left] = importlib.import_module(f"simplemem.imports.{self.module}").read(path)
-        return found
+        module = importlib.import_module(f"simplemem.imports.{self.module}")
+        return cast("Iterator[Item | Left]", getattr(module, self.reader)(path))
 
 
 def _sources() -> dict[str, Source]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 from posixpath import dirname, join, normpath, relpath
@@ -19,7 +18,7 @@ from simplemem.memory import By, Value
 from simplemem.note.clock import moment_of, now
 from simplemem.note.names import MOST_NAME_CHARACTERS, MOST_SEGMENT_BYTES, check_name, compare_key, legal_name, name_of
 from simplemem.note.properties import remove_property, render_header
-from simplemem.note.tags import tags_for_new_note
+from simplemem.note.tags import nearest_tag
 from simplemem.store import Carried, Draft, EnhancedStore
 
 _TITLE = 60  # characters
@@ -71,8 +70,8 @@ class Plan(Value):
 def note(where: str, path: str, body: str, source: str, properties: Mapping[str, Any]) -> Item | Left:
     """A note with a header of these properties; those without a value are left out."""
     told = {f"original {key}" if key.lower() == SOURCE else key: value for key, value in properties.items()}
-    tags, more = _tags(told.pop("tags", None) or ())
-    told = {"tags": tags, **told, **more, SOURCE: source}
+    tags = list(dict.fromkeys(nearest_tag(each) for each in told.get("tags") or () if each.strip()))
+    told |= {"tags": tags, SOURCE: source}
     told = {key: value for key, value in told.items() if value not in (None, "", [])}
     try:
         text = render_header(told) + (f"\n{body.strip(chr(10))}\n" if body.strip() else "")
@@ -81,18 +80,6 @@ def note(where: str, path: str, body: str, source: str, properties: Mapping[str,
         return Left(where, str(refused))
     at = moment_of(str(told.get("modified") or told.get("created") or ""))
     return Item(where, path, text, source, at.timestamp() if at else None)
-
-
-def _tags(names: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
-    """What can be tags of a note, spelled as tags are."""
-    tags, more = list[str](), dict[str, Any]()
-    for name in names:
-        try:
-            legal, kept = tags_for_new_note([name])
-        except Invalid as refused:
-            legal, kept = [str(refused.details.get("proposed") or "")], {}
-        tags, more = tags + legal, more | kept
-    return [each for each in dict.fromkeys(tags) if each], more
 
 
 def title_of(text: str) -> str:
@@ -106,9 +93,7 @@ def wall_time(said: Any) -> str | None:
     if isinstance(said, (int, float)) and 0 < said < 32_503_680_000:  # the year 3000
         said = datetime.fromtimestamp(said, UTC).isoformat()
     at = moment_of(said) if isinstance(said, str) else None
-    with suppress(OverflowError):
-        return at.astimezone().strftime("%Y-%m-%dT%H:%M:%S") if at else None
-    return None
+    return at.astimezone().strftime("%Y-%m-%dT%H:%M:%S") if at and 1 < at.year < 9999 else None
 
 
 def plan(store: EnhancedStore, kind: str, file: str, folder: str, found: Iterable[Item | Left]) -> Plan:
@@ -145,18 +130,19 @@ class _Planner:
         self._landed: dict[str, str] = {}  # by where it was
         self._seen = set[str]()  # sources
         self._known = store.bench.with_property(SOURCE)
-        self._places = {compare_key(path): path for path in store.bench.files()}
-        self._folders = {above for path in self._places for above in _above(path)}
+        self._places = dict[str, str]()  # what lies there; "" for a folder
+        for path in store.bench.files():
+            self._settle(path)
 
     def place(self, item: Item | Left) -> None:
         """Find the place of one of them."""
         try:
             if isinstance(item, Item):
                 self._landed[item.where] = self._place(item)
+            else:
+                self.left.append(item)
         except SimplememError as refused:
-            item = Left(item.where, refused.message)
-        if isinstance(item, Left):
-            self.left.append(item)
+            self.left.append(Left(item.where, refused.message))
 
     def _place(self, item: Item) -> str:
         if item.source and item.source in self._seen:
@@ -174,15 +160,18 @@ class _Planner:
             self.there += 1
             return path
         check_name(name_of(path))
-        if file := next((self._places[above] for above in _above(compare_key(path)) if above in self._places), ""):
+        if file := next(filter(None, map(self._places.get, _above(compare_key(path)))), ""):
             raise Invalid(f"{file} is a file there, and no folder")
         if self._bytes + size > _MOST_BYTES:
             raise Invalid(f"more than {_MOST_BYTES // 1_000_000_000} GB came before it; import again for the rest")
         self._bytes += size
-        self._places[compare_key(path)] = path
-        self._folders.update(_above(compare_key(path)))
+        self._settle(path)
         self.new.append((item, path))
         return path
+
+    def _settle(self, path: str) -> None:
+        key = compare_key(path)
+        self._places |= {key: path} | dict.fromkeys(_above(key), "")
 
     def _free(self, item: Item, path: str) -> tuple[str, bool]:
         """A path that nothing has, with a number in its name if need be; or one where the same lies already."""
@@ -190,9 +179,9 @@ class _Planner:
         numbered = (f"{stem} {number}{dot}{ending}" for number in range(2, 100_000))
         for each in chain([path], numbered if item.source or item.is_linked else ()):
             key = compare_key(each)
-            if key not in self._places and key not in self._folders:
+            if key not in self._places:
                 return each, False
-            if not item.source and self.store.bench.bytes_of(self._places.get(key, "")) == item.data:
+            if not item.source and self.store.bench.bytes_of(self._places[key]) == item.data:
                 return self._places[key], True
         raise Invalid(f"{name_of(path)} is there already and says something else")
 

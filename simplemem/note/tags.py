@@ -125,10 +125,15 @@ def _legal(name: str) -> str:
     """The name, when Obsidian would take it for a tag (obsidian.md §2)."""
     if all(name.split("/")) and not note.NOT_IN_TAG.search(name) and re.search(r"[^0-9/]", name):
         return name
-    proposed = re.sub(r"/+", "/", note.NOT_IN_TAG.sub("-", name)).strip("-/")
-    proposed = proposed if re.search(r"[^0-9/]", proposed) else f"n{proposed}" if proposed else "tag"
+    proposed = nearest_tag(name)
     hint = f"Tags are letters, digits, _, - and /, and more than a number. Use {proposed!r}."
     raise Invalid(f"{name!r} cannot be a tag.", hint=hint, proposed=proposed)
+
+
+def nearest_tag(name: str) -> str:
+    """The tag that is most like a name."""
+    proposed = re.sub(r"/+", "/", note.NOT_IN_TAG.sub("-", name)).strip("-/")
+    return proposed if re.search(r"[^0-9/]", proposed) else f"n{proposed}" if proposed else "tag"
 
 
 def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:

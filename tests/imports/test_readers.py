@@ -173,7 +173,7 @@ def test_a_file_of_another_kind_is_an_error_that_says_so(store: EnhancedStore, t
 
     noise = tmp_path / "noise"
     noise.write_bytes(b"\x00\xff\x00 not what was meant")
-    if SOURCES[kind].module in ("markdown", "apple", "agent"):
+    if SOURCES[kind].module == "markdown":
         noise.unlink()
         noise.mkdir()
     with pytest.raises(SimplememError) as error:
@@ -181,3 +181,17 @@ def test_a_file_of_another_kind_is_an_error_that_says_so(store: EnhancedStore, t
     assert error.value.hint
     with pytest.raises(SimplememError):
         plan(store, kind, "gone", "in", SOURCES[kind].read(tmp_path / "gone"))
+
+
+def test_links_of_basic_memory_by_title_and_permalink_lead_to_the_file(store: EnhancedStore, tmp_path: Path) -> None:
+    coffee = "---\ntitle: 'Coffee: Brewing'\npermalink: main/coffee/coffee-brewing\n---\n\n- relates_to [[Tea]]\n"
+    tea = "---\ntitle: Tea\npermalink: main/tea\n---\n\n- x [[Coffee: Brewing]] [[coffee/coffee-brewing#y]] [[gone]]\n"
+    (tmp_path / "project" / "coffee").mkdir(parents=True)
+    (tmp_path / "project" / "coffee" / "Coffee- Brewing.md").write_text(coffee)
+    (tmp_path / "project" / "Tea.md").write_text(tea)
+    assert bring(store, "basic-memory", tmp_path / "project").new == 2
+    assert (tmp_path / "vault/in/coffee/Coffee- Brewing.md").read_text() == coffee
+    assert (tmp_path / "vault/in/Tea.md").read_text() == tea.replace(
+        "[[Coffee: Brewing]] [[coffee/coffee-brewing#y]]",
+        "[[Coffee- Brewing|Coffee: Brewing]] [[Coffee- Brewing#y]]",
+    )
