@@ -69,6 +69,7 @@ class SearchSettings(_Section):
 
     limit: int = _setting(5, "hits a search returns", ge=1, le=100)
     lexical_weight: float = _setting(0.6, "words against meaning: 1 is words alone, 0 is meaning alone", ge=0, le=1)
+    archive: _Names = _setting(("archive/sessions/",), "folders that are searched only when `archive:` asks for them")
     snippet_characters: int = _setting(300, "length of the passage shown with a hit", ge=40, le=4000)
 
 

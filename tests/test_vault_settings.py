@@ -28,7 +28,8 @@ RULES: dict[Rule, str] = {
     "adds": "embed.private access.read_only access.hidden",
     "narrows": "read_only no_delete write.secrets",
     "no place": "embed.provider rerank.provider llm.provider",
-    "how": "log_level max_memory_length search.limit search.lexical_weight search.snippet_characters embed.batch "
+    "how": "log_level max_memory_length search.limit search.lexical_weight search.snippet_characters search.archive "
+    "embed.batch "
     "embed.timeout_seconds embed.keep_alive embed.query_seconds history.keep_days history.keep_mb "
     "git.history index.max_note_mb index.scan_minutes index.watch write.durability",
 }

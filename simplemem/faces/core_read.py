@@ -77,7 +77,9 @@ class SearchAnswer(Result):
 def search_memories(
     store: EnhancedStore,
     where: LinkNarrowing,
-    query: Annotated[str, about("a question or words; author:human|agent|any; empty, with a filter: the newest")],
+    query: Annotated[
+        str, about("a question or words; author:human|agent|any; archive: past sessions; empty, with a filter: newest")
+    ],
     limit: _Most = None,
     mode: Mode = "hybrid",
     explain: Annotated[bool, about("the numbers behind each rank")] = False,

@@ -132,6 +132,8 @@ class Narrow:
     without_forms: tuple[str, ...] = ()  # further forms of those
     only: tuple[str, ...] = ()  # vault paths
     author: str = ""  # who changed it last: human, agent, or how a name begins
+    archive: tuple[str, ...] = ()  # folders: only what lies outside of them
+    archived: bool = False  # or inside
     hidden: bool = False  # whether notes left out of recall take part
 
     def is_open(self) -> bool:

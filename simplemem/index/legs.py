@@ -77,6 +77,10 @@ def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
         parts.append(f"""EXISTS (SELECT 1 FROM properties p WHERE p.note_id = n.id AND p.key = :p{k}
                                  AND p.value COLLATE NOCASE IN (:pt{k}, :pv{k}))""")
         values |= {f"p{k}": key, f"pt{k}": json.dumps(value, ensure_ascii=False), f"pv{k}": value}  # a text or a number
+    if narrow.archive:
+        inside = [f"n.path_key >= :a{k} AND n.path_key < :a{k} || char(1114111)" for k in range(len(narrow.archive))]
+        parts.append(f"{'' if narrow.archived else 'NOT '}({' OR '.join(inside)})")
+        values |= {f"a{k}": compare_key(folder) for k, folder in enumerate(narrow.archive)}
     linked = "SELECT l.path FROM links l JOIN notes s ON s.id = l.note_id WHERE s.path = :linked_by"
     below = "n.path_key >= :prefix AND n.path_key < :prefix || char(1114111)"
     for name, value, part in (

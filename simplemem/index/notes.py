@@ -214,6 +214,12 @@ def near_names(db: apsw.Connection, prefix: str, limit: int) -> list[str]:
     return [row[0] for row in db.execute(sql, (compare_key(prefix), limit))]
 
 
+def with_notes(db: apsw.Connection, folders: Iterable[str]) -> tuple[str, ...]:
+    """Those of some folders that notes lie in."""
+    sql = "SELECT EXISTS (SELECT 1 FROM notes WHERE path_key >= ?1 AND path_key < ?1 || char(1114111))"
+    return tuple(each for each in folders if db.execute(sql, (compare_key(each),)).get)
+
+
 def vector_space(db: apsw.Connection) -> VectorSpace | None:
     """Whose vectors the index holds; None before the first embedder has come by."""
     row: Any = db.execute("SELECT embedder, dimension, remote FROM vector_space").fetchone()

@@ -222,6 +222,7 @@ class Sidecar:
     called = _asks(notes.called)
     near_names = _asks(notes.near_names)
     with_property = _asks(notes.with_property)
+    with_notes = _asks(notes.with_notes)
     files = _asks(notes.all_files)
     files_named = _asks(notes.files_named)
     sources_that_could_mean = _asks(notes.sources_that_could_mean)

@@ -1,5 +1,5 @@
 """A question as the index can be asked it. Everything typed is words, but for `"a phrase"`, `tag:x`, `tag:key=value`,
-`type:x`, `path:folder/`, `author:x`, `begin*` and `-word` after a space. Nothing ever reaches SQLite as syntax."""
+`type:x`, `path:folder/`, `author:x`, `archive:`, `begin*` and `-word` after a space. Nothing reaches SQLite as syntax."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _ENDS = (".", "?", "!", "。", "？", "！")  # of a sentence: its last word is 
 _SHORTEST_START = 3  # letters of the beginning of a word
 
 _TERM = re.compile(
-    r"""(?:(?<=\s)|^)(?:
+    r"""(?:(?<=\s)|^)(?:(?P<archive>archive:)|(?:
         (?P<minus>-)?"(?P<phrase>[^"\n]{1,200})"
       | (?P<not>-)?(?P<field>tag|type|path|author):(?:"(?P<quotedvalue>[^"\n]{1,200})"|(?P<value>[^\s"]{1,200}))
       | (?P<start>[^\W\d_][^\s"*]{1,60})\*
       | -(?P<word>[^\W\d_][\w'\x80-\U0010ffff-]{0,60})
-    )(?=\s|$)""",
+    )(?=\s|$))""",
     re.VERBOSE,
 )
 # Dates as people say them are a moment or a span for a filter. The days a question speaks of order what was found.
@@ -66,6 +66,7 @@ class Query:
     type: str = ""
     prefix: str = ""
     author: str = ""
+    archive: bool = False  # whether past sessions are asked for
     sequences: tuple[tuple[str, ...], ...] = ()  # words written as one: they rank as a word of their own
     beginnings: tuple[str, ...] = ()  # words asked as the beginning of words
     last: str = ""  # the word that may not be typed to its end
@@ -79,8 +80,8 @@ class Query:
 
     def asks_nothing(self) -> bool:
         """Whether it holds something, but no word and nothing that narrows: `???` is not an empty question."""
-        narrows = self.phrases or self.without or self.tags or self.type or self.prefix or self.author
-        return bool(self.text.strip()) and not self.words and not narrows
+        narrows = (self.phrases, self.without, self.tags, self.type, self.prefix, self.author, self.archive)
+        return bool(self.text.strip()) and not self.words and not any(narrows)
 
     def forms_of(self, word: str) -> tuple[Term, ...]:
         """All that a word is asked as."""
@@ -104,12 +105,14 @@ def read_query(text: str) -> Query:
     phrases, without, beginnings = list[str](), list[str](), list[str]()
     tags: dict[str, str] = {}
     fields = {"type": "", "path": "", "author": ""}
-    plain, last = "", 0
+    plain, last, archive = "", 0, False
     for term in _TERM.finditer(text):
         phrase, value, ranks = term["phrase"], term["quotedvalue"] or term["value"], ""
         if term["not"] or (phrase is not None and not lexicon.words_of(phrase)):
             continue  # a negated field is not offered: it stays words
-        if term["word"] or term["minus"]:
+        if term["archive"]:
+            archive = True
+        elif term["word"] or term["minus"]:
             without.append(term["word"] or phrase)
         elif phrase is not None:
             phrases.append(ranks := phrase)
@@ -123,7 +126,7 @@ def read_query(text: str) -> Query:
         plain += f"{text[last : term.start()]} {ranks} "
         last = term.end()
     plain += text[last:]
-    if not plain.strip() and without and not (phrases or tags or any(fields.values())):
+    if not plain.strip() and without and not (phrases or tags or any(fields.values()) or archive):
         plain, without = text, []  # "-5 degrees" alone excludes nothing: there is nothing to keep
     words = lexicon.words_in_order(plain)
     ranked = lexicon.content_words(list(dict.fromkeys(words + lexicon.words_in_order(lexicon.parts_of_names(plain)))))
@@ -132,7 +135,7 @@ def read_query(text: str) -> Query:
     ranked = ranked[:_MAX_WORDS]
     return Query(
         text, tuple(ranked), tuple(lexicon.neighbouring_words(words)[:_MAX_WORDS]), tuple(phrases), tuple(without),
-        tags, fields["type"], fields["path"], fields["author"],
+        tags, fields["type"], fields["path"], fields["author"], archive,
         sequences=tuple(lexicon.sequences_in(plain)[:_MAX_SEQUENCES]),
         beginnings=tuple(word for word in beginnings if word in ranked and len(word) > 1),
         last=words[-1] if words and not plain.rstrip().endswith(_ENDS) else "",

@@ -18,7 +18,7 @@ _MOST_FILES = 20  # named among those that were not searched
 _CONDITIONS = {  # of a filter, by what they are called
     "tags": "tag", "all_tags": "tag", "properties": "property", "type": "type", "prefix": "path", "since": "since",
     "until": "until", "link_to": "link_to", "linked_by": "linked_by", "author": "author", "phrases": "phrase",
-    "without": "without",
+    "without": "without", "archive": "outside of",
 }  # fmt: skip
 
 
@@ -146,7 +146,10 @@ class Explained:
         if stopped_by and not place:
             numbers["filters"] = [{"filter": label, "value": value} for label, value, _ in stopped_by]
             said = " and ".join(f"{label} {value}" for label, value, _ in stopped_by)
-            return "filtered", f"It does not pass the filter {said}.", "Ask without this filter, or change the note."
+            hint = "Ask without this filter, or change the note."
+            if stopped_by[0][0] == "outside of":
+                hint = "Put `archive:` before the question, which looks through past sessions."
+            return "filtered", f"It does not pass the filter {said}.", hint
         if place and place <= self._limit:
             return "below", f"By words and meaning it is number {place}; the reranker put others first.", ""
         if place:
@@ -186,6 +189,9 @@ def _conditions(narrow: Narrow) -> Iterator[tuple[str, str, dict[str, Any]]]:
             changes["require_all"], joint = narrow.require_all, " and " if narrow.require_all else " or "
         elif field == "without":
             changes["without_forms"], joint = narrow.without_forms, " or "
+        elif field == "archive":
+            changes["archived"], joint = narrow.archived, " or "
+            label = "archive" if narrow.archived else label
         if isinstance(asked, Mapping):
             asked = [f"{key}={value}" if value else key for key, value in asked.items()]
         if asked:

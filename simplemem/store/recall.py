@@ -12,7 +12,7 @@ from simplemem.index.door import SORTS, Narrow, NoteId, Question, Shown, Standin
 from simplemem.index.text import instant
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Mention, Page
 from simplemem.note.clock import local
-from simplemem.note.names import name_of
+from simplemem.note.names import compare_key, name_of
 from simplemem.note.passages import as_read
 from simplemem.note.words import well_formed
 from simplemem.search import rank
@@ -244,13 +244,15 @@ def narrow(core: Core, given: Filter, query: Query | None = None) -> Narrow:
         raise Invalid(f"a filter takes at most {_MOST_NARROWING} tags and properties", hint="Ask for fewer at once.")
     if author:
         core.changes.newest()  # the filter stands on what the log has
+    kind = query.type or well_formed(given.type)
+    prefix = (query.prefix or well_formed(given.prefix)).strip().lstrip("/")
     return Narrow(
         tags={well_formed(key): well_formed(value) for key, value in given.tags.items()},
         require_all=given.require_all,
         all_tags=dict(query.tags),
         properties={well_formed(key): well_formed(value) for key, value in given.properties.items()},
-        type=query.type or well_formed(given.type),
-        prefix=(query.prefix or well_formed(given.prefix)).strip().lstrip("/"),
+        type=kind,
+        prefix=prefix,
         since=read_when(given.since, now) if given.since else "",
         until=read_when(given.until, now, end=True) if given.until else "",
         link_to=core.path_meant(given.link_to) if given.link_to else "",
@@ -259,7 +261,19 @@ def narrow(core: Core, given: Filter, query: Query | None = None) -> Narrow:
         without=query.without,
         without_forms=query.without_forms,
         author="" if author.casefold() == ANYONE else author,
+        archive=archive_of(core, kind, prefix, asked=query.archive),
+        archived=query.archive,
     )
+
+
+def archive_of(core: Core, kind: str = "", prefix: str = "", *, asked: bool = False) -> tuple[str, ...]:
+    """The folders of past sessions, if a filter must tell them from the rest: not where there are none, or it names them."""
+    folders = tuple(f"{named}/" for each in core.settings.search.archive if (named := each.strip().strip("/")))
+    if asked:
+        return folders or ("archive/sessions/",)
+    below = compare_key(f"{prefix.rstrip('/')}/")
+    is_named = kind.casefold() == "session" or any(below.startswith(compare_key(each)) for each in folders)
+    return () if is_named else core.index.with_notes(folders)
 
 
 def list_page(
@@ -345,7 +359,7 @@ def related(core: Core, name: str, limit: int = 3) -> tuple[Backlink, ...]:
 
 def _near(core: Core, path: str, linking: Collection[str], limit: int) -> dict[str, tuple[NoteId, float]]:
     """The notes nearest to the middle of a note's passages, without those that link to it."""
-    answer = core.index.ask(Question(like=path, nearest=4 * limit))
+    answer = core.index.ask(Question(like=path, nearest=4 * limit, narrow=Narrow(archive=archive_of(core))))
     near = {note: max(each.passage, each.score) for note, each in (answer.near or {}).items()}
     others = [note for note in near if near[note] >= _SEMANTIC_FLOOR and answer.paths[note] != path]
     best = sorted(others, key=lambda note: (-round(near[note], 6), answer.paths[note]))[:limit]
