@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from simplemem.errors import SimplememError
 from simplemem.imports.take import SOURCE, Item, Left, wall_time
 from simplemem.note.header import find_key, read_header
 from simplemem.note.names import base_name
@@ -64,14 +65,15 @@ def _marked(where: str, path: str, file: Path, data: bytes, source: str, **prope
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         return Left(where, f"byte {error.start} is not UTF-8 text")
-    if read_header(text).problem is not None or "\0" in text:
-        return Left(where, "its front matter cannot be read" if "\0" not in text else "it is no text")
     theirs = read_header(text).properties
     more = {key: value for key, value in properties.items() if find_key(theirs, key) is None}
     if (key := find_key(theirs, SOURCE)) is not None:
         more[f"original {SOURCE}"] = theirs[key]
-    for key, value in {**more, SOURCE: source}.items():
-        text = set_property(text, key, value)
+    try:
+        for key, value in {**more, SOURCE: source}.items():
+            text = set_property(text, key, value)
+    except SimplememError as refused:
+        return Left(where, refused.message)
     return Item(where, path, text, source, file.stat().st_mtime)
 
 

@@ -49,7 +49,9 @@ def _note(row: Any, where: str, names: Mapping[str, str]) -> Item | Left:
     if not text.strip() or row.get("state") == "deleted":
         return Left(where, "its text is empty" if not text.strip() else "it was deleted there")
     more = row.get("metadata") if isinstance(row.get("metadata"), dict) else {}
-    tags = [names.get(each, each) for each in _texts(row, "categories") + _texts(row, "category_ids")]
+    tags = [
+        names.get(each, each) for each in _texts(row, "categories") + _texts(row, "category_ids") + _texts(more, "tags")
+    ]
     properties: dict[str, Any] = {
         key: value for key, value in more.items() if isinstance(value, (str, int, float)) and key
     }

@@ -33,13 +33,20 @@ def read(palace: Path) -> Iterator[Item | Left]:
                 drawers[drawer][key] = value
     except sqlite3.Error as error:
         raise Unreadable(f"{file} cannot be read: {error}", hint="MemPalace may be at work on it.") from error
-    notes = defaultdict[tuple[str, ...], list[tuple[Any, str]]](list)
+    notes = defaultdict[tuple[str, ...], list[dict[str, Any]]](list)
     for drawer, said in drawers.items():
-        of_file = str(said.get("source_file") or ""), str(said.get("wing") or ""), str(said.get("room") or "")
-        notes[of_file if of_file[0] else (drawer,)].append((said.get("chunk_index") or 0, drawer))
+        if said.get("ingest_mode") == "registry":  # of files that were looked at, not a memory
+            continue
+        of_file = tuple(str(said.get(key) or "") for key in ("source_file", "wing", "room"))
+        part_of = said.get("parent_drawer_id") or said.get("parent_entry_id") or drawer
+        notes[of_file if of_file[0] else (str(part_of),)].append(said)
     for whose, some in notes.items():
-        every = [drawers[drawer] for _, drawer in sorted(some)]
-        yield _note("/".join(filter(None, whose[1:] + whose[:1])), every)
+        some.sort(key=lambda said: (_number(said.get("chunk_index")), str(said.get("timestamp") or "")))
+        yield _note("/".join(filter(None, whose[1:] + whose[:1])), some)
+
+
+def _number(said: Any) -> int:
+    return said if isinstance(said, int) else 0
 
 
 def _note(whose: str, drawers: list[dict[str, Any]]) -> Item | Left:
@@ -50,8 +57,10 @@ def _note(whose: str, drawers: list[dict[str, Any]]) -> Item | Left:
     wing, room, file = (str(first.get(key) or "") for key in ("wing", "room", "source_file"))
     name = file.replace("\\", "/").rpartition("/")[2].rpartition(".")[0] if file else title_of(texts[0])
     folder = "/".join(part.replace("/", "-") for part in (wing, room) if part)
-    told = {"wing": wing, "room": room, "file": file, "created": wall_time(first.get("filed_at"))}
-    return note(whose, f"{folder}/{name}.md", reduce(_joined, texts), f"mempalace:{whose}", told)
+    told = {"wing": wing, "room": room, "file": file, "modified": wall_time(first.get("last_modified"))}
+    told["created"] = wall_time(first.get("authored_at") or first.get("filed_at"))
+    text = reduce(_joined, texts) if file else "".join(texts)
+    return note(whose, f"{folder}/{name or title_of(texts[0])}.md", text, f"mempalace:{whose}", told)
 
 
 def _joined(text: str, chunk: str) -> str:

@@ -112,15 +112,22 @@ def test_drawers_of_a_file_are_one_note_and_others_their_own(store: EnhancedStor
             },
             {"wing": "me", "room": "tastes", "filed_at": "2026-05-02T10:00:00", "chroma:document": "I like oolong."},
             {"wing": "me", "room": "tastes"},
+            {"parent_drawer_id": "whole", "chunk_index": 1, "chroma:document": "long that it is cut."},
+            {"parent_drawer_id": "whole", "chunk_index": 0, "chroma:document": "So "},
+            {"source_file": "/x/o.md", "chunk_index": 0, "chroma:document": f"First. {'x' * 40}"},
+            {"source_file": "/x/o.md", "chunk_index": 1, "chroma:document": f"{'x' * 40} Last."},
+            {"source_file": "/x/seen.jsonl", "ingest_mode": "registry", "chroma:document": "[registry]"},
         ]
         for number, said in enumerate(drawers, 1):
             db.execute("INSERT INTO embeddings VALUES (?, 's', ?)", (number, f"drawer_{number}"))
             values = [(number, k, *((v, None) if isinstance(v, str) else (None, v))) for k, v in said.items()]
             db.executemany("INSERT INTO embedding_metadata VALUES (?, ?, ?, ?, NULL, NULL)", values)
-        db.execute("INSERT INTO embeddings VALUES (9, 't', 'closet')")
+        db.execute("INSERT INTO embeddings VALUES (99, 't', 'closet')")
         db.commit()
     planned = bring(store, "mempalace", tmp_path)
-    assert (planned.new, len(planned.left)) == (2, 1)
+    assert (planned.new, len(planned.left)) == (4, 1)
+    assert store.read("in/So").content.strip() == "So long that it is cut."
+    assert store.read("in/o").content.strip() == f"First. {'x' * 40} Last."
     assert store.read("in/app/decisions/why").content.split() == ["One.", "Two."]
     assert store.read("in/me/tastes/I like oolong").created == "2026-05-02T10:00:00"
 
