@@ -50,7 +50,9 @@ def carry(
         carried = take(store, planned, who=WHO)
         version = carried.written[0].version
         said: Lines = [[("Imported", "green"), f" {counted(len(planned.drafts), 'file')}"], undo_with(version)]
-        return Answer({**facts, "version": version}, said, warnings=carried.warnings)
+        warnings = list(dict.fromkeys(carried.warnings))
+        more = [f"and {len(warnings) - _SHOWN:,} more of this kind"] if len(warnings) > _SHOWN else []
+        return Answer({**facts, "version": version}, said, warnings=warnings[:_SHOWN] + more)
 
 
 def _ask(shown: Answer, *, yes: bool) -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from simplemem.errors import Unreadable
+from simplemem.imports.archive import members
 from simplemem.imports.take import Item, Left, note, title_of, wall_time
-
-_MOST_BYTES = 500_000_000
 
 
 def read(file: Path) -> Iterator[Item | Left]:
@@ -32,34 +31,30 @@ def read(file: Path) -> Iterator[Item | Left]:
 def _text(file: Path) -> bytes:
     if not zipfile.is_zipfile(file):
         return file.read_bytes()
-    with zipfile.ZipFile(file) as archive:
-        name = next((each for each in archive.namelist() if each.rpartition("/")[2] == "memories.json"), None)
-        if name is None or archive.getinfo(name).file_size > _MOST_BYTES:
-            hint = "OpenMemory's export has one."
-            raise Unreadable(f"{file} has no memories.json, or one that is too large", hint=hint)
-        return archive.read(name)
+    with members(file) as every:
+        data = next((each.data() for each in every if each.path.rpartition("/")[2] == "memories.json"), None)
+    if isinstance(data, bytes):
+        return data
+    raise Unreadable(f"{file} has no memories.json" if data is None else f"{file}: {data.why}", hint="Export it again.")
 
 
 def _note(row: Any, where: str, names: Mapping[str, str]) -> Item | Left:
     match row:
-        case {"id": str() | int() as told, "memory": str(text)} | {"id": str() | int() as told, "content": str(text)}:
+        case {"id": str() | int() as id_, "memory": str(text)} | {"id": str() | int() as id_, "content": str(text)}:
             pass
         case _:
             return Left(where, "it has no id, or no text in `memory`")
     if not text.strip() or row.get("state") == "deleted":
         return Left(where, "its text is empty" if not text.strip() else "it was deleted there")
-    more = row.get("metadata") if isinstance(row.get("metadata"), dict) else {}
-    tags = [
-        names.get(each, each) for each in _texts(row, "categories") + _texts(row, "category_ids") + _texts(more, "tags")
-    ]
-    properties: dict[str, Any] = {
-        key: value for key, value in more.items() if isinstance(value, (str, int, float)) and key
-    }
-    properties |= {key: row[key] for key in ("user_id", "agent_id", "run_id") if isinstance(row.get(key), str)}
+    more: dict[str, Any] = row["metadata"] if isinstance(row.get("metadata"), dict) else {}
+    told: dict[str, Any] = {key: value for key, value in more.items() if isinstance(value, (str, int, float)) and key}
+    told |= {key: row[key] for key in ("user_id", "agent_id", "run_id") if isinstance(row.get(key), str)}
     if isinstance(row.get("app_id"), str):
-        properties["app"] = names.get(row["app_id"], row["app_id"])
-    properties |= {"created": wall_time(row.get("created_at")), "modified": wall_time(row.get("updated_at"))}
-    return note(where, f"{title_of(text)}.md", text, f"mem0:{told}", {**properties, "tags": tags})
+        told["app"] = names.get(row["app_id"], row["app_id"])
+    told |= {"created": wall_time(row.get("created_at")), "modified": wall_time(row.get("updated_at"))}
+    tags = _texts(row, "categories") + _texts(row, "category_ids") + _texts(more, "tags")
+    tags = [names.get(each, each) for each in tags]
+    return note(where, f"{title_of(text)}.md", text, f"mem0:{id_}", {**told, "tags": tags})
 
 
 def _texts(row: dict[str, Any], key: str) -> list[str]:

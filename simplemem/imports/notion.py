@@ -6,50 +6,32 @@ from __future__ import annotations
 import csv
 import io
 import re
-import shutil
-import tempfile
-import zipfile
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from posixpath import relpath
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 from simplemem.errors import Unreadable
-from simplemem.imports.markdown import MOST_BYTES, data_of, files
+from simplemem.imports.archive import members
 from simplemem.imports.take import Item, Left, note
 
 _ID = re.compile(r" ?([0-9a-f]{32})(?=$|_all$|\.)")
-_HIDDEN = re.compile(r"^__MACOSX/|(?:^|/)\.(?![^/]*[0-9a-f]{32})")  # not a page whose title begins with a dot
+_HIDDEN = re.compile(r"^__MACOSX/|(?:^|/)\.(?!\.|[^/]*[0-9a-f]{32})")  # not a page whose title begins with a dot
 _WRAPPER = re.compile(r"^Export-[0-9a-f-]{36}/")
 _ONLINE = re.compile(r"(?<=\]\()https://(?:www\.)?notion\.so/(?:[^()\s/]*[-/])?([0-9a-f]{32})[^()\s]*(?=\))")
 _PROPERTY = re.compile(r"([^:\n]{1,60}): (.*)")
-_MOST_FILES, _MOST_TOGETHER, _MOST_DEPTH = 100_000, 10_000_000_000, 2
-_Member = tuple[str, int, Callable[[], bytes | Left]]  # a file: its path, its size, what it holds
 _TIMES = {"created": "created", "created time": "created", "last edited": "modified", "last edited time": "modified"}
 
 
 def read(export: Path) -> Iterator[Item | Left]:
     """Pages as notes, and all other files as they are."""
-    with ExitStack() as stack:
-        found: dict[str, Callable[[], bytes | Left]] = {}
-        total = 0
-        for path, size, data in _folder(export) if export.is_dir() else _zip(stack, export, export.name):
-            name = _WRAPPER.sub("", path)
-            total += size
-            if total > _MOST_TOGETHER or len(found) >= _MOST_FILES:
-                raise Unreadable(f"{export} holds more than an export does", hint="Unpack it, and import parts of it.")
-            if ".." in name.split("/") or name.startswith("/") or "\\" in name:
-                yield Left(path, "it leads out of the archive")
-            elif size > MOST_BYTES:
-                yield Left(path, f"it is larger than {MOST_BYTES // 1_000_000} MB")
-            elif not _HIDDEN.search(name):
-                found[name] = data
+    with members(export) as every:
+        found = {_WRAPPER.sub("", each.path): each.data for each in every}
+        found = {path: data for path, data in found.items() if not _HIDDEN.search(path)}
         if not any(path.endswith((".md", ".csv")) for path in found):
             raise Unreadable(f"{export} has no pages", hint="Export from Notion as Markdown & CSV.")
         yield from _items(found)
@@ -113,42 +95,3 @@ def _time(said: str) -> str | None:
         with suppress(ValueError):
             return datetime.strptime(said.partition(" (")[0], form).strftime("%Y-%m-%dT%H:%M:%S")  # noqa: DTZ007
     return None
-
-
-def _folder(export: Path) -> Iterator[_Member]:
-    for each in files(export):
-        if isinstance(each, Left):
-            yield each.where, 0, partial(Left, *each)
-        else:
-            yield each[0], each[1].stat().st_size, partial(data_of, each[1], each[0])
-
-
-def _zip(stack: ExitStack, file: Path | IO[bytes], name: str, depth: int = 0) -> Iterator[_Member]:
-    """The files of an archive, and of those in it, with their sizes."""
-    try:
-        archive = stack.enter_context(_opened(file))
-    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
-        raise Unreadable(
-            f"{name} is no zip that can be read: {error}", hint="Export it again, or unpack it."
-        ) from error
-    for each in archive.infolist():
-        if each.filename.endswith(".zip") and depth < _MOST_DEPTH and each.file_size <= _MOST_TOGETHER:
-            inner = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-            with archive.open(each) as data:
-                shutil.copyfileobj(data, inner)
-            yield from _zip(stack, inner, each.filename, depth + 1)
-        elif not each.is_dir():
-            yield each.filename, each.file_size, partial(_unpacked, archive, each)
-
-
-def _opened(file: Path | IO[bytes]) -> zipfile.ZipFile:
-    with suppress(UnicodeDecodeError):
-        return zipfile.ZipFile(file, metadata_encoding="utf-8")  # Notion's names are, and not all archives say so
-    return zipfile.ZipFile(file)
-
-
-def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes | Left:
-    try:
-        return archive.read(member)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError) as error:
-        return Left(member.filename, f"it cannot be unpacked: {error}")

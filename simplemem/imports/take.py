@@ -151,6 +151,8 @@ class _Planner:
         size, most = len(_bytes(item.data)), self.store.bench.max_note_bytes
         if size > most and item.path.lower().endswith(".md"):
             raise Invalid("it is larger than a note may be")
+        if self.store.settings.write.secrets == "refuse" and item.path.lower().endswith(".md"):
+            self.store.bench.judge(name_of(item.path), "", _bytes(item.data).decode("utf-8", "replace"))
         if path := self._known.get(item.source, "") if item.source else "":
             self._again.append((item, path))
             return path

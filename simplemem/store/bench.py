@@ -100,6 +100,7 @@ class Bench:
         self.read_only = core.read_only or core.vault.read_only
         self.must_be_writable = core.must_be_writable
         self.look_at = core.look_at
+        self.judge = partial(judge, core.settings)  # whether a text may be written, and what is to be said of it
         self.since = core.index.since
         self.embedding = core.embedding.facts
         self.changes = core.changes.recent
@@ -237,7 +238,7 @@ class Bench:
 
     def change(self, draft: Callable[[], Sequence[Draft]], **by: Unpack[By]) -> Carried:
         """Draft and write as one step, all or nothing, with one undo; again when a note changed meanwhile."""
-        change, tries = change_by(by, ""), 0
+        change, tries, before = change_by(by, ""), 0, None
         with self._core.vault.lock():
             while True:
                 drafts: Sequence[Draft] = ()
@@ -245,8 +246,9 @@ class Bench:
                     drafts = draft()
                     return self._carry_out(drafts, change)
                 except Conflict:
-                    if (tries := tries + 1) > _TRIES:
+                    if (tries := tries + 1) > _TRIES or drafts is before:  # which would end as it ended before
                         raise
+                    before = drafts
                     self.look_at(each.path for each in drafts)
 
     def _carry_out(self, drafts: Sequence[Draft], change: Change) -> Carried:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from simplemem import open_store
-from simplemem.errors import Conflict, Invalid, SimplememError
+from simplemem.config import Settings, WriteSettings
+from simplemem.errors import Conflict, Invalid, SimplememError, Unreadable
 from simplemem.imports import take as taking
 from simplemem.imports.table import SOURCES
 from simplemem.imports.take import Plan, plan, take
@@ -157,14 +158,14 @@ def test_links_lead_to_where_pages_landed_whatever_was_there(store: EnhancedStor
 def test_an_archive_of_archives_has_an_end(
     store: EnhancedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from simplemem.imports import notion
+    from simplemem.imports import archive
 
     file = export(tmp_path, **{f"Page {A}.md": "# Page\n", "bomb.bin": bytes(3_000_000)})
     file = export(tmp_path, **{"Part-1.zip": file.read_bytes(), "Part-2.zip": file.read_bytes()})
-    monkeypatch.setattr(notion, "_MOST_TOGETHER", 5_000_000)
+    monkeypatch.setattr(archive, "_MOST_TOGETHER", 5_000_000)
     with pytest.raises(SimplememError, match="more than an export"):
         plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
-    monkeypatch.setattr(notion, "_MOST_TOGETHER", 10_000_000)
+    monkeypatch.setattr(archive, "_MOST_TOGETHER", 10_000_000)
     monkeypatch.setattr(taking, "_MOST_BYTES", 1_000_000)
     planned = plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
     assert (planned.new, planned.left[0].where) == (1, "bomb.bin")
@@ -178,6 +179,12 @@ def test_a_member_that_is_broken_is_named(store: EnhancedStore, tmp_path: Path) 
     file.write_bytes(data)
     planned = bring(store, "notion", file)
     assert (planned.new, [each.where for each in planned.left]) == (1, [f"Other {B}.md"])
+    file = export(tmp_path, **{"memories.json": json.dumps([{"id": str(k), "memory": "x"} for k in range(99)])})
+    data = bytearray(file.read_bytes())
+    data[50:58] = b"\xff" * 8
+    file.write_bytes(data)
+    with pytest.raises(Unreadable, match="cannot be unpacked"):
+        list(SOURCES["mem0"].read(file))
 
 
 def test_two_projects_of_one_name_are_two_notes(store: EnhancedStore, tmp_path: Path) -> None:
@@ -208,3 +215,14 @@ def test_a_note_saved_between_plan_and_import_is_not_overwritten(store: Enhanced
     with pytest.raises((Conflict, SimplememError)):
         take(store, planned, who="test")
     assert (store.read("in/Milk").content.strip(), len(list(store.names()))) == ("mine", 1)
+
+
+def test_where_secrets_are_refused_the_notes_with_one_are_left_out(tmp_path: Path) -> None:
+    settings = Settings(write=WriteSettings(secrets="refuse"))
+    key = f"the key is AKIA{'3KX2XO4DWOT42WLI'}"
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "a.md").write_text(key)
+    with open_store(tmp_path / "vault", settings=settings) as store:
+        rows = {"id": "1", "memory": f"Deploy\n{key}"}, {"id": "2", "memory": "fine"}
+        assert [each.where for each in bring(store, "mem0", memories(tmp_path, *rows)).left] == ["memory 1"]
+        assert len(bring(store, "markdown", tmp_path / "old").left) == 1
