@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -77,11 +77,7 @@ def _shown(planned: Plan) -> Lines:
 
 def _declare(source: Source) -> None:
     def run(
-        file: Path,
-        into: Into = None,
-        dry_run: DryRun = False,
-        yes: YesOption = False,
-        vault: VaultOption = None,
+        file: Path, into: Into = None, dry_run: DryRun = False, yes: YesOption = False, vault: VaultOption = None
     ) -> Answer:
         path, folder = file.expanduser(), source.folder if into is None else into
         return carry(source.name, path, source.read(path), folder, vault, dry_run=dry_run, yes=yes)
@@ -108,23 +104,20 @@ def import_graph(
     named and left out.
 
     $ simplemem import graph ~/memory.jsonl"""
-    from simplemem.kinds.graph.jsonl import import_file, plan_import
+    from simplemem.kinds.graph.jsonl import import_file
+
+    def brought() -> str:
+        said = f"{counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
+        if done.observations:
+            said += f", {counted(done.observations, 'observation')} more of entities that were there"
+        return said + (f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else "")
 
     with opened(vault) as store:
-        done = plan_import(store, file := file.expanduser())
-        is_new = bool(done.entities or done.relations or done.observations)
-        said: Lines = [[(f"{file}", "cyan"), "  into graph/"], [f"       {_brought(done)}"]]
+        done = cast("Imported", import_file(store, file := file.expanduser(), dry_run=True))
+        if not dry_run and (done.entities or done.relations or done.observations):
+            _ask(Answer({}, [[f"New: {brought()}"]]), yes=yes)
+            done = cast("Imported", import_file(store, file, who=WHO))  # None is of one that is wanted once
+        lines: Lines = [[("Imported" if done.since else "New", "green"), f": {brought()}"]]
+        lines += [undo_with(done.since)] if done.since else []
         warnings = [f"line {broken.line} was left out: {broken.why}" for broken in done.broken]
-        if dry_run or not is_new:
-            return Answer({**done.as_dict(), "dry_run": dry_run}, said, warnings=warnings)
-        _ask(Answer({}, said), yes=yes)
-        done = import_file(store, file, who=WHO) or done
-        lines: Lines = [[("Imported", "green"), f": {_brought(done)}"], undo_with(done.since)]
         return Answer({**done.as_dict(), "dry_run": dry_run}, lines, warnings=warnings)
-
-
-def _brought(done: Imported) -> str:
-    made = f"{counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
-    if done.observations:
-        made += f", {counted(done.observations, 'observation')} more of entities that were there"
-    return made + (f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else "")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simplemem.errors import SimplememError
-from simplemem.imports.take import SOURCE, Item, Left, wall_time
+from simplemem.imports.take import SOURCE, Item, Left, bytes_of, wall_time
 from simplemem.note.header import find_key, read_header
 from simplemem.note.names import base_name
 from simplemem.note.properties import set_property
@@ -84,14 +84,14 @@ def read(folder: Path) -> Iterator[Item | Left]:
 
 def read_basic_memory(folder: Path) -> Iterator[Item | Left]:
     """Every file as it is, but for links by title or permalink that no file answers to: they name the file."""
-    items, called = list(read(folder)), dict[str, str]()
-    stems = {base_name(each.path).casefold() for each in items if isinstance(each, Item)}
-    for each in items:
-        if isinstance(each, Item) and isinstance(each.data, bytes) and each.path.endswith(".md"):
-            told = read_header(each.data.decode("utf-8", "replace")).properties
-            title, permalink = str(told.get("title") or ""), str(told.get("permalink") or "")
-            names = title, permalink, permalink.partition("/")[2]
-            called |= {name.casefold(): base_name(each.path) for name in names if name}
+    notes = [each for each in read(folder) if isinstance(each, Item) and each.path.endswith(".md")]
+    stems, called = {base_name(note.path).casefold() for note in notes}, dict[str, str]()
+    for note in notes:
+        told = read_header(bytes_of(note.data).decode("utf-8", "replace")).properties
+        title, permalink = str(told.get("title") or ""), str(told.get("permalink") or "")
+        called |= dict.fromkeys(
+            map(str.casefold, (title, permalink, permalink.partition("/")[2])), base_name(note.path)
+        )
 
     def named(link: re.Match[bytes]) -> bytes:
         file = called.get((said := link[0].decode("utf-8", "replace")).casefold())
@@ -99,11 +99,10 @@ def read_basic_memory(folder: Path) -> Iterator[Item | Left]:
             return link[0]
         return f"{file}|{said}".encode() if link.string.startswith(b"]", link.end()) else file.encode()
 
-    for each in items:
-        if isinstance(each, Item) and isinstance(each.data, bytes) and each.path.endswith(".md"):
-            yield each._replace(data=_WIKILINK.sub(named, each.data))
-        else:
-            yield each
+    def item(path: str, file: Path, data: bytes) -> Item:
+        return Item(path, path, _WIKILINK.sub(named, data) if file.suffix == ".md" else data, at=file.stat().st_mtime)
+
+    return _contents(folder, item)
 
 
 def read_agent(folder: Path) -> Iterator[Item | Left]:

@@ -6,7 +6,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
-from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +59,15 @@ def _note(whose: str, drawers: list[dict[str, Any]]) -> Item | Left:
     folder = "/".join(part.replace("/", "-") for part in (wing, room) if part)
     told = {"wing": wing, "room": room, "file": file, "modified": wall_time(first.get("last_modified"))}
     told["created"] = wall_time(first.get("authored_at") or first.get("filed_at"))
-    text = reduce(_joined, texts) if file else "".join(texts)
+    text = _joined(texts) if file else "".join(texts)
     return note(whose, f"{folder}/{name or title_of(texts[0])}.md", text, f"mempalace:{whose}", told)
 
 
-def _joined(text: str, chunk: str) -> str:
-    """A text with its next chunk, which may begin with how it ends."""
-    most = min(len(text), len(chunk), _MOST_SHARED)
-    shared = next((size for size in range(most, _LEAST_SHARED, -1) if text.endswith(chunk[:size])), 0)
-    return f"{text}{chunk[shared:]}" if shared else f"{text}\n\n{chunk}"
+def _joined(chunks: list[str]) -> str:
+    """A file's text of its chunks, each of which may begin with how the one before it ends."""
+    parts = chunks[:1]
+    for before, chunk in pairwise(chunks):
+        most = min(len(before), len(chunk), _MOST_SHARED)
+        shared = next((size for size in range(most, _LEAST_SHARED, -1) if before.endswith(chunk[:size])), 0)
+        parts.append(chunk[shared:] if shared else f"\n\n{chunk}")
+    return "".join(parts)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, count
 from posixpath import dirname, join, normpath, relpath
 from typing import Any, NamedTuple, Unpack
 from urllib.parse import quote, unquote
@@ -130,6 +131,7 @@ class _Planner:
         self._landed: dict[str, str] = {}  # by where it was
         self._seen = set[str]()  # sources
         self._known = store.bench.with_property(SOURCE)
+        self._numbers = defaultdict[str, int](lambda: 2)  # that are free, by the paths that many would have
         self._places = dict[str, str]()  # what lies there; "" for a folder
         for path in store.bench.files():
             self._settle(path)
@@ -148,11 +150,11 @@ class _Planner:
         if item.source and item.source in self._seen:
             raise Invalid("a record above it has the same id")
         self._seen.add(item.source)
-        size, most = len(_bytes(item.data)), self.store.bench.max_note_bytes
+        size, most = len(bytes_of(item.data)), self.store.bench.max_note_bytes
         if size > most and item.path.lower().endswith(".md"):
             raise Invalid("it is larger than a note may be")
         if self.store.settings.write.secrets == "refuse" and item.path.lower().endswith(".md"):
-            self.store.bench.judge(name_of(item.path), "", _bytes(item.data).decode("utf-8", "replace"))
+            self.store.bench.judge(name_of(item.path), "", bytes_of(item.data).decode("utf-8", "replace"))
         if path := self._known.get(item.source, "") if item.source else "":
             self._again.append((item, path))
             return path
@@ -178,10 +180,11 @@ class _Planner:
     def _free(self, item: Item, path: str) -> tuple[str, bool]:
         """A path that nothing has, with a number in its name if need be; or one where the same lies already."""
         stem, dot, ending = path.rpartition(".") if "." in path.rpartition("/")[2] else (path, "", "")
-        numbered = (f"{stem} {number}{dot}{ending}" for number in range(2, 100_000))
-        for each in chain([path], numbered if item.source or item.is_linked else ()):
-            key = compare_key(each)
-            if key not in self._places:
+        numbers = count(self._numbers[path] if item.source else 2)
+        for number in chain([1], numbers if item.source or item.is_linked else ()):
+            each = f"{stem} {number}{dot}{ending}" if number > 1 else path
+            if (key := compare_key(each)) not in self._places:
+                self._numbers[path] = number + 1
                 return each, False
             if not item.source and self.store.bench.bytes_of(self._places[key]) == item.data:
                 return self._places[key], True
@@ -245,5 +248,6 @@ def _legal(path: str, *, shortened: bool) -> str:
     return "/".join(parts) + (f"{dot}{legal_name(ending)}" if dot else "")
 
 
-def _bytes(data: str | bytes) -> bytes:
+def bytes_of(data: str | bytes) -> bytes:
+    """What an item holds, as it lies on the disk."""
     return data if isinstance(data, bytes) else data.encode()

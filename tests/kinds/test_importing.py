@@ -16,7 +16,7 @@ import pytest
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.jsonl import import_file, plan_import, read, written
+from simplemem.kinds.graph.jsonl import import_file, read, written
 from simplemem.kinds.graph.values import Entity, Observation
 from simplemem.store import EnhancedStore
 
@@ -41,7 +41,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_each_item_of_a_file_is_in_the_graph_and_comes_back_out_of_it(store: EnhancedStore, file: Path) -> None:
     before = file.read_bytes()
-    planned = plan_import(store, file)
+    planned = import_file(store, file, dry_run=True)
     assert not list(store.names())
     done = import_file(store, file, who="test")
     assert done is not None

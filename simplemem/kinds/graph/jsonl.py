@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,7 @@ from simplemem.errors import Unavailable
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.kind import StateLog
-from simplemem.memory import Value
+from simplemem.memory import By, Value
 from simplemem.note.clock import now, stamp
 from simplemem.store import EnhancedStore
 
@@ -81,36 +82,27 @@ def read(data: bytes, most: int = 64_000_000) -> tuple[Graph, tuple[Broken, ...]
     return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
 
 
-def import_file(store: EnhancedStore, file: Path, *, who: str = "", once: bool = False) -> Imported | None:
-    """Bring a file's graph into the vault as one step; or `once`, and None if it was. Others that import meanwhile wait."""
+def import_file(
+    store: EnhancedStore, file: Path, *, who: str = "", once: bool = False, dry_run: bool = False
+) -> Imported | None:
+    """Bring a file's graph into the vault as one step, or only count; or `once`, and None if it was. Others that import
+    meanwhile wait."""
     path = os.path.abspath(file)
     record = StateLog[set[str]](store.bench, "imports.jsonl", set, lambda files, line: files.add(str(line.get("file"))))
-    with record.held(_PATIENCE) as add:
+    with nullcontext() if dry_run else record.held(_PATIENCE) as add:
         if once and path in record.state():
             return None
-        graph, broken, digest = _read(store, file)
-        last = store.bench.last_version()
-        new = graph_of(store).take_in(graph, who=who, tool="import", reason=f"import of {file.name}")
-        counts = _counts(graph, new)
-        add({"when": stamp(now()), "file": path, "sha256": digest, **counts})
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
+        graph, broken = read(data, store.bench.max_note_bytes)
+        last, kept = store.bench.last_version(), graph_of(store)
+        by = By(who=who, tool="import", reason=f"import of {file.name}")
+        new = kept.new_of(graph) if add is None else kept.take_in(graph, **by)
+        counts = dict(zip(("entities", "relations", "observations"), new, strict=True))
+        counts |= {"entities_there": len(graph.entities) - new[0], "relations_there": len(graph.relations) - new[1]}
         since = f"v{last + 1}" if store.bench.last_version() > last else ""
+        if add is not None:
+            add({"when": stamp(now()), "file": path, "sha256": hashlib.sha256(data).hexdigest(), **counts})
         return Imported(path, **counts, since=since, broken=broken)
-
-
-def plan_import(store: EnhancedStore, file: Path) -> Imported:
-    """What an import of a file would bring. Nothing is written."""
-    graph, broken, _ = _read(store, file)
-    return Imported(os.path.abspath(file), **_counts(graph, graph_of(store).new_of(graph)), since="", broken=broken)
-
-
-def _read(store: EnhancedStore, file: Path) -> tuple[Graph, tuple[Broken, ...], str]:
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
-    return *read(data, store.bench.max_note_bytes), hashlib.sha256(data).hexdigest()
-
-
-def _counts(graph: Graph, new: tuple[int, int, int]) -> dict[str, int]:
-    there = {"entities_there": len(graph.entities) - new[0], "relations_there": len(graph.relations) - new[1]}
-    return dict(zip(("entities", "relations", "observations"), new, strict=True)) | there
