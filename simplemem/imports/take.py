@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import chain, count
 from posixpath import dirname, join, normpath, relpath
@@ -32,7 +32,8 @@ SOURCE = "source"  # the property that says where a note comes from: `mem0:8f1c`
 class Item(NamedTuple):
     """A note or another file to be made: where it stands in what is read, its path below the folder, what it holds, by
     which `source` it is known again, and when it was changed last, in seconds. One that `is_linked` may get another
-    name: links to it, relative to where notes stood, are led to where it lands."""
+    name: links to it, relative to where notes stood, are led to where it lands. `grown` makes of the note, as it is
+    here now, what it shall be; without it, one that somebody edited stays as it is."""
 
     where: str
     path: str
@@ -40,6 +41,7 @@ class Item(NamedTuple):
     source: str = ""
     at: float | None = None
     is_linked: bool = False
+    grown: Callable[[str], str] | None = None
 
 
 class Left(NamedTuple):
@@ -89,12 +91,18 @@ def title_of(text: str) -> str:
     return legal_name(next(filter(None, lines), "")[:_TITLE])
 
 
-def wall_time(said: Any) -> str | None:
-    """A time as notes have it, on the wall here: of a text in ISO 8601, or of seconds since 1970."""
+def moment(said: Any) -> datetime | None:
+    """The moment that a text in ISO 8601 says, or a number of seconds since 1970."""
     if isinstance(said, (int, float)) and 0 < said < 32_503_680_000:  # the year 3000
-        said = datetime.fromtimestamp(said, UTC).isoformat()
+        return datetime.fromtimestamp(said, UTC)
     at = moment_of(said) if isinstance(said, str) else None
-    return at.astimezone().strftime("%Y-%m-%dT%H:%M:%S") if at and 1 < at.year < 9999 else None
+    return at if at and 1 < at.year < 9999 else None
+
+
+def wall_time(said: Any) -> str | None:
+    """A time as notes have it, on the wall here."""
+    at = moment(said)
+    return at.astimezone().strftime("%Y-%m-%dT%H:%M:%S") if at else None
 
 
 def plan(store: EnhancedStore, kind: str, file: str, folder: str, found: Iterable[Item | Left]) -> Plan:
@@ -199,7 +207,13 @@ class _Planner:
     def _compared(self, item: Item, path: str, text: str) -> Draft | None:
         """A note that came before: written again if its record says something else now and nobody edited it."""
         read = next(iter(self.store.bench.read([path])), None)
-        if read is not None and _undated(read.text) != _undated(text):
+        try:
+            if read is not None and item.grown is not None and (text := item.grown(read.text)) != read.text:
+                return Draft(path, text, read.text, item.at)
+        except SimplememError as refused:
+            self.left.append(Left(item.where, refused.message))
+            return None
+        if read is not None and item.grown is None and _undated(read.text) != _undated(text):
             ours = [each.sha256 for each in self.store.history(name_of(path), limit=1000) if each.tool == "import"]
             if read.sha256 in ours[:1]:
                 return Draft(path, text, read.text, item.at or now().timestamp())

@@ -1,0 +1,255 @@
+"""Chats of ChatGPT and Claude, from their data exports: each becomes a conversation as the vault keeps them, closed, so
+that it is found and in nobody's way. Facts and the profile take nothing from it: much in a chat is pasted or a draft."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from simplemem.errors import SimplememError, Unreadable
+from simplemem.imports.markdown import files
+from simplemem.imports.take import SOURCE, Item, Left, moment, note, wall_time
+from simplemem.kinds.talk.block import (
+    EPOCH,
+    TOPIC,
+    Turn,
+    closed_off,
+    day_of,
+    place_of,
+    read_block,
+    render_turn,
+    with_turn,
+)
+from simplemem.kinds.talk.cues import keywords_of, label_of
+from simplemem.note.clock import moment_of, stamp
+from simplemem.note.header import read_header
+from simplemem.note.hidden import find_secrets
+from simplemem.note.properties import set_property
+from simplemem.note.words import well_formed
+from simplemem.store import Read
+
+_PART = re.compile(r"(?:^|/)(?:conversations(?:-\d+)?|memories|projects|(?:memories|projects)/[^/]+)\.json$")
+_AT_ONCE, _MOST_RECORD = 4_000_000, 64_000_000  # characters
+_MOST_TURNS, _MOST_CHARACTERS = 300, 400_000  # of one note; then the next goes on
+_MOST_LABEL, _MOST_READ = 120, 20_000  # characters
+_CITED = re.compile("\ue200[^\ue201]{0,2000}\ue201")  # what ChatGPT's page draws as a mark
+_UNTIL = "source_until"  # the property that says how far turns came: one that was deleted since stays so
+
+
+class Said(NamedTuple):
+    """A message: of the person, or of who answers."""
+
+    id: str
+    is_asked: bool
+    at: datetime | None
+    text: str
+    context: str = ""
+
+
+def read(export: Path) -> Iterator[Item | Left]:
+    """All that is in an export: its zip, its folder or a file of it."""
+    is_export = False
+    for where, record in _records(export):
+        is_export = is_export or not isinstance(record, Left)
+        try:
+            yield from _items(where, record)
+        except (AttributeError, KeyError, TypeError, ValueError, SimplememError) as error:
+            yield Left(where, f"it is not as an export has it: {error}")
+    if not is_export:
+        raise Unreadable(
+            f"{export} has no conversations", hint="Give the zip of the data export, or its conversations.json."
+        )
+
+
+def _items(where: str, record: Any) -> Iterator[Item | Left]:
+    match record:
+        case Left():
+            yield record
+        case {"mapping": dict()}:
+            id_, begun = record.get("conversation_id") or record["id"], moment(record.get("create_time"))
+            yield from _conversation(where, f"chatgpt:{id_}", record.get("title"), begun, _of_chatgpt(record))
+        case {"chat_messages": list(messages), "uuid": id_}:
+            begun = moment(record.get("created_at"))
+            yield from _conversation(where, f"claude:{id_}", record.get("name"), begun, _of_claude(messages))
+        case {"conversations_memory": text}:
+            told = {f"Memory of {id_}": each for id_, each in (record.get("project_memories") or {}).items()}
+            for name, each in {"Memory": text, **told}.items():
+                yield from _beside(where, name, each, f"claude:{record.get('account_uuid')}/{name}")
+        case {"docs": list(docs), "uuid": id_, "name": str(title)}:
+            for doc in ({"filename": title, "content": record.get("prompt_template")}, *docs):
+                path = "/".join(part.replace("/", "-") for part in (title, doc["filename"].removesuffix(".md")))
+                of = f"claude:{id_}/{doc.get('uuid') or 'instructions'}"
+                yield from _beside(where, path, doc["content"], of, doc.get("created_at"))
+        case _:
+            yield Left(where, "it is no conversation")
+
+
+def _beside(where: str, path: str, text: str | None, source: str, created: Any = None) -> Iterator[Item | Left]:
+    """What Claude remembers, or has in a project."""
+    if text and text.strip():
+        told = {"title": path.rpartition("/")[2], "type": "memory", "created": wall_time(created)}
+        yield note(where, f"claude/{path}.md", text, source, told)
+
+
+def _records(export: Path) -> Iterator[tuple[str, Any]]:
+    """The records of an export, each with where it stands."""
+    name = ""
+    try:
+        if zipfile.is_zipfile(export):
+            with zipfile.ZipFile(export) as archive:
+                for name in filter(_PART.search, archive.namelist()):
+                    yield from _values(name, archive.open(name))
+            return
+        for each in files(export):
+            if not isinstance(each, Left) and (export.is_file() or _PART.search(each[0])):
+                yield from _values(name := each[0], each[1].open("rb"))
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
+        yield name, Left(name, f"it cannot be read, nor what is behind it: {error}")
+
+
+def _values(name: str, file: IO[bytes]) -> Iterator[tuple[str, Any]]:
+    """The values of a JSON array, or the one there is, one after the other: an export can be larger than the memory."""
+    text, at, number, decode = "", 0, 0, json.JSONDecoder().raw_decode
+    with file:
+        reader = codecs.getreader("utf-8-sig")(file, "replace")
+        while True:
+            at = next(k for k in range(at, len(text) + 1) if k == len(text) or text[k] not in " \t\r\n,[")
+            try:
+                value, at = decode(text, at)
+            except (ValueError, RecursionError):
+                if len(text) - at > _MOST_RECORD or not (more := reader.read(_AT_ONCE)):
+                    break
+                text, at = text[at:] + more, 0
+            else:
+                number += 1
+                yield f"{name} {number}", value
+    if text[at:].strip("] \t\r\n"):
+        yield name, Left(name, f"what stands behind record {number} cannot be read")
+
+
+def _of_chatgpt(record: Mapping[str, Any]) -> Iterator[Said]:
+    """The branch of a chat that was seen last."""
+    nodes, path = record["mapping"], dict[str, Any]()
+    id_ = record.get("current_node") or next(reversed(nodes), None)
+    while isinstance(id_, str) and id_ not in path and isinstance(node := nodes.get(id_), dict):
+        path[id_], id_ = node.get("message"), node.get("parent")
+    for id_, message in reversed(path.items()):
+        match message:
+            case {"author": {"role": "user" | "assistant" as role}, "content": dict(content)}:
+                more = message.get("metadata") or {}
+                is_shown = message.get("recipient") in (None, "all") and message.get("channel") in (None, "final")
+                if is_shown and not more.get("is_visually_hidden_from_conversation"):
+                    names = [str(each.get("name")) for each in more.get("attachments") or ()]
+                    attached = f"Attached: {', '.join(names)}" if names else ""
+                    yield Said(id_, role == "user", moment(message.get("create_time")), _text_of(content), attached)
+
+
+def _text_of(content: Mapping[str, Any]) -> str:
+    match content:
+        case {"content_type": "text" | "multimodal_text", "parts": list(parts)}:
+            texts = (each.get("text") if isinstance(each, dict) else each for each in parts)
+            return _CITED.sub("", "\n\n".join(text for text in texts if isinstance(text, str) and text.strip()))
+        case {"content_type": "code", "text": str(text)} if text.strip():
+            return f"```\n{text}\n```"
+    return ""
+
+
+def _of_claude(messages: Sequence[Any]) -> Iterator[Said]:
+    for each in messages:
+        text = "\n\n".join(map(_block, each.get("content") or ())).strip("\n") or each.get("text") or ""
+        files = [*(each.get("attachments") or ()), *(each.get("files") or ())]
+        told = (f"{file.get('file_name')}\n{file.get('extracted_content') or ''}".strip() for file in files)
+        is_asked, at = each["sender"] == "human", moment(each.get("created_at"))
+        yield Said(each["uuid"], is_asked, at, text, "\n\n".join(told))
+
+
+def _block(block: Mapping[str, Any]) -> str:
+    """What was said, or made beside it."""
+    match block:
+        case {"type": "text" | "voice_note", "text": str(text)}:
+            return text
+        case {"type": "tool_use", "name": "artifacts", "input": {"content": str(made)} as given}:
+            return f"{given.get('title') or 'Artifact'}:\n\n{made}"
+    return ""
+
+
+def turns_of(said: Iterable[Said], begun: datetime | None) -> list[Turn]:
+    """Questions with their answers, in their order. What has no time has that of what stands before it."""
+    turns, last = list[Turn](), EPOCH
+    for each in said:
+        last = max(last, (each.at or (begun if begun and last == EPOCH else last)).replace(microsecond=0))
+        text, context = (_clean(text) for text in (each.text, each.context))
+        if each.is_asked and (text or context):
+            mark = hashlib.sha256(each.id.encode("utf-8", "replace")).hexdigest()[:6]
+            turns.append(Turn(f"turn_{last:%Y%m%d_%H%M%S}_{mark}", last, text or "(a file)", "", context))
+        elif turns and text:
+            turns[-1] = turns[-1]._replace(answer=f"{turns[-1].answer}\n\n{text}".strip("\n"))
+    return turns
+
+
+def _clean(text: str) -> str:
+    return well_formed(re.sub(r"\r\n?", "\n", text).replace("\0", "")).strip("\n") if text.strip() else ""
+
+
+def body_of(turns: Sequence[Turn]) -> str:
+    """Turns as they stand in a note, beneath their days."""
+    days = [day_of(turn.at) for turn in turns]
+    pairs = zip(["", *days], days, turns, strict=False)
+    return "\n".join((f"{day}\n" if day != before else "") + render_turn(turn) for before, day, turn in pairs)
+
+
+def _conversation(
+    where: str, source: str, title: Any, begun: datetime | None, said: Iterable[Said]
+) -> Iterator[Item | Left]:
+    """The notes of a conversation: one, unless it is very long."""
+    parts, size = list[list[Turn]](), 0
+    for turn in turns_of(said, begun):
+        size += sum(map(len, turn[2:5]))
+        if not parts or len(parts[-1]) >= _MOST_TURNS or size > _MOST_CHARACTERS:
+            parts, size = [*parts, []], sum(map(len, turn[2:5]))
+        parts[-1].append(turn)
+    if not parts:
+        yield Left(where, "nobody asked anything in it")
+    for number, turns in enumerate(parts, 1):
+        label = " ".join(str(title or "").split())[:_MOST_LABEL] or label_of(parts[0][0].message)
+        label, of = (label, source) if number == 1 else (f"{label} {number}", f"{source}/{number}")
+        path, text = f"{place_of(label, turns[0].at)}.md", _new(label, of, turns)
+        yield Item(where, path, text, of, turns[-1].at.timestamp(), grown=partial(_grown, turns))
+
+
+def _new(label: str, source: str, turns: Sequence[Turn]) -> str:
+    """The note of a conversation."""
+    id_ = f"block_{turns[0].id[5:20]}_{hashlib.sha256(source.encode('utf-8', 'replace')).hexdigest()[:6]}"
+    told = {"title": label, "aliases": [id_], "tags": ["status/closed"], SOURCE: source}
+    told["keywords"] = keywords_of([turn.message[:_MOST_READ] for turn in turns])
+    text = TOPIC.render(told, body_of(turns), wall_time(stamp(turns[0].at)) or "")
+    return _dated(closed_off(text, read_block(Read("", text, "", "")), "closed"), turns)
+
+
+def _dated(text: str, turns: Sequence[Turn]) -> str:
+    """A note whose last turns are these."""
+    text = set_property(text, "modified", wall_time(at := stamp(turns[-1].at)))
+    text = set_property(text, _UNTIL, at)
+    return set_property(text, "private", True) if any(find_secrets("\n".join(turn[2:5])) for turn in turns) else text
+
+
+def _grown(turns: Sequence[Turn], text: str) -> str:
+    """The note of a conversation with the turns that came to it since."""
+    block = read_block(Read("", text, "", ""))
+    if block.problem:
+        raise Unreadable(f"its note cannot be changed: {block.problem}")
+    until = moment_of(str(read_header(text).get(_UNTIL) or "")) or block.last
+    new = [turn for turn in turns if turn.at > until]
+    for turn in new:
+        text = with_turn(block, turn)
+        block = read_block(Read("", text, "", ""))
+    return _dated(text, new) if new else text
