@@ -202,3 +202,34 @@ def test_links_of_basic_memory_by_title_and_permalink_lead_to_the_file(store: En
         "[[Coffee: Brewing]] [[coffee/coffee-brewing#y]]",
         "[[Coffee- Brewing|Coffee: Brewing]] [[Coffee- Brewing#y]]",
     )
+
+
+@pytest.mark.parametrize(("kind", "new"), [("mem0", 3), ("basic-memory", 4)])
+def test_what_the_packages_themselves_wrote_comes_in_whole(store: EnhancedStore, kind: str, new: int) -> None:
+    """Written by mem0ai 2.2.1 (`get_all`) and basic-memory 0.20.3 (its tools)."""
+    exports = Path(__file__).parents[1] / "data" / "imports"
+    planned = bring(store, kind, exports / ("mem0.json" if kind == "mem0" else kind))
+    assert (planned.new, planned.left) == (new, ())
+    if kind == "mem0":
+        assert {store.read(name).tags for name in store.names()} == {
+            ("a", "b", "tag")
+        }  # the last one stands in the text
+    else:
+        links = store.read("in/drinks/hot/Tea").links + store.read("in/drinks/日本 茶").links
+        assert {link.target for link in links} == {"in/coffee/Coffee- Brewing-Methods"}
+
+
+def test_what_the_memory_server_itself_wrote_comes_in_whole(store: EnhancedStore) -> None:
+    """Written by the tools of @modelcontextprotocol/server-memory."""
+    from simplemem.kinds.graph.graph import graph_of
+    from simplemem.kinds.graph.jsonl import import_file, read
+
+    file = Path(__file__).parents[1] / "data" / "imports" / "server-memory.jsonl"
+    done = import_file(store, file)
+    assert done is not None
+    assert (done.broken, len(store.history(limit=99, steps=True))) == ((), 1)
+    there, kept = read(file.read_bytes())[0], graph_of(store).read()
+    assert [each.as_dict() for each in kept.entities] == [each.as_dict() for each in there.entities]
+    assert {each.key for each in kept.relations} == {each.key for each in there.relations}
+    store.undo(done.since)
+    assert not list(store.names())
