@@ -162,8 +162,10 @@ class DocumentSettings(_Section):
 
 
 class HttpSettings(_Section):
-    """Who may reach a server over the network, beside the tokens of `simplemem token`: an authorization server's users."""
+    """Where a server over the network is, and who may reach it beside the tokens of `simplemem token`: an authorization
+    server's users."""
 
+    url: str = _setting("", "where people open the page, for links to notes", "no", eg="https://memory.example.org")
     oauth_issuer: str = _setting("", "whose tokens are taken too, by its address", "no", eg="https://login.example.org")
     oauth_audience: str = _setting(
         "", "our own address as these tokens name it", "no", eg="https://memory.example.org/mcp"

@@ -24,7 +24,7 @@ RULES: dict[Rule, str] = {
     "git.commit git.folders rerank.url rerank.model rerank.api_key rerank.candidates rerank.seconds "
     "voyage_ai.api_key voyage_ai.model voyage_ai.rerank_model llm.url llm.model llm.api_key llm.timeout_seconds "
     "llm.max_calls_per_hour llm.route llm.route_seconds documents.allow_private documents.knowledge_base "
-    "access.only http.oauth_issuer http.oauth_audience http.oauth_keys http.oauth_user_claim",
+    "access.only http.url http.oauth_issuer http.oauth_audience http.oauth_keys http.oauth_user_claim",
     "adds": "embed.private access.read_only access.hidden",
     "narrows": "read_only no_delete write.secrets",
     "no place": "embed.provider rerank.provider llm.provider",

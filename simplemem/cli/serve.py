@@ -52,7 +52,10 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    profiles = "the tools: default, simplemem, server-memory, memento, self-improving, hmlr, remembrances, supermemento"
+    profiles = (
+        "the tools: default, simplemem, server-memory, memento, self-improving, hmlr, remembrances, supermemento,"
+    )
+    profiles += " anthropic-memory, chatgpt"
     add("--vault", metavar="FOLDER", action="append", help="the folder of notes; without it one is found")
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")
     add("--knowledge-base", metavar="FOLDER", help="a folder of Markdown beside the memory, with two tools of its own")

@@ -260,6 +260,8 @@ TOOLSETS: dict[str, tuple[str, str]] = {
     "remembrances": ("remembrances", "TOOLS"),
     "knowledge-base": ("remembrances", "KNOWLEDGE_BASE"),
     "supermemento": ("supermemento", "TOOLS"),
+    "anthropic-memory": ("anthropic_memory", "TOOLS"),
+    "chatgpt": ("chatgpt", "TOOLS"),
 }
 """Name -> the module that holds it, and what it is called there."""
 
@@ -290,6 +292,8 @@ _FACES = (
     Face("hmlr", "HMLR's five tools: what was said, by topic, with its facts and the user's profile", ("hmlr",)),
     Face("remembrances", "Remembrances' four tools: what users told, and what replaced it", ("remembrances",)),
     Face("supermemento", "Supermemento's eleven tools: a graph, statements that age, documents", ("supermemento",)),
+    Face("anthropic-memory", "Claude's memory tool: files below /memories", ("anthropic-memory",)),
+    Face("chatgpt", "The two tools of ChatGPT's connectors and deep research", ("chatgpt",)),
 )
 PROFILES: dict[str, Face] = {face.name: face for face in _FACES}
 

@@ -109,6 +109,7 @@ class Bench:
         self.recover = core.vault.recover
         self.is_taken: Callable[[str], bool] = lambda path: core.entry(path) is not None
         self.folder = core.vault.sidecar
+        self.entries_below = core.vault.entries_below
         self.side = partial(SideFile, str(core.root))  # a file of `.simplemem/` that is neither a note nor the index's
 
     def catch_up(self) -> None:

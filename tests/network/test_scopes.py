@@ -16,7 +16,18 @@ from waiting import eventually
 
 from tests.network.conftest import OWNER, Served, Session
 
-FACES = ["default", "simplemem", "server-memory", "memento", "self-improving", "hmlr", "remembrances", "supermemento"]
+FACES = [
+    "default",
+    "simplemem",
+    "server-memory",
+    "memento",
+    "self-improving",
+    "hmlr",
+    "remembrances",
+    "supermemento",
+    "anthropic-memory",
+    "chatgpt",
+]
 MARK = "quetzal"  # stands in all that is Ben's, and in nothing that is asked
 NAMES = [
     "ben/plan 1",
