@@ -166,7 +166,7 @@ class _Model(BaseHTTPRequestHandler):
         self.asked.append(sent)
         calls = [{"command": "view", "path": "/memories"}]
         calls += [{"command": "create", "path": "/memories/coffee.md", "file_text": "Likes coffee.\n"}]
-        turn = len(sent["messages"]) // 2
+        turn = len(self.asked) - 1
         block: dict[str, Any] = {"type": "text", "text": "Noted."}
         if turn < len(calls):
             block = {"type": "tool_use", "id": f"toolu_{turn}", "name": "memory", "input": calls[turn]}
