@@ -12,6 +12,7 @@ from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, p
 from simplemem.cli.options import Group, VaultOption, YesOption, argument, flag, option
 from simplemem.cli.output import Lines
 from simplemem.cli.write import undo_with
+from simplemem.errors import Invalid
 from simplemem.imports.table import SOURCES, Source
 from simplemem.note.words import counted
 
@@ -30,7 +31,7 @@ DryRun = Annotated[bool, flag("--dry-run", "Only show what would come in.")]
 
 def carry(
     kind: str,
-    file: Path,
+    file: Path | str,
     found: Iterable[Item | Left],
     folder: str,
     vault: Path | None,
@@ -89,6 +90,34 @@ def _declare(source: Source) -> None:
 
 for _source in SOURCES.values():
     _declare(_source)
+
+
+@command(_imports, name="sessions")
+def import_sessions(
+    agent: Annotated[str, option("--agent", "NAME", "Of this agent: claude-code, codex or gemini-cli.")] = "",
+    since: Annotated[str, option("--since", "DATE", "Those that went on since this day, `2026-01-24`.")] = "",
+    project: Annotated[Path | None, option("--project", "FOLDER", "Those in this folder.")] = None,
+    into: Into = "archive/sessions",
+    dry_run: DryRun = False,
+    yes: YesOption = False,
+    vault: VaultOption = None,
+) -> Answer:
+    """Bring in sessions of Claude Code, Codex and Gemini CLI on this machine: a note each, of what you and they said.
+
+    Sessions are searched when a question has `archive:`, and are among no answers otherwise. What looks like a secret is
+    masked, and what tools gave is left out. A session that went on is written again, unless somebody edited its note.
+
+    $ simplemem import sessions --dry-run
+    $ simplemem import sessions --agent codex --since 2026-01-01 --project ~/code/parser"""
+    from simplemem.imports.sessions import AGENTS, read
+    from simplemem.note.clock import moment_of
+
+    if agent and agent not in AGENTS:
+        raise Invalid(f"there is no agent {agent!r}", hint=f"There are {', '.join(AGENTS)}.")
+    if since and moment_of(since) is None:
+        raise Invalid(f"{since!r} is no day", hint="For example 2026-01-24.")
+    found = read([agent] if agent else AGENTS, moment_of(since), project and project.expanduser().absolute())
+    return carry("sessions", agent or "sessions of coding agents", found, into or "", vault, dry_run=dry_run, yes=yes)
 
 
 @command(_imports, name="graph")

@@ -24,10 +24,11 @@ _CONDITIONS = {  # of a filter, by what they are called
 
 def unmet(core: Core, narrow: Narrow) -> str:
     """Which conditions of a filter no note meets, with what is near or else there; "" where some note passes it."""
-    asked = replace(narrow, phrases=(), without=(), without_forms=())
-    if core.is_in_doubt or asked.is_open() or _passing(core, asked):
-        return ""
-    conditions, said = list(_conditions(asked)), []
+    past = "" if narrow.archived or not narrow.archive else "Past sessions were left out; `archive:` asks for them."
+    asked = replace(narrow, phrases=(), without=(), without_forms=(), archive=() if past else narrow.archive)
+    if core.is_in_doubt or asked.is_open() or _passing(core, replace(asked, archive=narrow.archive)):
+        return past
+    conditions, said = list(_conditions(asked)), [past] if past else []
     for key, value in {**narrow.tags, **narrow.all_tags}.items():
         if not _passing(core, Narrow(tags={key: value})):
             tag = f"{key}/{value}" if value else key

@@ -63,6 +63,12 @@ def test_other_notes_of_an_archive_and_of_that_type_stay_among_the_answers(fille
     assert {"archive/old crane", "log"} <= names(filled, "crane")
 
 
+def test_where_nothing_is_found_it_says_that_sessions_were_left_out(filled: EnhancedStore) -> None:
+    for nothing in (filled.search("ziggurat", mode="text"), filled.search("crane tag:none")):
+        assert "`archive:` asks for them" in nothing.degraded
+    assert "archive:" not in filled.search("archive: zikkurat", mode="text").degraded
+
+
 def test_a_search_says_why_a_session_is_no_hit(filled: EnhancedStore) -> None:
     why = filled.search("ziggurat", why=AT).why
     assert why is not None

@@ -1,0 +1,155 @@
+"""Sessions that Claude Code, Codex and Gemini CLI leave on this machine: a note each, of what the person said and the agent
+answered. A call of a tool is a line and what it gave is left out; secrets are masked, and no text of a note leaves here."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+from simplemem.errors import SimplememError
+from simplemem.imports.chats import Said, body_of, turns_of
+from simplemem.imports.take import Item, Left, moment, note, title_of, wall_time
+from simplemem.note.clock import stamp
+from simplemem.note.hidden import find_secrets
+from simplemem.note.properties import spliced
+
+_MOST_CALL = 120  # characters of a call of a tool
+# What programs put among a person's words; and what a person marked as private.
+_NOT_SAID = re.compile(
+    r"(?is)<(system-reminder|environment_context|user_instructions|session_context|turn_aborted|task-notification"
+    r"|local-command-\w++|command-\w++|bash-\w++|ide_\w++|private)\b[^<>]*+>.*?(?:</\1>|\Z)"
+)
+_RULES = "# AGENTS.md instructions"
+_Rows = Iterable[dict[str, Any]]
+_About = dict[str, str]  # what is said of a session: id, project, title
+
+
+def read(agents: Iterable[str], since: datetime | None = None, project: Path | None = None) -> Iterator[Item | Left]:
+    """The sessions of some agents, of a project and with a change since then if that is said."""
+    for name in agents:
+        variable, home, places, _ = AGENTS[name]
+        folder = Path(os.environ.get(variable) or home).expanduser()
+        for file in sorted(chain.from_iterable(map(folder.glob, places))):
+            try:
+                if not file.name.startswith("agent-") and not (since and file.stat().st_mtime < since.timestamp()):
+                    yield from _session(name, file, project)
+            except (OSError, AttributeError, KeyError, TypeError, ValueError, RecursionError, SimplememError) as error:
+                yield Left(str(file), f"it is not as {name} writes them: {error}")
+
+
+def _session(agent: str, file: Path, project: Path | None) -> Iterator[Item | Left]:
+    about, begun = {"id": file.stem}, datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    with suppress(OSError):  # Gemini's
+        about["project"] = (file.parent.parent / ".project_root").read_text(encoding="utf-8").strip()
+    turns = turns_of((each._replace(text=_shown(each.text)) for each in AGENTS[agent][3](_rows(file), about)), begun)
+    if project and not Path(about.get("project", "")).is_relative_to(project):
+        return
+    if not turns:
+        yield Left(str(file), "nobody asked anything in it")
+        return
+    first, last = (wall_time(stamp(turn.at)) or "" for turn in (turns[0], turns[-1]))
+    title = title_of(_shown(about.get("title", "")) or turns[0].message) or "Session"
+    told = {"title": title, "type": "session", "agent": agent, "project": about.get("project"), "private": True}
+    path = f"{first[:4]}/{first[5:7]}/{first[:10]} {title}.md"
+    yield note(str(file), path, body_of(turns), f"{agent}:{about['id']}", {**told, "created": first, "modified": last})
+
+
+def _shown(text: str) -> str:
+    """A text without what nobody said or wants read."""
+    text = "" if text.startswith(_RULES) else _NOT_SAID.sub("", text)
+    return spliced(text, ((each.start, each.end, "[redacted]") for each in find_secrets(text)))
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a file, or all of it; one that is still being written is passed over."""
+    with file.open("rb") as stream:
+        for line in [stream.read()] if file.suffix == ".json" else stream:
+            with suppress(ValueError, RecursionError):
+                if isinstance(row := json.loads(line), dict):
+                    yield row
+
+
+def _text(content: Any) -> str:
+    """What is said in a message, with the calls in it."""
+    if isinstance(content, str):
+        return content
+    texts = []
+    for each in content or ():
+        match each:
+            case {"type": "tool_use", "name": str(name)}:
+                texts.append(_call(name, each.get("input")))
+            case {"text": str(text)} if not each.get("thought"):
+                texts.append(text)
+    return "\n\n".join(texts)
+
+
+def _call(name: str, given: Any) -> str:
+    """A call of a tool: its name, and the first text that it was given."""
+    if isinstance(given, str):
+        with suppress(ValueError, RecursionError):
+            given = json.loads(given)
+    values = given.values() if isinstance(given, dict) else [given]
+    texts = (" ".join(map(str, each)) if isinstance(each, list) else each for each in values)
+    text = _shown(next((each for each in texts if isinstance(each, str)), ""))
+    return f"- {name}: {' '.join(text.split())[:_MOST_CALL]}".rstrip(": ")
+
+
+def _claude_code(rows: _Rows, about: _About) -> Iterator[Said]:
+    for row in rows:
+        match row:
+            case {"type": "summary", "summary": str(title)} | {"type": "ai-title", "aiTitle": str(title)}:
+                about.setdefault("title", title)
+            case {"type": "custom-title", "customTitle": str(title)}:
+                about["title"] = title
+            case {"isSidechain": True} | {"isMeta": True} | {"isCompactSummary": True}:
+                continue
+            case {"type": "user" | "assistant" as role, "message": {"content": content}}:
+                about.setdefault("project", str(row.get("cwd") or ""))
+                yield Said(str(row.get("uuid")), role == "user", moment(row.get("timestamp")), _text(content))
+
+
+def _codex(rows: _Rows, about: _About) -> Iterator[Said]:
+    at = None
+    for number, row in enumerate(rows):
+        at = moment(row.get("timestamp")) or at
+        match row.get("payload", row):
+            case {"type": "message", "role": "user" | "assistant" as role, "content": content}:
+                yield Said(str(number), role == "user", at, _text(content))
+            case {"type": "function_call" | "custom_tool_call" | "local_shell_call"} as call:
+                given = call.get("arguments") or call.get("input") or call["action"]["command"]
+                yield Said("", False, at, _call(call.get("name", "shell"), given))
+            case {"id": str(id_), "timestamp": str()} as begin if not number:
+                about |= {"id": id_, "project": begin.get("cwd", "")}
+
+
+def _gemini(rows: _Rows, about: _About) -> Iterator[Said]:
+    messages = dict[str, dict[str, Any]]()
+    for row in rows:
+        about |= {key: row[name] for key, name in (("id", "sessionId"), ("title", "summary")) if row.get(name)}
+        if row.get("kind") == "subagent":
+            return
+        if (every := row.get("$set", row).get("messages")) is not None:
+            messages = {each["id"]: each for each in every}
+        elif (gone := row.get("$rewindTo")) in messages:
+            messages = dict(list(messages.items())[: list(messages).index(gone)])
+        elif "id" in row and "type" in row:
+            messages[row["id"]] = row
+    for id_, each in messages.items():
+        if each["type"] in ("user", "gemini"):
+            calls = [_call(call["name"], call.get("args")) for call in each.get("toolCalls") or ()]
+            text = "\n\n".join(filter(None, [_text(each.get("content")), *calls]))
+            yield Said(id_, each["type"] == "user", moment(each.get("timestamp")), text)
+
+
+AGENTS: Final = {  # by name: a variable that says where its home is, its home, its sessions there, and what reads one
+    "claude-code": ("CLAUDE_CONFIG_DIR", "~/.claude", ["projects/*/*.jsonl"], _claude_code),
+    "codex": ("CODEX_HOME", "~/.codex", ["sessions/*/*/*/*.jsonl", "archived_sessions/*.jsonl"], _codex),
+    "gemini-cli": ("", "~/.gemini", ["tmp/*/chats/session-*.json*"], _gemini),
+}
