@@ -10,6 +10,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -18,29 +19,20 @@ from typing import IO, Any, NamedTuple
 from simplemem.errors import SimplememError, Unreadable
 from simplemem.imports.markdown import files
 from simplemem.imports.take import SOURCE, Item, Left, moment, note, wall_time
-from simplemem.kinds.talk.block import (
-    EPOCH,
-    TOPIC,
-    Turn,
-    closed_off,
-    day_of,
-    place_of,
-    read_block,
-    render_turn,
-    with_turn,
-)
+from simplemem.kinds.talk import block as blocks
+from simplemem.kinds.talk.block import EPOCH, TOPIC, Turn
 from simplemem.kinds.talk.cues import keywords_of, label_of
 from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.hidden import find_secrets
-from simplemem.note.properties import set_property
+from simplemem.note.properties import set_property, spliced
 from simplemem.note.words import well_formed
 from simplemem.store import Read
 
 _PART = re.compile(r"(?:^|/)(?:conversations(?:-\d+)?|memories|projects|(?:memories|projects)/[^/]+)\.json$")
 _AT_ONCE, _MOST_RECORD = 4_000_000, 64_000_000  # characters
 _MOST_TURNS, _MOST_CHARACTERS = 300, 400_000  # of one note; then the next goes on
-_MOST_LABEL, _MOST_READ = 120, 20_000  # characters
+_MOST_LABEL, _MOST_CALL, _MOST_READ = 120, 120, 20_000  # characters: of a title, of a call of a tool; for keywords
 _CITED = re.compile("\ue200[^\ue201]{0,2000}\ue201")  # what ChatGPT's page draws as a mark
 _UNTIL = "source_until"  # the property that says how far turns came: one that was deleted since stays so
 
@@ -57,17 +49,11 @@ class Said(NamedTuple):
 
 def read(export: Path) -> Iterator[Item | Left]:
     """All that is in an export: its zip, its folder or a file of it."""
-    is_export = False
     for where, record in _records(export):
-        is_export = is_export or not isinstance(record, Left)
         try:
             yield from _items(where, record)
         except (AttributeError, KeyError, TypeError, ValueError, SimplememError) as error:
             yield Left(where, f"it is not as an export has it: {error}")
-    if not is_export:
-        raise Unreadable(
-            f"{export} has no conversations", hint="Give the zip of the data export, or its conversations.json."
-        )
 
 
 def _items(where: str, record: Any) -> Iterator[Item | Left]:
@@ -76,10 +62,9 @@ def _items(where: str, record: Any) -> Iterator[Item | Left]:
             yield record
         case {"mapping": dict()}:
             id_, begun = record.get("conversation_id") or record["id"], moment(record.get("create_time"))
-            yield from _conversation(where, f"chatgpt:{id_}", record.get("title"), begun, _of_chatgpt(record))
+            yield from _conversation(where, f"chatgpt:{id_}", record.get("title"), turns_of(_of_chatgpt(record), begun))
         case {"chat_messages": list(messages), "uuid": id_}:
-            begun = moment(record.get("created_at"))
-            yield from _conversation(where, f"claude:{id_}", record.get("name"), begun, _of_claude(messages))
+            yield from _conversation(where, f"claude:{id_}", record.get("name"), turns_of(_of_claude(messages), None))
         case {"conversations_memory": text}:
             told = {f"Memory of {id_}": each for id_, each in (record.get("project_memories") or {}).items()}
             for name, each in {"Memory": text, **told}.items():
@@ -133,53 +118,70 @@ def _values(name: str, file: IO[bytes]) -> Iterator[tuple[str, Any]]:
                 number += 1
                 yield f"{name} {number}", value
     if text[at:].strip("] \t\r\n"):
+        if not number:
+            raise Unreadable(f"{name} is no JSON of an export", hint="Give its zip, or its conversations.json.")
         yield name, Left(name, f"what stands behind record {number} cannot be read")
 
 
 def _of_chatgpt(record: Mapping[str, Any]) -> Iterator[Said]:
     """The branch of a chat that was seen last."""
     nodes, path = record["mapping"], dict[str, Any]()
-    id_ = record.get("current_node") or next(reversed(nodes), None)
-    while isinstance(id_, str) and id_ not in path and isinstance(node := nodes.get(id_), dict):
-        path[id_], id_ = node.get("message"), node.get("parent")
+    id_ = str(record.get("current_node") or next(reversed(nodes), None))
+    while id_ not in path and (node := nodes.get(id_)):
+        path[id_], id_ = node["message"] or {}, node.get("parent")
     for id_, message in reversed(path.items()):
-        match message:
-            case {"author": {"role": "user" | "assistant" as role}, "content": dict(content)}:
-                more = message.get("metadata") or {}
-                is_shown = message.get("recipient") in (None, "all") and message.get("channel") in (None, "final")
-                if is_shown and not more.get("is_visually_hidden_from_conversation"):
-                    names = [str(each.get("name")) for each in more.get("attachments") or ()]
-                    attached = f"Attached: {', '.join(names)}" if names else ""
-                    yield Said(id_, role == "user", moment(message.get("create_time")), _text_of(content), attached)
-
-
-def _text_of(content: Mapping[str, Any]) -> str:
-    match content:
-        case {"content_type": "text" | "multimodal_text", "parts": list(parts)}:
-            texts = (each.get("text") if isinstance(each, dict) else each for each in parts)
-            return _CITED.sub("", "\n\n".join(text for text in texts if isinstance(text, str) and text.strip()))
-        case {"content_type": "code", "text": str(text)} if text.strip():
-            return f"```\n{text}\n```"
-    return ""
+        more, role = message.get("metadata") or {}, (message.get("author") or {}).get("role")
+        is_shown = message.get("recipient") in (None, "all") and message.get("channel") in (None, "final")
+        if is_shown and role in ("user", "assistant") and not more.get("is_visually_hidden_from_conversation"):
+            content, names = message["content"], [str(each.get("name")) for each in more.get("attachments") or ()]
+            text = (
+                f"```\n{content['text']}\n```"
+                if content.get("content_type") == "code"
+                else text_of(content.get("parts"))
+            )
+            attached = f"Attached: {', '.join(names)}" if names else ""
+            yield Said(id_, role == "user", moment(message.get("create_time")), _CITED.sub("", text), attached)
 
 
 def _of_claude(messages: Sequence[Any]) -> Iterator[Said]:
     for each in messages:
-        text = "\n\n".join(map(_block, each.get("content") or ())).strip("\n") or each.get("text") or ""
+        text = text_of(each.get("content")) or each.get("text") or ""
         files = [*(each.get("attachments") or ()), *(each.get("files") or ())]
         told = (f"{file.get('file_name')}\n{file.get('extracted_content') or ''}".strip() for file in files)
-        is_asked, at = each["sender"] == "human", moment(each.get("created_at"))
-        yield Said(each["uuid"], is_asked, at, text, "\n\n".join(told))
+        yield Said(each["uuid"], each["sender"] == "human", moment(each.get("created_at")), text, "\n\n".join(told))
 
 
-def _block(block: Mapping[str, Any]) -> str:
-    """What was said, or made beside it."""
-    match block:
-        case {"type": "text" | "voice_note", "text": str(text)}:
-            return text
-        case {"type": "tool_use", "name": "artifacts", "input": {"content": str(made)} as given}:
-            return f"{given.get('title') or 'Artifact'}:\n\n{made}"
-    return ""
+def text_of(content: Any) -> str:
+    """What is said in a message, with the calls in it, and what Claude made beside it."""
+    parts: list[Any] = [content] if isinstance(content, str) else content or []
+    texts = list[str]()
+    for each in parts:
+        match each:
+            case {"type": "tool_use", "name": "artifacts", "input": {"content": str(made)} as given}:
+                texts.append(f"{given.get('title') or 'Artifact'}:\n\n{made}")
+            case {"type": "tool_use", "name": str(name)}:
+                texts.append(call_of(name, each.get("input")))
+            case {"thought": True}:
+                continue
+            case str(text) | {"text": str(text)} if text.strip():
+                texts.append(text)
+    return "\n\n".join(texts)
+
+
+def call_of(name: str, given: Any) -> str:
+    """A call of a tool: its name, and the first text that it was given."""
+    if isinstance(given, str):
+        with suppress(ValueError, RecursionError):
+            given = json.loads(given)
+    values = given.values() if isinstance(given, dict) else [given]
+    texts = (" ".join(map(str, each)) if isinstance(each, list) else each for each in values)
+    text = masked(next((each for each in texts if isinstance(each, str)), ""))
+    return f"- {name}: {' '.join(text.split())[:_MOST_CALL]}".rstrip(": ")
+
+
+def masked(text: str) -> str:
+    """A text without its secrets."""
+    return spliced(text, ((each.start, each.end, "[redacted]") for each in find_secrets(text)))
 
 
 def turns_of(said: Iterable[Said], begun: datetime | None) -> list[Turn]:
@@ -202,28 +204,26 @@ def _clean(text: str) -> str:
 
 def body_of(turns: Sequence[Turn]) -> str:
     """Turns as they stand in a note, beneath their days."""
-    days = [day_of(turn.at) for turn in turns]
+    days = [blocks.day_of(turn.at) for turn in turns]
     pairs = zip(["", *days], days, turns, strict=False)
-    return "\n".join((f"{day}\n" if day != before else "") + render_turn(turn) for before, day, turn in pairs)
+    return "\n".join((f"{day}\n" if day != before else "") + blocks.render_turn(turn) for before, day, turn in pairs)
 
 
-def _conversation(
-    where: str, source: str, title: Any, begun: datetime | None, said: Iterable[Said]
-) -> Iterator[Item | Left]:
+def _conversation(where: str, source: str, title: str | None, every: Iterable[Turn]) -> Iterator[Item | Left]:
     """The notes of a conversation: one, unless it is very long."""
     parts, size = list[list[Turn]](), 0
-    for turn in turns_of(said, begun):
-        size += sum(map(len, turn[2:5]))
-        if not parts or len(parts[-1]) >= _MOST_TURNS or size > _MOST_CHARACTERS:
-            parts, size = [*parts, []], sum(map(len, turn[2:5]))
+    for turn in every:
+        size += len("".join(turn[2:5]))
+        if not parts or len(parts[-1]) == _MOST_TURNS or size > _MOST_CHARACTERS:
+            parts, size = [*parts, []], len("".join(turn[2:5]))
         parts[-1].append(turn)
     if not parts:
         yield Left(where, "nobody asked anything in it")
     for number, turns in enumerate(parts, 1):
-        label = " ".join(str(title or "").split())[:_MOST_LABEL] or label_of(parts[0][0].message)
+        label = " ".join(_clean(title or "").split())[:_MOST_LABEL] or label_of(parts[0][0].message)
         label, of = (label, source) if number == 1 else (f"{label} {number}", f"{source}/{number}")
-        path, text = f"{place_of(label, turns[0].at)}.md", _new(label, of, turns)
-        yield Item(where, path, text, of, turns[-1].at.timestamp(), grown=partial(_grown, turns))
+        path, at = f"{blocks.place_of(label, turns[0].at)}.md", turns[-1].at.timestamp()
+        yield Item(where, path, _new(label, of, turns), of, at, grown=partial(_grown, turns))
 
 
 def _new(label: str, source: str, turns: Sequence[Turn]) -> str:
@@ -232,7 +232,7 @@ def _new(label: str, source: str, turns: Sequence[Turn]) -> str:
     told = {"title": label, "aliases": [id_], "tags": ["status/closed"], SOURCE: source}
     told["keywords"] = keywords_of([turn.message[:_MOST_READ] for turn in turns])
     text = TOPIC.render(told, body_of(turns), wall_time(stamp(turns[0].at)) or "")
-    return _dated(closed_off(text, read_block(Read("", text, "", "")), "closed"), turns)
+    return _dated(blocks.closed_off(text, blocks.read_block(Read("", text, "", "")), "closed"), turns)
 
 
 def _dated(text: str, turns: Sequence[Turn]) -> str:
@@ -244,12 +244,12 @@ def _dated(text: str, turns: Sequence[Turn]) -> str:
 
 def _grown(turns: Sequence[Turn], text: str) -> str:
     """The note of a conversation with the turns that came to it since."""
-    block = read_block(Read("", text, "", ""))
+    block = blocks.read_block(Read("", text, "", ""))
     if block.problem:
         raise Unreadable(f"its note cannot be changed: {block.problem}")
     until = moment_of(str(read_header(text).get(_UNTIL) or "")) or block.last
     new = [turn for turn in turns if turn.at > until]
     for turn in new:
-        text = with_turn(block, turn)
-        block = read_block(Read("", text, "", ""))
+        text = blocks.with_turn(block, turn)
+        block = blocks.read_block(Read("", text, "", ""))
     return _dated(text, new) if new else text

@@ -14,13 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from simplemem.errors import SimplememError
-from simplemem.imports.chats import Said, body_of, turns_of
+from simplemem.imports.chats import Said, body_of, call_of, masked, text_of, turns_of
 from simplemem.imports.take import Item, Left, moment, note, title_of, wall_time
 from simplemem.note.clock import stamp
-from simplemem.note.hidden import find_secrets
-from simplemem.note.properties import spliced
 
-_MOST_CALL = 120  # characters of a call of a tool
 # What programs put among a person's words; and what a person marked as private.
 _NOT_SAID = re.compile(
     r"(?is)<(system-reminder|environment_context|user_instructions|session_context|turn_aborted|task-notification"
@@ -63,8 +60,7 @@ def _session(agent: str, file: Path, project: Path | None) -> Iterator[Item | Le
 
 def _shown(text: str) -> str:
     """A text without what nobody said or wants read."""
-    text = "" if text.startswith(_RULES) else _NOT_SAID.sub("", text)
-    return spliced(text, ((each.start, each.end, "[redacted]") for each in find_secrets(text)))
+    return "" if text.startswith(_RULES) else masked(_NOT_SAID.sub("", text))
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
@@ -74,31 +70,6 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
             with suppress(ValueError, RecursionError):
                 if isinstance(row := json.loads(line), dict):
                     yield row
-
-
-def _text(content: Any) -> str:
-    """What is said in a message, with the calls in it."""
-    if isinstance(content, str):
-        return content
-    texts = []
-    for each in content or ():
-        match each:
-            case {"type": "tool_use", "name": str(name)}:
-                texts.append(_call(name, each.get("input")))
-            case {"text": str(text)} if not each.get("thought"):
-                texts.append(text)
-    return "\n\n".join(texts)
-
-
-def _call(name: str, given: Any) -> str:
-    """A call of a tool: its name, and the first text that it was given."""
-    if isinstance(given, str):
-        with suppress(ValueError, RecursionError):
-            given = json.loads(given)
-    values = given.values() if isinstance(given, dict) else [given]
-    texts = (" ".join(map(str, each)) if isinstance(each, list) else each for each in values)
-    text = _shown(next((each for each in texts if isinstance(each, str)), ""))
-    return f"- {name}: {' '.join(text.split())[:_MOST_CALL]}".rstrip(": ")
 
 
 def _claude_code(rows: _Rows, about: _About) -> Iterator[Said]:
@@ -112,7 +83,7 @@ def _claude_code(rows: _Rows, about: _About) -> Iterator[Said]:
                 continue
             case {"type": "user" | "assistant" as role, "message": {"content": content}}:
                 about.setdefault("project", str(row.get("cwd") or ""))
-                yield Said(str(row.get("uuid")), role == "user", moment(row.get("timestamp")), _text(content))
+                yield Said(str(row.get("uuid")), role == "user", moment(row.get("timestamp")), text_of(content))
 
 
 def _codex(rows: _Rows, about: _About) -> Iterator[Said]:
@@ -121,10 +92,10 @@ def _codex(rows: _Rows, about: _About) -> Iterator[Said]:
         at = moment(row.get("timestamp")) or at
         match row.get("payload", row):
             case {"type": "message", "role": "user" | "assistant" as role, "content": content}:
-                yield Said(str(number), role == "user", at, _text(content))
+                yield Said(str(number), role == "user", at, text_of(content))
             case {"type": "function_call" | "custom_tool_call" | "local_shell_call"} as call:
                 given = call.get("arguments") or call.get("input") or call["action"]["command"]
-                yield Said("", False, at, _call(call.get("name", "shell"), given))
+                yield Said("", False, at, call_of(call.get("name", "shell"), given))
             case {"id": str(id_), "timestamp": str()} as begin if not number:
                 about |= {"id": id_, "project": begin.get("cwd", "")}
 
@@ -143,8 +114,8 @@ def _gemini(rows: _Rows, about: _About) -> Iterator[Said]:
             messages[row["id"]] = row
     for id_, each in messages.items():
         if each["type"] in ("user", "gemini"):
-            calls = [_call(call["name"], call.get("args")) for call in each.get("toolCalls") or ()]
-            text = "\n\n".join(filter(None, [_text(each.get("content")), *calls]))
+            calls = [call_of(call["name"], call.get("args")) for call in each.get("toolCalls") or ()]
+            text = "\n\n".join(filter(None, [text_of(each.get("content")), *calls]))
             yield Said(id_, each["type"] == "user", moment(each.get("timestamp")), text)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from simplemem import open_store
 from simplemem.config import Settings
-from simplemem.errors import Unreadable
+from simplemem.errors import NotFound
 from simplemem.imports.table import SOURCES
 from simplemem.imports.take import Plan, plan, take
 from simplemem.kinds.talk.conversation import conversation_of, said_now
@@ -208,7 +208,7 @@ def test_a_broken_record_is_named_and_the_rest_comes(store: EnhancedStore, tmp_p
 def test_a_folder_of_no_export_has_nothing(store: EnhancedStore, tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "notes.json").write_text("[]")
-    with pytest.raises(Unreadable):
+    with pytest.raises(NotFound):
         planned(store, tmp_path / "old")
 
 
