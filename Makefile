@@ -1,11 +1,11 @@
-# The whole vocabulary: demo, test, lint, bench, soak, docs. Everything runs in its own virtual environment.
+# The whole vocabulary: demo, test, lint, bench, soak, docs, dist, dist-check. Everything runs in its own virtual environment.
 
 PYTHON  ?= python3
 VENV    ?= .venv
 MINUTES ?= 30
 BIN     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test lint bench soak docs clean
+.PHONY: demo test lint bench soak docs dist dist-check clean
 
 demo: $(VENV)/.installed            ## set up, and show an agent at work with the example vault
 	@$(BIN)/python docs/demo.py
@@ -40,6 +40,14 @@ soak: $(VENV)/.installed-dev        ## the long runs: planted faults, kills, pow
 	@$(BIN)/python bench/corruptions.py --rounds 1500
 	@$(BIN)/python bench/chaos.py --minutes $(MINUTES)
 	@$(BIN)/python bench/scale.py 1000000
+
+dist: $(VENV)/.installed-dev        ## write what is handed out into dist/: wheel, source, the bundle for Claude Desktop
+	@rm -rf dist
+	@$(BIN)/python bundles/build.py > /dev/null
+	@ls dist
+
+dist-check: dist                    ## try it as its users get it: pip, pipx, uvx, the bundle's own command line
+	@$(BIN)/python bench/dist.py
 
 docs: $(VENV)/.installed            ## write the generated pages again
 	@$(BIN)/python docs/generate.py

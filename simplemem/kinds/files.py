@@ -25,10 +25,10 @@ def run(store: EnhancedStore, call: Mapping[str, Any], **by: Unpack[By]) -> str:
     if command is None:
         raise Invalid(f"Unknown command: {call.get('command')}", hint="There are " + ", ".join(_COMMANDS) + ".")
     given = {key: value for key, value in call.items() if key != "command" and value is not None}
-    wanted = command.__annotations__.keys() - {"return", "store", "by", "view_range"}
-    if missing := sorted(wanted - given.keys()):
+    taken = command.__annotations__.keys() - {"return", "store", "by"}
+    if missing := sorted(taken - given.keys() - {"view_range"}):
         raise Invalid(f"{call['command']} needs {', '.join(missing)}", hint="Give them, and try again.")
-    return command(store, **{key: given[key] for key in given if key in wanted | {"view_range"}}, by=by)
+    return command(store, **{key: given[key] for key in taken & given.keys()}, by=by)
 
 
 def _command(do: Callable[..., str]) -> Callable[..., str]:

@@ -44,6 +44,11 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "ingest_url": {"url": "said when there is a server", "container_tag": "alex", "title": "Page"},
     "get_user_profile": {"container_tag": "alex"}, "list_memories": {"container_tag": "alex"},
     "query_knowledge_base": {"query": "tea"}, "update_knowledge_base": {"file_path": "docs/tea.md", "content": "Tea.\n"},
+    # what clients have built in
+    "memory": {"command": "create", "path": "/memories/new.md", "file_text": "text", "view_range": [1, 2],
+               "old_str": "a", "new_str": "b", "insert_line": 0, "insert_text": "c", "old_path": "/memories/a.md",
+               "new_path": "/memories/b.md"},
+    "search": {"query": "harbours"}, "fetch": {"id": "n"},
 }  # fmt: skip
 """Tools that need no argument are not named here."""
 _KNOWN = "---\ntype: knowledge\nid: {}\nknowledge_type: solution\nconfidence: 0.8\nverified: false\n---\n\n{}\n"
@@ -69,6 +74,7 @@ def harmless(tool: Any) -> dict[str, Any]:
 
 def put_back(vault: Path) -> None:
     """The notes that every call is about, if the last one took them away or changed them."""
+    (vault / "memories" / "new.md").unlink(missing_ok=True)
     if not (vault / "n.md").is_file():
         (vault / "n.md").write_text("---\ntags: [todo]\n---\nA note about [[notes/other]] harbours.\n")
     for path, text in NOTES.items():
