@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     profiles = (
         "the tools: default, simplemem, server-memory, memento, self-improving, hmlr, remembrances, supermemento,"
     )
-    profiles += " anthropic-memory, chatgpt"
+    profiles += " anthropic-memory, chatgpt, basic-memory"
     add("--vault", metavar="FOLDER", action="append", help="the folder of notes; without it one is found")
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")
     add("--knowledge-base", metavar="FOLDER", help="a folder of Markdown beside the memory, with two tools of its own")

@@ -262,6 +262,7 @@ TOOLSETS: dict[str, tuple[str, str]] = {
     "supermemento": ("supermemento", "TOOLS"),
     "anthropic-memory": ("anthropic_memory", "TOOLS"),
     "chatgpt": ("chatgpt", "TOOLS"),
+    "basic-memory": ("basic_memory", "TOOLS"),
 }
 """Name -> the module that holds it, and what it is called there."""
 
@@ -294,6 +295,13 @@ _FACES = (
     Face("supermemento", "Supermemento's eleven tools: a graph, statements that age, documents", ("supermemento",)),
     Face("anthropic-memory", "Claude's memory tool: files below /memories", ("anthropic-memory",)),
     Face("chatgpt", "The two tools of ChatGPT's connectors and deep research", ("chatgpt",)),
+    Face(
+        "basic-memory",
+        "Nine tools of basic-memory: notes by permalink, observations and relations",
+        ("basic-memory",),
+        vault="~/basic-memory",
+        vault_env="BASIC_MEMORY_HOME",
+    ),
 )
 PROFILES: dict[str, Face] = {face.name: face for face in _FACES}
 

@@ -11,7 +11,7 @@ from typing import Any
 METADATA = {"title": "T", "description": "D", "tags": {"todo": True}}
 USES = {"from": "Apollo", "to": "Saturn", "relationType": "uses"}
 HARMLESS: dict[str, dict[str, Any]] = {
-    "search_memories": {"query": "harbours"}, "build_context": {"query": "harbours"},
+    "search_memories": {"query": "harbours"}, "build_context": {"query": "harbours", "url": "n"},
     "create_memory": {"name": "new", "content": "text", "metadata": METADATA, "overwrite": True},
     "update_memory": {"name": "n", "content": "text", "metadata": METADATA, "memory_id": "atom-one", "user_id": "alex"},
     "change_tag": {"name": "n", "tags": {"todo": None}}, "move_memory": {"name": "n", "new_name": "moved"},
@@ -49,6 +49,11 @@ HARMLESS: dict[str, dict[str, Any]] = {
                "old_str": "a", "new_str": "b", "insert_line": 0, "insert_text": "c", "old_path": "/memories/a.md",
                "new_path": "/memories/b.md"},
     "search": {"query": "harbours"}, "fetch": {"id": "n"},
+    # notes as basic-memory has them
+    "write_note": {"title": "new", "content": "- [fact] text #tag", "directory": "/", "overwrite": True, "tags": ["todo"]},
+    "edit_note": {"identifier": "n", "operation": "append", "content": "text"}, "search_notes": {"query": "harbours"},
+    **{key: {"identifier": "n"} for key in ("read_note", "delete_note")},
+    "move_note": {"identifier": "n", "destination_path": "moved.md"},
 }  # fmt: skip
 """Tools that need no argument are not named here."""
 _KNOWN = "---\ntype: knowledge\nid: {}\nknowledge_type: solution\nconfidence: 0.8\nverified: false\n---\n\n{}\n"
@@ -75,6 +80,7 @@ def harmless(tool: Any) -> dict[str, Any]:
 def put_back(vault: Path) -> None:
     """The notes that every call is about, if the last one took them away or changed them."""
     (vault / "memories" / "new.md").unlink(missing_ok=True)
+    (vault / "moved.md").unlink(missing_ok=True)
     if not (vault / "n.md").is_file():
         (vault / "n.md").write_text("---\ntags: [todo]\n---\nA note about [[notes/other]] harbours.\n")
     for path, text in NOTES.items():
