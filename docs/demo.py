@@ -288,7 +288,7 @@ def connect(page: Page) -> None:
     known = clients()
     places = [f"{client.title} ({name})" for name, client in known.items() if client.file]
     entry = known["json"].entry("simplemem", server_command(vault))
-    page.settings(places, put("json", "", known["json"].keys, "simplemem", entry))
+    page.settings(places, put("json", "", known["json"].key, "simplemem", entry))
 
 
 def main() -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
@@ -12,7 +13,7 @@ import typer
 from simplemem.cli.command import Answer, agree, command, finish, preview
 from simplemem.cli.options import VaultOption, YesOption, argument, flag, option
 from simplemem.cli.output import diff_lines
-from simplemem.errors import Conflict, Invalid, NotFound, Unavailable, Unreadable
+from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unavailable, Unreadable
 
 if TYPE_CHECKING:
     from simplemem.clients.client import Client
@@ -21,7 +22,7 @@ T = TypeVar("T")
 commands = typer.Typer()
 _PANEL = "Serve"
 _NAME = option("--name", "NAME", "What the server is called there.")
-_REFUSED = "nobody can be asked here, and nothing was changed"
+_PLAIN = re.compile(r"[A-Za-z][\w-]*+", re.ASCII)
 
 
 @command(commands, _PANEL)
@@ -45,34 +46,26 @@ def install(
     $ simplemem install claude-desktop --vault ~/notes
     $ simplemem install codex --profile server-memory -- --read-only
     $ simplemem install cursor --http https://memory.example.org/mcp --token-env MEMORY_TOKEN"""
-    from simplemem.cli.serve import for_a_client
-    from simplemem.clients.client import client_called, server_command
-    from simplemem.clients.splice import entries, put
+    from simplemem.clients.client import client_called
+    from simplemem.clients.splice import entries, is_made_of, put
 
-    if not client:
-        return _listed(name)
-    chosen = client_called(client)
-    if http:
-        if vault or profile or options:
-            raise Invalid("a server that runs has its vault and tools", hint="Leave out --vault, --profile, OPTIONS.")
-        if not http.startswith(("http://", "https://")):
-            raise Invalid(f"{http!r} is no address", hint="Write http://127.0.0.1:8080/mcp.")
-        entry = chosen.remote_entry(name, http, token_env)
-    else:
-        said = [*(("--vault", str(vault)) if vault else ()), *(("--profile", profile) if profile else ())]
-        folder, more = for_a_client([*said, *(options or ())])
-        if not folder.is_dir():
-            hint = f"`simplemem init {folder}` makes it; `--vault` names another."
-            raise NotFound(f"there is no vault at {folder}", hint=hint)
-        entry = chosen.entry(name, server_command(folder, more))
-    file = chosen.find()
+    if not _PLAIN.fullmatch(name):
+        raise Invalid(f"{name!r} is no name for a server", hint="Use letters, digits, - and _; begin with a letter.")
+    chosen = client_called(client) if client else None
+    entry_for = _entries(name, http, token_env, vault, profile, options or (), must_exist=chosen is not None)
+    if chosen is None:
+        return _listed(name, entry_for)
+    entry, file = entry_for(chosen), chosen.find()
     if file is None:
-        return Answer({"client": chosen.name, "entry": entry}, text=put(chosen.form, "", chosen.keys, name, entry))
-    before, backup = _text_of(file), _backup(file)
-    known = name in _spliced(file, entries, chosen, before or "") and backup.exists()
+        return Answer({"client": chosen.name, "entry": entry}, text=put(chosen.form, "", chosen.key, name, entry))
+    before = _text_of(file)
+    known = name in _spliced(file, entries, chosen, before or "")
     after = _spliced(file, put, chosen, before or "", name, entry)
-    change = _Change(chosen, file, before, after, f"{chosen.title} knows {name}")
-    return change.carry_out(None if known else before or "", dry_run=dry_run, yes=yes)
+    # What is kept is what was there before any entry of ours; of a file that we made, nothing.
+    keep = not known or not (
+        _backup(file, name).exists() or is_made_of(chosen.form, before or "", "", chosen.key, name)
+    )
+    return _Change(chosen, name, file, before, after).carry_out(dry_run, yes, keep)
 
 
 @command(commands, _PANEL)
@@ -86,71 +79,94 @@ def uninstall(
 
     $ simplemem uninstall cursor"""
     from simplemem.clients.client import client_called
-    from simplemem.clients.splice import entries, put, take
+    from simplemem.clients.splice import is_made_of, take
 
     chosen = client_called(client)
     file = chosen.find()
     before = _text_of(file) if file else None
     if file is None or before is None:
         raise NotFound(f"{chosen.title} has no file of servers here", hint="`simplemem install` lists the clients.")
-    entry = _spliced(file, entries, chosen, before).get(name)
     after: str | None = _spliced(file, take, chosen, before, name)
-    was = _text_of(_backup(file))
-    if entry is not None and put(chosen.form, was or "", chosen.keys, name, entry) == before != was:
-        after = was or None  # to the byte, also what had to be made around the entry; "" stands for no file
-    change = _Change(chosen, file, before, after, f"{chosen.title} does not know {name}")
-    return change.carry_out(None, dry_run=dry_run, yes=yes)
+    was = _text_of(_backup(file, name))
+    if after != before and is_made_of(chosen.form, before, was or "", chosen.key, name):
+        after = was  # to the byte, also what had to be made around the entry
+    return _Change(chosen, name, file, before, after).carry_out(dry_run, yes, keep=False)
 
 
 class _Change(NamedTuple):
-    """What a client's file says, what it shall say, None for no file, and what is true then."""
+    """What a client's file says, and what it shall say about a server; None stands for no file."""
 
     client: Client
+    name: str
     file: Path
     before: str | None
     after: str | None
-    done: str
 
-    def carry_out(self, kept: str | None, *, dry_run: bool, yes: bool) -> Answer:
+    def carry_out(self, dry_run: bool, yes: bool, keep: bool) -> Answer:
         """Show the difference, have a person agree, keep the file as it was if that is wanted, and write."""
         from simplemem.note.diff import unified_diff
 
-        file, before, after = self.file, self.before, self.after
-        facts = {"client": self.client.name, "file": str(file), "changed": before != after, "dry_run": dry_run}
+        client, _, file, before, after = self
+        facts = {"client": client.name, "file": str(file), "changed": before != after, "dry_run": dry_run}
         if before == after:
-            return Answer(facts, [[f"{self.done} already: ", (str(file), "cyan")]])
+            return Answer(facts, [[f"Nothing to change for {client.title}: ", (str(file), "cyan")]])
         diff = unified_diff((before or "").encode(), (after or "").encode(), (str(file), str(file)), most=None)
-        shown = Answer({**facts, "diff": diff}, diff_lines(diff))
+        facts |= {"diff": diff}
         if dry_run:
-            return shown
-        preview(shown)
-        agree("Write this?", refused=_REFUSED, hint="Add --yes, or look with --dry-run.", yes=yes)
+            return Answer(facts, diff_lines(diff))
+        preview(Answer(facts, diff_lines(diff)))
+        hint = "Add --yes, or look with --dry-run."
+        agree("Write this?", refused="nobody can be asked here, and nothing was changed", hint=hint, yes=yes)
         finish()
-        if _text_of(file) != before:
-            raise Conflict(f"{file} has changed meanwhile", current_sha256=None, hint="Try again.")
-        if kept is not None:
-            _write(_backup(file), kept, like=file)
-        if after is not None:
-            _write(Path(os.path.realpath(file)), after, like=file)  # it is often a link into a folder of settings
-        else:
+        self._write(keep)
+        return Answer(facts, [[("Written", "green"), f": {file}. Then: {client.then}."]])
+
+    def _write(self, keep: bool) -> None:
+        from simplemem.store import Intruded, change_file
+
+        file, backup = Path(os.path.realpath(self.file)), _backup(self.file, self.name)  # it may be a link
+        if self.before is not None and not os.access(file, os.W_OK):
+            raise Unavailable(f"{file} is write-protected", hint="Allow writing to it first.")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if self.after is None:
             file.unlink()
-        return Answer({**facts, "diff": diff}, [[(f"{self.done} now.", "green"), f" Then: {self.client.then}."]])
+            return
+        before = None if self.before is None else self.before.encode()
+        try:
+            change_file(file, before, self.after.encode(), backup.name if keep else "")
+        except (Intruded, FileExistsError) as error:
+            raise Conflict(f"{file} has changed meanwhile", current_sha256=None, hint="Try again.") from error
+        if not keep and _text_of(backup) == self.after:
+            backup.unlink()
 
 
-def _write(file: Path, text: str, like: Path) -> None:
-    from simplemem.store import write_file
+def _entries(
+    name: str, http: str, token_env: str, vault: Path | None, profile: str, options: Sequence[str], must_exist: bool
+) -> Callable[[Client], dict[str, Any]]:
+    """What makes the entry for a client."""
+    from simplemem.cli.serve import for_a_client
+    from simplemem.clients.client import server_command
 
-    mode = like.stat().st_mode if like.exists() else None
-    if mode is not None and not os.access(like, os.W_OK):
-        raise Unavailable(f"{like} is write-protected", hint="Allow writing to it first.")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_file(file, text.encode())
-    if mode is not None:
-        file.chmod(mode)
+    if http:
+        if vault or profile or options:
+            raise Invalid("a server that runs has its vault and tools", hint="Leave out --vault, --profile, OPTIONS.")
+        if not http.startswith(("http://", "https://")):
+            raise Invalid(f"{http!r} is no address", hint="Write http://127.0.0.1:8080/mcp.")
+        return lambda client: client.remote_entry(name, http, token_env)
+    if token_env:
+        raise Invalid("--token-env goes with --http", hint="A server that a client starts asks for no token.")
+    said = [*(("--vault", str(vault)) if vault else ()), *(("--profile", profile) if profile else ())]
+    folder, more = for_a_client([*said, *options])
+    if must_exist and not folder.is_dir():
+        hint = f"`simplemem init {folder}` makes it; `--vault` names another."
+        raise NotFound(f"there is no vault at {folder}", hint=hint)
+    return lambda client: client.entry(name, server_command(folder, more))
 
 
-def _backup(file: Path) -> Path:
-    return file.with_name(f"{file.name}.before-simplemem")
+def _backup(file: Path, name: str) -> Path:
+    """Where the file lies as it was before it had an entry of that name."""
+    real = Path(os.path.realpath(file))
+    return real.with_name(f"{real.name}.before-{name}")
 
 
 def _text_of(file: Path) -> str | None:
@@ -167,14 +183,14 @@ def _text_of(file: Path) -> str | None:
 def _spliced(file: Path, do: Callable[..., T], client: Client, text: str, *more: Any) -> T:
     """What becomes of a file's text. What cannot be read is left as it is, and said with the file's name."""
     try:
-        return do(client.form, text, client.keys, *more)
+        return do(client.form, text, client.key, *more)
     except Unreadable as error:
         hint = f"{error.hint} `simplemem install json` prints an entry to copy."
         raise Unreadable(f"{file} is left as it is: {error.message}", hint=hint) from error
 
 
-def _listed(name: str) -> Answer:
-    """The clients of this machine, and which of them know this server."""
+def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]]) -> Answer:
+    """The clients of this machine, what each has under that name, and what it would get."""
     from simplemem.clients.client import clients
     from simplemem.clients.splice import entries
 
@@ -182,14 +198,19 @@ def _listed(name: str) -> Answer:
     for client in clients().values():
         if (file := client.find()) is None:
             continue
+        now = gets = None
         try:
-            text = _text_of(file)
-            known = name in _spliced(file, entries, client, text or "")
-            state = "knows it" if known else "not yet" if file.parent.is_dir() else "not here"
-        except (Unreadable, OSError) as error:
+            gets = entry_for(client)
+            now = _spliced(file, entries, client, _text_of(file) or "").get(name)
+            there = "not yet" if file.parent.is_dir() else "not here"
+            state = "knows it" if now == gets else "has another" if now else there
+        except (SimplememError, OSError) as error:
             state = str(error)
-        facts.append({"client": client.name, "title": client.title, "file": str(file), "state": state})
-        style = {"knows it": "green", "not here": "dim"}.get(state, "")
+        row = {"client": client.name, "title": client.title, "file": str(file), "state": state, "now": now}
+        facts.append({**row, "gets": gets})
+        style = {"knows it": "green", "not here": "dim"}.get(state, "yellow")
         table.append([(client.name, "cyan"), (state, style), (str(file), "dim")])
-    hint = [["`simplemem install CLIENT` adds it: the difference is shown first."]]
-    return Answer({"name": name, "clients": facts}, hint, table, gives_way=2)
+    plain = entry_for(clients()["json"])
+    would = plain.get("url") or " ".join([plain["command"], *plain["args"]])
+    hint = f"`simplemem install CLIENT` adds {name}, after it showed the difference: {would}"
+    return Answer({"name": name, "clients": facts}, [[hint]], table, gives_way=2)

@@ -18,6 +18,7 @@ from simplemem.errors import Invalid
 
 _VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
 _SYSTEMS = {"darwin": "macos", "win32": "windows"}
+Shape = Mapping[str, Any]
 
 
 class Client(NamedTuple):
@@ -26,50 +27,56 @@ class Client(NamedTuple):
     name: str
     title: str
     form: str
-    keys: tuple[str, ...]
-    local: Mapping[str, Any]
+    key: str
+    local: Shape
     then: str
+    source: str
+    tried: str
     file: Mapping[str, Sequence[str]] = {}  # by system
-    remote: Mapping[str, Any] | None = None
-    token: str = ""
-    token_key: str = ""
+    remote: Shape | None = None
+    token: Shape | None = None
 
     def places(self, system: str, env: Mapping[str, str]) -> list[str]:
         """The files that may be its own, the likeliest first."""
         home = env.get("USERPROFILE" if system == "windows" else "HOME") or os.path.expanduser("~")
-        some = (_VARIABLE.sub(lambda said: env.get(said[1]) or said[2], each) for each in self.file.get(system, ()))
+        some = (_VARIABLE.sub(lambda found: env.get(found[1]) or found[2], each) for each in self.file.get(system, ()))
         every = [home + each[1:] if each.startswith("~") else each for each in some]
         return [each.replace("/", "\\") for each in every] if system == "windows" else every
 
     def find(self) -> Path | None:
         """Its file on this machine, there or not; None for a client without one."""
         places = self.places(_SYSTEMS.get(sys.platform, "linux"), os.environ)
-        found = [Path(each) for place in places for each in (sorted(glob.glob(place)) if "*" in place else [place])]
-        for is_there in (Path.is_file, lambda file: file.parent.is_dir()):
-            for file in found:
-                if is_there(file):
-                    return file
-        return found[0] if found else None
+        files = [Path(each) for place in places for each in (sorted(glob.glob(place)) if "*" in place else [place])]
+        for is_there in (os.path.lexists, lambda file: file.parent.is_dir()):
+            if found := next(filter(is_there, files), None):
+                return found
+        return files[0] if files else None
 
     def entry(self, name: str, command: Sequence[str]) -> dict[str, Any]:
         """Its entry for a server that it starts."""
-        known = {"$name": name, "$command": command[0], "$args": list(command[1:]), "$line": list(command)}
-        return {key: known.get(value, value) if isinstance(value, str) else value for key, value in self.local.items()}
+        return dict(
+            _filled(self.local, {"$name": name, "$command": command[0], "$args": command[1:], "$line": command})
+        )
 
     def remote_entry(self, name: str, url: str, variable: str) -> dict[str, Any]:
         """Its entry for a server that runs, with the variable that holds a token ("" for none)."""
         if self.remote is None:
             hint = "It starts servers itself: leave out --http, or add a connector in its settings."
             raise Invalid(f"{self.title} reads no addresses of servers from its file", hint=hint)
-        known = {"$name": name, "$url": url}
-        entry = {key: known.get(str(value), value) for key, value in self.remote.items()}
-        if variable and not (self.token or self.token_key):
-            hint = "Leave out --token-env, and put the token into its file yourself."
+        if variable and self.token is None:
+            hint = "Leave out --token-env: it may sign in itself, or you put the token into its file."
             raise Invalid(f"{self.title} reads no variables of the environment", hint=hint)
-        if variable:
-            header = {"Authorization": self.token.replace("%", variable)}
-            entry |= {self.token_key: variable} if self.token_key else {"headers": header}
-        return entry
+        shape = {**self.remote, **((self.token or {}) if variable else {})}
+        return dict(_filled(shape, {"$name": name, "$url": url, "%": variable}))
+
+
+def _filled(shape: Any, known: Mapping[str, Any]) -> Any:
+    """A shape with what is known in its places."""
+    if isinstance(shape, dict):
+        return {key: _filled(each, known) for key, each in shape.items()}
+    if isinstance(shape, list):
+        return [_filled(each, known) for each in shape]
+    return known.get(shape, shape.replace("%", known.get("%", "%"))) if isinstance(shape, str) else shape
 
 
 @cache

@@ -8,256 +8,259 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
-
-import yaml
+from itertools import dropwhile
+from typing import Any
 
 from simplemem.errors import Unreadable
+from simplemem.note.header import Node, RefusedError, read_yaml
+from simplemem.note.properties import spliced
 
 Entry = Mapping[str, Any]
-_SPACE = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
-_REST_OF_LINE = re.compile(r"[ \t]*+(?://[^\r\n]*+|/\*(?:[^*\r\n]|\*(?!/))*+\*/)?+")
-_STRING = re.compile(r'"(?:[^"\\\r\n]|\\.)*+"')
-_SCALAR = re.compile(r"[-+.\w]++")
+_BOM = "\ufeff"
+_COMMENT = re.compile(r'("(?:[^"\\\r\n]|\\.)*+"?)|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?')
+_LAST_COMMA = re.compile(r'("(?:[^"\\\r\n]|\\.)*+"?)|,(?=[ \t\r\n]*+[]}])')
+_INK = re.compile(r"[^\r\n]")
+_SPACE = re.compile(r"[ \t\r\n]*+")
+_END_OF_LINE = re.compile(r"[ \t]*+(?://[^\r\n]*+)?+(?=[\r\n])")
 _INDENT = re.compile(r'^([ \t]++)"', re.MULTILINE)
-_BARE = re.compile(r"[\w-]++", re.ASCII)
-_FOREIGN = "it is written in a form that is not changed here"
+_TABLE = re.compile(r"^[ \t]*+\[[^\r\n]*+", re.MULTILINE)
+_SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")  # not every form allows them as they are
 
 
-def entries(form: str, text: str, keys: Sequence[str]) -> dict[str, Any]:
+def entries(form: str, text: str, key: str) -> dict[str, Any]:
     """The entries that are there. Unreadable when the file cannot be read, or has something else in their place."""
-    return _servers(_read(form, text), keys)
+    servers = _read(form, text.removeprefix(_BOM)).get(key)
+    if not isinstance(servers, dict | None):
+        raise Unreadable(f"{key!r} is not a map of servers in it", hint="Mend it first.")
+    return servers or {}
 
 
-def put(form: str, text: str, keys: Sequence[str], name: str, entry: Entry) -> str:
+def put(form: str, text: str, key: str, name: str, entry: Entry) -> str:
     """The text with this entry, in the place of the one of that name, if there is one."""
-    data = _read(form, text)
-    servers = _servers(data, keys)
+    servers, plain = entries(form, text, key), text.removeprefix(_BOM)
     if servers.get(name) == entry:
         return text
-    without = _nested(data, keys, {key: each for key, each in servers.items() if key != name})
-    after = (
-        _put_json(text, [*keys, name], entry) if form == "json" else _put_lines(form, text, keys, name, entry, without)
-    )
-    return _checked(form, after, _nested(data, keys, {**servers, name: dict(entry)}))
+    after = {"json": _put_json, "toml": _put_toml, "yaml": _put_yaml}[form](plain, key, name, entry)
+    return text[: len(text) - len(plain)] + _checked(form, plain, after, key, {**servers, name: entry})
 
 
-def take(form: str, text: str, keys: Sequence[str], name: str) -> str:
+def take(form: str, text: str, key: str, name: str) -> str:
     """The text without the entry of that name."""
-    data = _read(form, text)
-    servers = _servers(data, keys)
+    servers, plain = entries(form, text, key), text.removeprefix(_BOM)
     if name not in servers:
         return text
-    without = _nested(data, keys, {key: each for key, each in servers.items() if key != name})
-    if form == "json":
-        return _checked(form, _take_json(text, keys, name), without)
-    lines = text.splitlines(keepends=True)
-    start, stop = _span(form, lines, name, without)
-    start -= form == "toml" and start > 0 and not lines[start - 1].strip()
-    return "".join(lines[:start] + lines[stop:])
+    del servers[name]
+    after = {"json": _take_json, "toml": _take_toml, "yaml": _take_yaml}[form](plain, key, name)
+    return text[: len(text) - len(plain)] + _checked(form, plain, after, key, servers)
 
 
-def _checked(form: str, text: str, wanted: Any) -> str:
-    if _emptied(_read(form, text)) != _emptied(wanted):
-        raise Unreadable(_FOREIGN, hint="Change it in an editor.")
-    return text
+def is_made_of(form: str, text: str, was: str, key: str, name: str) -> bool:
+    """Whether a text is another one into which an entry was put."""
+    if name in entries(form, was, key):
+        return False
+    return take(form, text, key, name) == take(form, put(form, was, key, name, {"command": ""}), key, name)
 
 
-def _emptied(data: Any) -> Any:
-    """Without maps that have nothing in them: whether they stand there is a matter of form."""
-    if not isinstance(data, dict):
-        return data
-    return {key: inner for key, each in data.items() if (inner := _emptied(each)) not in ({}, None)}
-
-
-def _nested(data: dict[str, Any], keys: Sequence[str], servers: Entry) -> dict[str, Any]:
-    """The data with these servers."""
-    inner = _nested(data.get(keys[0]) or {}, keys[1:], servers) if keys else None
-    return dict(servers) if inner is None else {**data, keys[0]: inner}
+def _checked(form: str, before: str, after: str, key: str, servers: Entry) -> str:
+    """The new text, if it says what the old one says, with these servers."""
+    with suppress(Unreadable):
+        data = _read(form, after)
+        if {**data, key: data.get(key) or {}} == {**_read(form, before), key: servers}:
+            return after
+    raise Unreadable("it is written in a form that is not changed here", hint="Change it in an editor.")
 
 
 def _read(form: str, text: str) -> dict[str, Any]:
-    plain = text.removeprefix("\ufeff")
     try:
         if form == "json":
-            data = _json(text).data if plain.strip() else {}
+            data = json.loads(_bare(text)[1] or "{}", object_pairs_hook=_unique)
         else:
-            data = tomllib.loads(plain.replace("\r\n", "\n")) if form == "toml" else yaml.safe_load(plain)
-    except (ValueError, yaml.YAMLError, RecursionError) as error:
+            data = tomllib.loads(text) if form == "toml" else getattr(_yaml(text), "value", None)
+            data = {} if data is None else data
+    except RefusedError as error:
+        said = f"{error.message} (line {text.count(chr(10), 0, error.offset) + 1})"
+        raise Unreadable(f"it is no YAML that can be read: {said}", hint="Mend it first.") from error
+    except (ValueError, RecursionError) as error:
         raise Unreadable(f"it is no {form.upper()} that can be read: {error}", hint="Mend it first.") from error
-    if not isinstance(data := {} if data is None else data, dict):
+    if not isinstance(data, dict):
         raise Unreadable("it holds something else than settings", hint="Is it the right file?")
     return data
 
 
-def _servers(data: Any, keys: Sequence[str]) -> dict[str, Any]:
-    for key in keys:
-        if not isinstance(data := {} if (inner := data.get(key)) is None else inner, dict):
-            raise Unreadable(f"{key!r} is not a map of servers in it", hint="Mend it first.")
-    return dict(data)
+def _quoted(value: Any, indent: str | None = None) -> str:
+    """A value as JSON, which in one line is YAML as well, and TOML where it is no map."""
+    written = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
-# JSON, with comments and commas that end a list, as editors allow them.
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
 
 
-class _Value(NamedTuple):
-    start: int
-    stop: int
-    data: Any
-    members: Mapping[str, tuple[int, _Value]] = {}  # by key, each with where its key begins
+def _ended(text: str) -> str:
+    """The text with its last line ended."""
+    return text + _newline(text) if text and not text.endswith("\n") else text
 
 
-def _json(text: str) -> _Value:
-    value = _value(text, _skip(text, 1 if text.startswith("\ufeff") else 0))
-    if (end := _skip(text, value.stop)) < len(text):
-        raise ValueError(_at(text, end))
-    return value
+def _line(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the line begins that has the first place, and the one begins that comes after the second."""
+    return text.rfind("\n", 0, start) + 1, text.find("\n", end) + 1 or len(text)
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]
 
 
-def _at(text: str, at: int) -> str:
-    return f"line {text.count(chr(10), 0, at) + 1} is not understood"
+# JSON: places are looked up in a copy of the same length that has blanks for comments and for commas that end a list.
 
 
-def _value(text: str, at: int) -> _Value:
-    opening = text[at : at + 1]
-    if opening not in ("{", "[") or not opening:
-        if (found := _STRING.match(text, at) or _SCALAR.match(text, at)) is None:
-            raise ValueError(_at(text, at))
-        return _Value(at, found.end(), json.loads(found[0]))
-    start, at, members, items = at, _skip(text, at + 1), dict[str, tuple[int, _Value]](), list[Any]()
-    while text[at : at + 1] != {"{": "}", "[": "]"}[opening]:
-        key_at, value = at, _value(text, at)
-        if opening == "{":
-            at = _skip(text, value.stop)
-            if not isinstance(key := value.data, str) or text[at : at + 1] != ":" or key in members:
-                raise ValueError(_at(text, key_at))
-            members[key] = (key_at, value := _value(text, _skip(text, at + 1)))
-        items.append(value.data)
-        at = _skip(text, value.stop)
-        if text[at : at + 1] == ",":
-            at = _skip(text, at + 1)
-        elif text[at : at + 1] not in ("}", "]"):
-            raise ValueError(_at(text, at))
-    data = {key: each.data for key, (_, each) in members.items()} if opening == "{" else items
-    return _Value(start, at + 1, data, members)
+def _bare(text: str) -> tuple[str, str]:
+    """The text with blanks for comments, and also for those commas; the latter is empty where nothing is said."""
+    bare = _COMMENT.sub(lambda found: found[1] or _INK.sub(" ", found[0]), text)
+    return bare, _LAST_COMMA.sub(lambda found: found[1] or " ", bare) if bare.strip() else ""
 
 
-def _put_json(text: str, way: Sequence[str], entry: Entry) -> str:
-    line_end = "\r\n" if "\r\n" in text else "\n"
-    if not text.strip("\ufeff \t\r\n"):
-        text += f"{{}}{line_end}"
-    found = _INDENT.search(text)
-    unit, place, depth = found[1] if found else "  ", _json(text), 0
-    while depth < len(way) and way[depth] in place.members:
-        place, depth = place.members[way[depth]][1], depth + 1
-    value: Any = entry
-    for key in reversed(way[depth + 1 :]):
-        value = {key: value}
-
-    def rendered(value: Any, indent: str) -> str:
-        return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", line_end + indent)
-
-    if depth == len(way):
-        return text[: place.start] + rendered(value, _indent(text, place.start)) + text[place.stop :]
-    key, inside = json.dumps(way[depth], ensure_ascii=False), text[place.start + 1 : place.stop - 1]
-    outer = _indent(text, place.start)
-    if not place.members:
-        member = f"{line_end}{outer}{unit}{key}: {rendered(value, outer + unit)}"
-        if not inside.strip():
-            return f"{text[: place.start + 1]}{member}{line_end}{outer}{text[place.stop - 1 :]}"
-        return text[: place.start + 1] + member + text[place.start + 1 :]
-    key_at, last = max(place.members.values())
-    at = _skip(text, last.stop)
-    has_comma = text[at] == ","
-    after = at + 1 if has_comma else last.stop
-    if "\n" not in inside:
-        return f"{text[:after]}{'' if has_comma else ','} {key}: {json.dumps(value, ensure_ascii=False)}{text[after:]}"
-    indent = _indent(text, key_at) if _begins_line(text, key_at) else outer + unit
-    rest = _REST_OF_LINE.match(text, after)
-    end = rest.end() if rest else after
-    comma, ending = ("", ",") if has_comma else (",", "")
-    member = f"{line_end}{indent}{key}: {rendered(value, indent)}{ending}"
-    return text[:after] + comma + text[after:end] + member + text[end:]
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict[str, Any]()
+    for key, value in pairs:
+        if key in data:
+            raise ValueError(f"{key!r} is there twice")
+        data[key] = value
+    return data
 
 
-def _take_json(text: str, keys: Sequence[str], name: str) -> str:
-    place = _json(text)
-    for key in keys:
-        place = place.members[key][1]
-    start, own = place.members[name]
-    before = [value.stop for at, value in place.members.values() if at < start]
-    end = _skip(text, own.stop)
-    stop = end + 1 if text[end] == "," else own.stop
-    if _begins_line(text, start):
-        start = text.rindex("\n", 0, start)
-        start -= text[start - 1] == "\r"
-    elif before:
-        start = len(text[:start].rstrip(" \t"))
-    if before and text[end] != ",":
-        comma = text.index(",", _skip(text, before[-1]))
-        return text[:comma] + text[comma + 1 : start] + text[stop:]
-    if len(place.members) == 1 and not (text[place.start + 1 : start] + text[stop : place.stop - 1]).strip():
-        return text[: place.start + 1] + text[place.stop - 1 :]
-    return text[:start] + text[stop:]
+def _members(plain: str, start: int) -> dict[str, tuple[int, int, int]]:
+    """The members of the map that begins there: where the key begins, and where the value does and ends."""
+    decode, members, at = json.JSONDecoder().raw_decode, dict[str, tuple[int, int, int]](), _skip(plain, start + 1)
+    while plain[at] != "}":
+        key, end = decode(plain, at)
+        value = _skip(plain, _skip(plain, end) + 1)
+        members[key] = (at, value, decode(plain, value)[1])
+        at = _skip(plain, members[key][2])
+        at = _skip(plain, at + 1) if plain[at] == "," else at
+    return members
 
 
 def _indent(text: str, at: int) -> str:
-    line = text[text.rfind("\n", 0, at) + 1 : at]
+    line = text[_line(text, at, at)[0] : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _begins_line(text: str, at: int) -> bool:
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return "\n" in text[:at] and not line.strip()
+def _put_json(text: str, key: str, name: str, entry: Entry) -> str:
+    end = _newline(text)
+    if not _bare(text)[1]:
+        text = f"{_ended(text)}{{}}{end}"
+    plain = _bare(text)[1]
+    unit, start = found[1] if (found := _INDENT.search(plain)) else "  ", plain.index("{")
+    value: Entry
+    label, value, (_, at, stop) = key, {name: entry}, _members(plain, start).get(key, (0, 0, 0))
+    if at and plain[at] == "{":
+        start, label, value, (_, at, stop) = at, name, entry, _members(plain, at).get(name, (0, 0, 0))
+    if at:  # of an entry, or of a null where the map of entries belongs
+        return text[:at] + _quoted(value, unit).replace("\n", end + _indent(text, at)) + text[stop:]
+    first, outer = _skip(plain, start + 1), _indent(text, start)
+    is_only, is_bare = plain[first] == "}", text[start + 1] == "}"
+    rest = _END_OF_LINE.match(text, start + 1)
+    if not is_bare and not rest:
+        at = start + 1 if is_only else first
+        return f"{text[:at]}{_quoted(label)}: {_quoted(value)}{'' if is_only else ', '}{text[at:]}"
+    indent = outer + unit if is_only else _indent(text, first)
+    member = f"{end}{indent}{_quoted(label)}: " + _quoted(value, unit).replace("\n", end + indent)
+    at = rest.end() if rest else start + 1
+    return text[:at] + member + (end + outer if is_bare else "" if is_only else ",") + text[at:]
 
 
-# TOML, where an entry is a table at the end, and YAML, where it is the first of a map: whole lines.
+def _take_json(text: str, key: str, name: str) -> str:
+    bare, plain = _bare(text)
+    top = _members(plain, plain.index("{"))[key][1]
+    members = _members(plain, top)
+    start, _, stop = members[name]
+    line, after = _line(text, start, start)[0], _skip(bare, stop)
+    is_last = bare[after] != ","
+    stop = stop if is_last else after + 1
+    own_line = bool(line) and not text[line:start].strip() and bool(_END_OF_LINE.match(text, stop))
+    if own_line:
+        start = line - (2 if text[line - 2] == "\r" else 1)
+    elif not is_last:
+        stop = _skip(text, stop)
+    if is_last and len(members) > 1:
+        comma = bare.index(",", max(end for at, _, end in members.values() if at < start))
+        return text[:comma] + text[comma + 1 : start].rstrip(" \t") + text[stop:]
+    if own_line and len(members) == 1 and not (text[top + 1 : start] + text[stop : _skip(plain, stop)]).strip():
+        return text[: top + 1] + text[_skip(plain, stop) :]
+    return text[:start] + text[stop:]
 
 
-def _put_lines(form: str, text: str, keys: Sequence[str], name: str, entry: Entry, without: Any) -> str:
-    end, lines = "\r\n" if "\r\n" in text else "\n", text.splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += end
-    place = _span(form, lines, name, without) if name in _servers(_read(form, text), keys) else None
-    if form == "toml":
-        way = ".".join(map(_toml_key, [*keys, name]))
-        block = [f"[{way}]", *(f"{_toml_key(key)} = {_toml(value)}" for key, value in entry.items())]
-        block = ["", *block] if lines and place is None else block
-        start, stop = place or (len(lines), len(lines))
-    else:
-        at = next((k for k, line in enumerate(lines) if line.startswith(f"{keys[0]}:")), len(lines))
-        lines[at : at + 1] = [f"{keys[0]}:{end}"] if at == len(lines) or "{}" in lines[at] else [lines[at]]
-        below = (line for line in lines[at + 1 :] if line.strip() and not line.lstrip().startswith("#"))
-        indent = _indent(first := next(below, ""), len(first)) or "  "
-        dumped = yaml.safe_dump({name: dict(entry)}, sort_keys=False, allow_unicode=True, width=10_000)
-        block = [f"{indent}{line}" for line in dumped.splitlines()]
-        start, stop = place or (at + 1, at + 1)
-    return "".join([*lines[:start], *(f"{line}{end}" for line in block), *lines[stop:]])
+# TOML: an entry is a table, and those below it, wherever they stand. A new one is put at the end.
 
 
-def _span(form: str, lines: Sequence[str], name: str, without: Any) -> tuple[int, int]:
-    """The lines of an entry: the first without which the rest says what it said."""
-    wanted = _emptied(without)
-    for start in (k for k, line in enumerate(lines) if name in line and not line.lstrip().startswith("#")):
-        for stop in range(start + 1, len(lines) + 1):
-            with suppress(Unreadable):
-                if _emptied(_read(form, "".join([*lines[:start], *lines[stop:]]))) == wanted:
-                    return start, stop
-    raise Unreadable(_FOREIGN, hint="Change it in an editor.")
+def _put_toml(text: str, key: str, name: str, entry: Entry) -> str:
+    end, tables = _newline(text), _tables(text, key, name)
+    lines = [f"[{key}.{name}]", *(f"{each} = {_quoted(value)}" for each, value in entry.items()), ""]
+    if not tables:
+        return _ended(text) + (end if text else "") + end.join(lines)
+    (start, stop), *others = tables
+    return spliced(text, [(start, stop, end.join(lines)), *((*each, "") for each in others)])
 
 
-def _toml_key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _toml(key)
+def _take_toml(text: str, key: str, name: str) -> str:
+    end = _newline(text)
+    tables = _tables(text, key, name)
+    return spliced(text, [(at - len(end) * text.endswith(2 * end, 0, at), stop, "") for at, stop in tables])
 
 
-def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_toml_key(key)} = {_toml(each)}" for key, each in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _tables(text: str, key: str, name: str) -> list[tuple[int, int]]:
+    """The tables of an entry, each from its header to the last line that says something."""
+    tables, headers = list[tuple[int, int]](), list(_TABLE.finditer(text))
+    for start, header in ((each.start(), _toml(each[0])) for each in headers):
+        if header and name in (header.get(key) or ()) and _toml(text[:start]) is not None:
+            ends = (each.start() for each in headers if each.start() > start)
+            stop = next((end for end in ends if _toml(text[start:end]) is not None), len(text))
+            lines = reversed(text[start:stop].splitlines(keepends=True))
+            said = dropwhile(lambda line: not line.strip() or line.lstrip().startswith("#"), lines)
+            tables.append((start, start + sum(map(len, said))))
+    return tables
+
+
+def _toml(text: str) -> dict[str, Any] | None:
+    """What a text says, None where a list or a long string goes on after it."""
+    with suppress(ValueError):
+        return tomllib.loads(text)
+    return None
+
+
+# YAML: an entry is lines of a map. A new one is put before the others.
+
+
+def _yaml(text: str) -> Node | None:
+    return read_yaml(text, 0, len(text))[0]
+
+
+def _pair(node: Node | None, key: str) -> tuple[Node, Node] | None:
+    return next(((name, value) for name, value in node.pairs() if name.value == key), None) if node else None
+
+
+def _put_yaml(text: str, key: str, name: str, entry: Entry) -> str:
+    end, text = _newline(text), _ended(text)
+    at, indent, top = len(text), "  ", f"{key}:{end}"
+    if place := _pair(_yaml(text), key):
+        label, servers = place
+        top, at = "", _line(text, 0, label.end)[1]
+        if servers.value:
+            indent = _indent(text, servers.children[0].start)
+        else:  # it is nothing, or {}
+            colon = text.index(":", label.end) + 1
+            text, at = text[:colon] + text[max(colon, servers.end) :], at - max(0, servers.end - colon)
+        if servers.value and (own := _pair(servers, name)):
+            at, stop = _line(text, own[0].start, max(own[0].end, own[1].end))
+            text = text[:at] + text[stop:]
+    lines = [f"{indent}{name}:", *(f"{indent}  {each}: {_quoted(value)}" for each, value in entry.items()), ""]
+    return text[:at] + top + end.join(lines) + text[at:]
+
+
+def _take_yaml(text: str, key: str, name: str) -> str:
+    if (place := _pair(_yaml(text), key)) and (own := _pair(place[1], name)):
+        colon = text.index(":", place[0].end) + 1
+        alone = " {}" if len(place[1].value) == 1 else ""  # nothing at all is no map for every reader
+        return spliced(text, [(colon, colon, alone), (*_line(text, own[0].start, max(own[0].end, own[1].end)), "")])
+    return text

@@ -12,4 +12,6 @@ from simplemem.store.packs import Piece as Piece
 from simplemem.store.store import EnhancedStore as EnhancedStore
 from simplemem.store.store import open_store as open_store
 from simplemem.store.write import now as now
+from simplemem.vault.disk import Intruded as Intruded
+from simplemem.vault.disk import change_file as change_file
 from simplemem.vault.disk import write_file as write_file

@@ -258,6 +258,17 @@ def write_file(path: Path, data: bytes) -> None:
         put(here, path.name, data, sync=True)
 
 
+def change_file(path: Path, before: bytes | None, data: bytes, keep: str) -> None:
+    """Put a file that is no note in the place of the one that says `before` (None: of none), with its mode and all. That
+    one stays beside it under the name `keep`, if there is one. Intruded or FileExistsError: it says something else now."""
+    with Beneath(os.path.abspath(path.parent)) as here:
+        with staged(here, path.name, data, like=path.name if before is not None else None) as temp:
+            if before is None:
+                return _move_new(here, temp, path.name)
+            swap(here, temp, path.name, expected=sha256(before), ours=sha256(data))
+        return rename_over(here, temp, keep) if keep else remove(here, temp)
+
+
 def _trade(here: Beneath, temp: str, path: str) -> None:
     try:
         return exchange(*here.spots(temp, path))

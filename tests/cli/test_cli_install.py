@@ -75,7 +75,7 @@ def test_the_file_as_it_was_lies_beside_it_with_its_mode_and_links_are_followed(
     assert run("install", "cursor", "--vault", str(vault), "--yes").code == 0
     assert (home / ".cursor" / "mcp.json").is_symlink()
     assert "simplemem" in json.loads(real.read_text())["mcpServers"]
-    kept = home / ".cursor" / "mcp.json.before-simplemem"
+    kept = real.with_name("mcp.json.before-simplemem")
     assert kept.read_text() == '{"mcpServers": {"other": {}}}'
     assert {real.stat().st_mode & 0o777, kept.stat().st_mode & 0o777} == {0o600}
 

@@ -19,6 +19,7 @@ from simplemem.clients.splice import entries, put, take
 from simplemem.errors import Invalid, Unreadable
 
 ENTRY = {"command": "/opt/two words/simplemem", "args": ["serve", "--vault", "C:\\Ida\t\"'$HOME'\"\\気球 é"]}
+FLAT = {"command": "/opt/simplemem", "args": ["serve"]}
 OTHERS = {
     "json": """{
   // mine
@@ -34,9 +35,9 @@ OTHERS = {
     "yaml": "# mine\nMODEL: o5  # quick\nKEYS:\n  # needed\n  other:\n    enabled: true\n    args: ['-y', x]\nz: [1, 2]\n",
 }
 BROKEN = {
-    "json": ['{"KEYS": {"other": {}', '{"KEYS": []}', '{"a": 1, "a": 2}', "[1]"],
+    "json": ['{"KEYS": {"other": {}', '{"KEYS": []}', '{"a": 1, "a": 2}', "[1]", "{a: 1}", '{"a": 1 /* '],
     "toml": ["[KEYS", "KEYS = 3", "a = 1\na = 2", "[KEYS]\nother = 1\n[KEYS]"],
-    "yaml": ["KEYS:\n\t- x: [", "KEYS: [1]", "- 1\n", "KEYS: 3"],
+    "yaml": ["KEYS:\n\t- x: [", "KEYS: [1]", "- 1\n", "KEYS: 3", "a: 1\na: 2\n"],
 }
 WITH_FILES = [each for each in clients().values() if each.file]
 EVERY = pytest.mark.parametrize("client", WITH_FILES, ids=lambda client: client.name)
@@ -55,7 +56,7 @@ def parsed(form: str, text: str) -> Any:
 
 
 def sample(client: Client) -> str:
-    return OTHERS[client.form].replace("KEYS", client.keys[0])
+    return OTHERS[client.form].replace("KEYS", client.key)
 
 
 @EVERY
@@ -81,29 +82,29 @@ def test_what_moves_a_client_moves_its_file() -> None:
 def test_an_entry_beside_others_leaves_every_byte_and_goes_again(client: Client, line_end: str) -> None:
     text = sample(client).replace("\n", line_end)
     entry = client.entry("simplemem", [ENTRY["command"], *ENTRY["args"]])
-    after = put(client.form, text, client.keys, "simplemem", entry)
-    data = parsed(client.form, after.replace("\r\n", "\n"))[client.keys[0]]
-    assert data.pop("simplemem") == entry and data == parsed(client.form, text.replace("\r\n", "\n"))[client.keys[0]]
-    assert put(client.form, after, client.keys, "simplemem", entry) == after
-    other = put(client.form, after, client.keys, "simplemem", {**entry, "env": {"A": "b"}})
-    assert entries(client.form, other, client.keys)["simplemem"]["env"] == {"A": "b"}
+    after = put(client.form, text, client.key, "simplemem", entry)
+    data = parsed(client.form, after.replace("\r\n", "\n"))[client.key]
+    assert data.pop("simplemem") == entry and data == parsed(client.form, text.replace("\r\n", "\n"))[client.key]
+    assert put(client.form, after, client.key, "simplemem", entry) == after
+    other = put(client.form, after, client.key, "simplemem", {**entry, "timeout": 5})
+    assert entries(client.form, other, client.key)["simplemem"]["timeout"] == 5
     for each in (after, other):
-        assert take(client.form, each, client.keys, "simplemem") == text
+        assert take(client.form, each, client.key, "simplemem") == text
 
 
 @EVERY
 @pytest.mark.parametrize("text", ["", "\ufeff", "\n"])
 def test_an_empty_file_gets_what_is_needed(client: Client, text: str) -> None:
-    after = put(client.form, text, client.keys, "simplemem", ENTRY)
-    assert parsed(client.form, after.removeprefix("\ufeff")) == {client.keys[0]: {"simplemem": ENTRY}}
-    assert entries(client.form, take(client.form, after, client.keys, "simplemem"), client.keys) == {}
+    after = put(client.form, text, client.key, "simplemem", ENTRY)
+    assert parsed(client.form, after.removeprefix("\ufeff")) == {client.key: {"simplemem": ENTRY}}
+    assert entries(client.form, take(client.form, after, client.key, "simplemem"), client.key) == {}
 
 
 @EVERY
 def test_a_broken_file_is_refused(client: Client) -> None:
     for text in BROKEN[client.form]:
         with pytest.raises(Unreadable) as error:
-            put(client.form, text.replace("KEYS", client.keys[0]), client.keys, "simplemem", ENTRY)
+            put(client.form, text.replace("KEYS", client.key), client.key, "simplemem", ENTRY)
         assert error.value.hint
 
 
@@ -114,48 +115,120 @@ def test_the_remote_form_has_the_address_and_only_the_name_of_the_variable() -> 
                 client.remote_entry("m", "http://127.0.0.1:8080/mcp", "")
             continue
         assert "http://127.0.0.1:8080/mcp" in client.remote_entry("m", "http://127.0.0.1:8080/mcp", "").values()
-        if client.token or client.token_key:
+        if client.token:
             said = json.dumps(client.remote_entry("m", "http://127.0.0.1:8080/mcp", "TOKEN"))
             assert "TOKEN" in said and "%" not in said
 
 
-_SPACES = st.sampled_from(["", " ", "\n", "\n  ", " // c\n", " /* c, { */ "])
-_LEAVES = st.one_of(st.booleans(), st.integers(), st.text(max_size=4).map(str), st.none())
+@pytest.mark.parametrize("form, text", [
+    ("json", '{"K": {"a": {}, "simplemem": {"command": "x"}}}'),
+    ("json", '{"K": {\n  "simplemem": {"command": "x"}, // ours\n  "a": 1, // last\n}}'),
+    ("json", '{"K": {\n  "a": 1, // not last\n  "simplemem": {"command": "x"} /* ours */\n}}'),
+    ("json", "// nothing yet\n"),
+    ("json", '{"K": null}'),
+    ("toml", '[K.simplemem]\na = 1\n\n[x]\n\n[K.simplemem.tools.search]  # approved\nb = 2\n# of y\n[y]\n'),
+    ("toml", 'a = """\n[K.simplemem]\n"""\nb = [\n  [1]\n]\n'),
+    ("yaml", "K:\n  a: {}\n  # ours\n  simplemem: {cmd: x}  # ours too\n  # of z\nz: 1\n"),
+    ("yaml", '"K":   # quoted\n    a:\n      text: |\n        simplemem:\n\n    "simplemem":\n    b: 1\n'),
+    ("yaml", "K: {}  # empty\nz: 1\n"),
+    ("yaml", "---\n# nothing yet\n"),
+])  # fmt: skip
+def test_what_stands_in_an_unusual_place_is_found_and_nothing_else_is_touched(form: str, text: str) -> None:
+    after = put(form, text, "K", "simplemem", FLAT)
+    others = {name: each for name, each in entries(form, text, "K").items() if name != "simplemem"}
+    assert parsed(form, after)["K"] == {**others, "simplemem": FLAT}
+    gone = take(form, after, "K", "simplemem")
+    assert (parsed(form, gone).get("K") or {}) == others
+    ours = ("simplemem", "ours", "{cmd", "tools", "a = 1", "b = 2")
+    for line in text.splitlines():
+        assert (
+            any(word in line for word in ours)
+            or line.split("{}")[0].strip(" ,") in gone
+            or "null" in line
+            or "not last" in gone
+        )
+
+
+@pytest.mark.parametrize(
+    "form, text", [("toml", "K = { a = {} }\n"), ("yaml", "K: {a: {}}\n"), ("yaml", "a: 1\n...\n")]
+)
+def test_a_form_that_would_have_to_be_rewritten_is_left_alone(form: str, text: str) -> None:
+    with pytest.raises(Unreadable, match="form that is not changed"):
+        put(form, text, "K", "simplemem", FLAT)
+
+
+def test_a_long_file_is_changed_at_once() -> None:
+    """Every line of it names what is looked for; the work once grew with the square of it."""
+    text = "K:\n" + "".join(f"  a{n}:\n    cmd: /opt/simplemem\n" for n in range(2000))
+    assert take("yaml", put("yaml", text, "K", "simplemem", FLAT), "K", "simplemem") == text
+
+
+# Files as people write them, drawn with what may stand between things.
+
+_BLANKS = st.sampled_from(["", " ", "\n", "\n  ", "\r\n\t", ' // c, { "\n', " /* c, } */ ", "/* a\n b */"])
+_LEAVES = st.one_of(st.booleans(), st.integers(-9, 9), st.text('ab"/*,{}# \\é', max_size=4), st.just([1, ["}"]]))
+_SERVERS = st.dictionaries(
+    st.sampled_from(["x", "y", "z-1", "simplemem"]),
+    st.dictionaries(st.sampled_from("pq"), _LEAVES, max_size=2),
+    max_size=3,
+)
 
 
 @st.composite
-def _json_with_comments(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """A file with servers, and what they are."""
-
+def _json(draw: st.DrawFn) -> tuple[str, str]:
     def value(data: Any) -> str:
-        space = draw(_SPACES)
-        if isinstance(data, dict):
-            inside = f",{draw(_SPACES)}".join(f"{json.dumps(key)}{draw(_SPACES)}:{value(data[key])}" for key in data)
-            comma = "," if data and draw(st.booleans()) else ""
-            return f"{space}{{{draw(_SPACES)}{inside}{comma}{draw(_SPACES)}}}{draw(_SPACES)}"
-        return f"{space}{json.dumps(data)}{draw(_SPACES)}"
-
-    servers = draw(
-        st.dictionaries(
-            st.text('abc"\\', min_size=1, max_size=3),
-            st.dictionaries(st.text("xy", max_size=2), _LEAVES, max_size=2),
-            max_size=3,
+        if not isinstance(data, dict):
+            return json.dumps(data)
+        inside = f",{draw(_BLANKS)}".join(
+            f"{json.dumps(key)}{draw(_BLANKS)}:{draw(_BLANKS)}{value(data[key])}{draw(_BLANKS)}" for key in data
         )
-    )
-    before = draw(st.dictionaries(st.sampled_from(["a", "b"]), _LEAVES, max_size=2))
-    return value({**before, "s": servers} if servers or draw(st.booleans()) else before), servers
+        return f"{{{draw(_BLANKS)}{inside}{',' if data and draw(st.booleans()) else ''}{draw(_BLANKS)}}}"
+
+    data = draw(st.dictionaries(st.sampled_from(["a", "b"]), _LEAVES, max_size=2))
+    return "json", draw(st.sampled_from(["", "\ufeff"])) + value({**data, "K": draw(_SERVERS), "d": {}}) + draw(_BLANKS)
 
 
-@given(_json_with_comments())
-def test_any_json_with_comments_keeps_what_it_said(made: tuple[str, dict[str, Any]]) -> None:
-    text, servers = made
-    after = put("json", text, ["s"], "simplemem", ENTRY)
-    assert entries("json", after, ["s"]) == {**servers, "simplemem": ENTRY}
-    again = take("json", after, ["s"], "simplemem")
-    assert entries("json", again, ["s"]) == servers
-    assert re.findall(r"//[^\n]*|/\*.*?\*/", again) == re.findall(r"//[^\n]*|/\*.*?\*/", text)
-    if servers:
-        assert again == text
+@st.composite
+def _toml(draw: st.DrawFn) -> tuple[str, str]:
+    space = st.sampled_from(["", "\n", "# c [K.simplemem]\n", "  \n# d\n"])
+    lines = draw(st.sampled_from(["", "a = 1\n", 'a = """\n[K.x]\n"""\n', "a = [\n  [1],\n]  # e\n"])) + draw(space)
+    for name, fields in draw(_SERVERS).items():
+        lines += f"[K.{name}]  # {name}\n" + "".join(f"{key} = {toml(fields[key])}\n" for key in fields) + draw(space)
+        lines += draw(st.sampled_from(["", f"[K.{name}.env]\nA = '[K'\n\n", "[[list]]\n", f"[other.{name}]\nb = 1\n"]))
+    return "toml", lines
+
+
+@st.composite
+def _yaml(draw: st.DrawFn) -> tuple[str, str]:
+    space = st.sampled_from(["", "\n", "# K:\n", "      # d\n"])
+    indent, servers = draw(st.sampled_from(["  ", "    "])), draw(_SERVERS)
+    lines = draw(st.sampled_from(["", "a: 1\n", "a: |\n  K:\n    simplemem: 1\n", "a:\n- b\n"])) + draw(space)
+    lines += "K:" + ("" if servers else draw(st.sampled_from(["", " {}", " ~"]))) + "  # of K\n"
+    for name, fields in servers.items():
+        lines += f"{draw(space)}{indent}{name}:" + ("" if fields else " {}") + "  # e\n"
+        lines += "".join(f"{indent}  {key}: {json.dumps(fields[key], ensure_ascii=False)}\n" for key in fields)
+    return "yaml", lines + draw(space) + draw(st.sampled_from(["", "z: 2\n"]))
+
+
+def toml(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@given(st.one_of(_json(), _toml(), _yaml()))
+def test_any_file_keeps_what_it_said_and_every_byte_of_it(made: tuple[str, str]) -> None:
+    form, text = made
+    servers = entries(form, text, "K")
+    after = put(form, text, "K", "simplemem", FLAT)
+    assert entries(form, after, "K") == {**servers, "simplemem": FLAT}
+    assert put(form, after, "K", "simplemem", FLAT) == after
+    gone = take(form, put(form, after, "K", "simplemem", {"url": "u"}), "K", "simplemem")
+    assert gone == take(form, after, "K", "simplemem")
+    was_there = servers.pop("simplemem", None) is not None
+    assert entries(form, gone, "K") == servers
+    if servers and not was_there:
+        assert gone == text
+    elif form == "json" and not was_there:
+        assert re.findall(r"//[^\n]*|/\*[^/]*\*/", gone) == re.findall(r"//[^\n]*|/\*[^/]*\*/", text)
 
 
 def test_the_command_has_absolute_paths() -> None:
