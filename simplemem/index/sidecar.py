@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -146,7 +147,8 @@ class Sidecar:
 
     def _answer(self, db: apsw.Connection, question: Question) -> Matches:
         kept = self._kept(db)
-        ids = None if question.narrow.is_open() else kept.ids(db, question.narrow)
+        narrow = kept.telling(db, question.narrow)
+        ids = None if narrow.is_open() else kept.ids(db, narrow)
         found, blocks, pairs = legs.legs(db, question, ids, kept.counts)
         by_words = {match.note for match in found}
         vector, near = self._vector(db, question), None
@@ -262,6 +264,7 @@ class Kept:
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()
         self._paths: dict[NoteId, str] = {}
+        self._archives: dict[tuple[str, ...], tuple[str, ...]] = {}
         self.like: dict[tuple[str, int], Matches] = {}  # what is like a note
 
     def paths(self, db: apsw.Connection, some: Collection[NoteId]) -> Mapping[NoteId, str]:
@@ -271,6 +274,14 @@ class Kept:
         if unknown := set(some).difference(self._paths):
             self._paths |= notes.paths_of(db, unknown)
         return self._paths
+
+    def telling(self, db: apsw.Connection, narrow: Narrow) -> Narrow:
+        """A filter without the archives that hold no note: most vaults have none, and then it is open."""
+        if narrow.archived or not narrow.archive:
+            return narrow
+        if narrow.archive not in self._archives:
+            self._archives[narrow.archive] = notes.with_notes(db, narrow.archive)
+        return replace(narrow, archive=self._archives[narrow.archive])
 
     def ids(self, db: apsw.Connection, narrow: Narrow) -> Sequence[int]:
         if narrow != self._narrow:

@@ -24,8 +24,9 @@ _CONDITIONS = {  # of a filter, by what they are called
 
 def unmet(core: Core, narrow: Narrow) -> str:
     """Which conditions of a filter no note meets, with what is near or else there; "" where some note passes it."""
-    past = "" if narrow.archived or not narrow.archive else "Past sessions were left out; `archive:` asks for them."
-    asked = replace(narrow, phrases=(), without=(), without_forms=(), archive=() if past else narrow.archive)
+    is_left_out = not narrow.archived and bool(core.index.with_notes(narrow.archive))
+    past = "Past sessions were left out; `archive:` asks for them." if is_left_out else ""
+    asked = replace(narrow, phrases=(), without=(), without_forms=(), archive=narrow.archive if narrow.archived else ())
     if core.is_in_doubt or asked.is_open() or _passing(core, replace(asked, archive=narrow.archive)):
         return past
     conditions, said = list(_conditions(asked)), [past] if past else []
@@ -60,7 +61,9 @@ class Explained:
     def __init__(self, core: Core, ranking: Ranking, limit: int) -> None:
         self._core, self._ranking, self._limit = core, ranking, limit
         self._query = ranking.query
-        self._conditions = list(_conditions(ranking.question.narrow))
+        narrow = ranking.question.narrow
+        held = narrow.archive if narrow.archived else core.index.with_notes(narrow.archive)
+        self._conditions = list(_conditions(replace(narrow, archive=held)))
         self._holding = self._which_hold([found.note for found in ranking.best])
 
     def hits(self, hits: Sequence[Hit]) -> list[Hit]:

@@ -267,13 +267,13 @@ def narrow(core: Core, given: Filter, query: Query | None = None) -> Narrow:
 
 
 def archive_of(core: Core, kind: str = "", prefix: str = "", *, asked: bool = False) -> tuple[str, ...]:
-    """The folders of past sessions, if a filter must tell them from the rest: not where there are none, or it names them."""
+    """The folders of past sessions, if a filter must tell them from the rest: not where it names them."""
     folders = tuple(f"{named}/" for each in core.settings.search.archive if (named := each.strip().strip("/")))
     if asked:
         return folders or ("archive/sessions/",)
     below = compare_key(f"{prefix.rstrip('/')}/")
     is_named = kind.casefold() == "session" or any(below.startswith(compare_key(each)) for each in folders)
-    return () if is_named else core.index.with_notes(folders)
+    return () if is_named else folders
 
 
 def list_page(
