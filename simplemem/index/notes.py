@@ -206,12 +206,14 @@ def with_property(db: apsw.Connection, key: str) -> dict[str, str]:
     return {str(json.loads(value)): str(path) for value, path in db.execute(sql, (key,))}
 
 
-def near_names(db: apsw.Connection, prefix: str, limit: int) -> list[str]:
-    """Paths of visible notes whose name or path starts with `prefix` (compared), for completion."""
+def near_names(db: apsw.Connection, prefix: str, limit: int, last: Iterable[str]) -> list[str]:
+    """Paths of visible notes whose name or path starts with `prefix` (compared), for completion; `last` some folders."""
     sql = """SELECT path FROM notes
              WHERE hidden IS NULL AND (substr(path_key, 1, length(?1)) = ?1 OR substr(name_key, 1, length(?1)) = ?1)
-             ORDER BY path LIMIT ?2"""
-    return [row[0] for row in db.execute(sql, (compare_key(prefix), limit))]
+             ORDER BY EXISTS (SELECT 1 FROM json_each(?3) WHERE substr(path_key, 1, length(value)) = value), path
+             LIMIT ?2"""
+    folders = json.dumps([compare_key(each) for each in last])
+    return [row[0] for row in db.execute(sql, (compare_key(prefix), limit, folders))]
 
 
 def with_notes(db: apsw.Connection, folders: Iterable[str]) -> tuple[str, ...]:

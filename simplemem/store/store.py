@@ -79,8 +79,9 @@ class EnhancedStore:
         return self._core.entry(path_of(check_name(name))) is not None
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
-        """Names that begin so, for completion."""
-        return [name_of(path) for path in self._core.index.near_names(well_formed(prefix), limit)]
+        """Names that begin so, for completion; those of past sessions last."""
+        last = recall.archive_of(self._core)
+        return [name_of(path) for path in self._core.index.near_names(well_formed(prefix), limit, last)]
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many memories have it."""

@@ -52,6 +52,7 @@ def test_lists_packs_and_what_is_related_leave_it_out_too(filled: EnhancedStore)
     assert "forty" in filled.context("archive: how tall is the harbour crane?").text
     assert AT not in {each.name for each in filled.backlinks("crane", limit=50)}
     assert "forty" in filled.read(AT).content
+    assert filled.names() == ["archive/old crane", "crane", "log", AT]
 
 
 def test_a_link_that_a_person_puts_into_a_session_is_a_backlink(filled: EnhancedStore, write: Write) -> None:
@@ -86,19 +87,19 @@ def test_the_settings_name_other_folders_or_none(vault: Path, write: Write, fold
         assert ("talks/a" in names(store, "crane")) is not bool(folders)
 
 
-def test_without_an_archive_nothing_is_filtered_and_every_number_stays(store: EnhancedStore, write: Write) -> None:
-    """The index is asked the same question as one that knows of no archive, so it gives the same answer."""
+def test_without_an_archive_nothing_is_filtered_and_every_number_stays(vault: Path, write: Write) -> None:
     for path, text in NOTES.items():
         write(path, text)
-    store.sync()
-    index = store._core.index
-    assert index.with_notes(archive_of(store._core)) == () and index.ask(Question(like="n.md")).passed is None
-    assert "No note passes archive=archive/sessions/" in store.search("archive: crane").degraded
-    found = [store.search(query, explain=True) for query in ("harbour crane", "which crane was sold?", "")]
-    assert all(each.explain is not None and each.explain["filters"] == [] for each in found)
-    write(f"{AT}.md", SESSION)
-    store.sync()
-    assert index.with_notes(archive_of(store._core)) == ("archive/sessions/",)
+    asked, answers = ("harbour crane", "which crane was sold?", ""), []
+    for folders in ([], ["archive/sessions/"]):
+        with EnhancedStore(vault, Settings.model_validate({"search": {"archive": folders}})) as store:
+            store.sync()
+            index = store._core.index
+            assert index.with_notes(archive_of(store._core)) == () and index.ask(Question(like="n.md")).passed is None
+            answers.append([store.search(query, explain=True).as_dict() for query in asked])
+            assert "No note passes archive=archive/sessions/" in store.search("archive: crane").degraded
+    assert answers[0] == answers[1]
+    assert all(each["explain"]["filters"] == [] for each in answers[0])
 
 
 @pytest.mark.parametrize(
