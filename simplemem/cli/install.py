@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -47,7 +47,7 @@ def install(
     $ simplemem install codex --profile server-memory -- --read-only
     $ simplemem install cursor --http https://memory.example.org/mcp --token-env MEMORY_TOKEN"""
     from simplemem.clients.client import client_called
-    from simplemem.clients.splice import entries, is_made_of, put
+    from simplemem.clients.splice import entries, is_put_into, put
 
     if not _PLAIN.fullmatch(name):
         raise Invalid(f"{name!r} is no name for a server", hint="Use letters, digits, - and _; begin with a letter.")
@@ -59,13 +59,13 @@ def install(
     if file is None:
         return Answer({"client": chosen.name, "entry": entry}, text=put(chosen.form, "", chosen.key, name, entry))
     before = _text_of(file)
-    known = name in _spliced(file, entries, chosen, before or "")
-    after = _spliced(file, put, chosen, before or "", name, entry)
-    # What is kept is what was there before any entry of ours; of a file that we made, nothing.
-    keep = not known or not (
-        _backup(file, name).exists() or is_made_of(chosen.form, before or "", "", chosen.key, name)
-    )
-    return _Change(chosen, name, file, before, after).carry_out(dry_run, yes, keep)
+    text = before or ""
+    after, keep = _spliced(file, put, chosen, text, name, entry), True
+    if name in _spliced(
+        file, entries, chosen, text
+    ):  # kept is what was there before it; of a file that we made, nothing
+        keep = not (_backup(file, name).exists() or _spliced(file, is_put_into, chosen, text, name, ""))
+    return _change(chosen, file, before, after, _backup(file, name), keep, dry_run, yes)
 
 
 @command(commands, _PANEL)
@@ -79,7 +79,7 @@ def uninstall(
 
     $ simplemem uninstall cursor"""
     from simplemem.clients.client import client_called
-    from simplemem.clients.splice import is_made_of, take
+    from simplemem.clients.splice import is_put_into, take
 
     chosen = client_called(client)
     file = chosen.find()
@@ -88,56 +88,53 @@ def uninstall(
         raise NotFound(f"{chosen.title} has no file of servers here", hint="`simplemem install` lists the clients.")
     after: str | None = _spliced(file, take, chosen, before, name)
     was = _text_of(_backup(file, name))
-    if after != before and is_made_of(chosen.form, before, was or "", chosen.key, name):
+    if after != before and _spliced(_backup(file, name), is_put_into, chosen, before, name, was or ""):
         after = was  # to the byte, also what had to be made around the entry
-    return _Change(chosen, name, file, before, after).carry_out(dry_run, yes, keep=False)
+    return _change(chosen, file, before, after, _backup(file, name), False, dry_run, yes)
 
 
-class _Change(NamedTuple):
-    """What a client's file says, and what it shall say about a server; None stands for no file."""
+def _change(
+    client: Client,
+    file: Path,
+    before: str | None,
+    after: str | None,
+    backup: Path,
+    keep: bool,
+    dry_run: bool,
+    yes: bool,
+) -> Answer:
+    """Show what becomes of a client's file (None: there is none), have a person agree, and write it."""
+    from simplemem.note.diff import unified_diff
 
-    client: Client
-    name: str
-    file: Path
-    before: str | None
-    after: str | None
+    facts = {"client": client.name, "file": str(file), "changed": before != after, "dry_run": dry_run}
+    if before == after:
+        return Answer(facts, [[f"Nothing to change for {client.title}: ", (str(file), "cyan")]])
+    diff = unified_diff((before or "").encode(), (after or "").encode(), (str(file), str(file)), most=None)
+    shown = Answer({**facts, "diff": diff}, diff_lines(diff))
+    if dry_run:
+        return shown
+    preview(shown)
+    hint = "Add --yes, or look with --dry-run."
+    agree("Write this?", refused="nobody can be asked here, and nothing was changed", hint=hint, yes=yes)
+    finish()
+    _write(Path(os.path.realpath(file)), before, after, backup.name if keep else "")  # it may be a link
+    if not keep and after is not None and _text_of(backup) == after:
+        backup.unlink()
+    return Answer(shown.facts, [[("Written", "green"), f": {file}. Then: {client.then}."]])
 
-    def carry_out(self, dry_run: bool, yes: bool, keep: bool) -> Answer:
-        """Show the difference, have a person agree, keep the file as it was if that is wanted, and write."""
-        from simplemem.note.diff import unified_diff
 
-        client, _, file, before, after = self
-        facts = {"client": client.name, "file": str(file), "changed": before != after, "dry_run": dry_run}
-        if before == after:
-            return Answer(facts, [[f"Nothing to change for {client.title}: ", (str(file), "cyan")]])
-        diff = unified_diff((before or "").encode(), (after or "").encode(), (str(file), str(file)), most=None)
-        facts |= {"diff": diff}
-        if dry_run:
-            return Answer(facts, diff_lines(diff))
-        preview(Answer(facts, diff_lines(diff)))
-        hint = "Add --yes, or look with --dry-run."
-        agree("Write this?", refused="nobody can be asked here, and nothing was changed", hint=hint, yes=yes)
-        finish()
-        self._write(keep)
-        return Answer(facts, [[("Written", "green"), f": {file}. Then: {client.then}."]])
+def _write(file: Path, before: str | None, after: str | None, keep: str) -> None:
+    from simplemem.store import Intruded, change_file
 
-    def _write(self, keep: bool) -> None:
-        from simplemem.store import Intruded, change_file
-
-        file, backup = Path(os.path.realpath(self.file)), _backup(self.file, self.name)  # it may be a link
-        if self.before is not None and not os.access(file, os.W_OK):
-            raise Unavailable(f"{file} is write-protected", hint="Allow writing to it first.")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if self.after is None:
-            file.unlink()
-            return
-        before = None if self.before is None else self.before.encode()
-        try:
-            change_file(file, before, self.after.encode(), backup.name if keep else "")
-        except (Intruded, FileExistsError) as error:
-            raise Conflict(f"{file} has changed meanwhile", current_sha256=None, hint="Try again.") from error
-        if not keep and _text_of(backup) == self.after:
-            backup.unlink()
+    if before is not None and not os.access(file, os.W_OK):
+        raise Unavailable(f"{file} is write-protected", hint="Allow writing to it first.")
+    if after is None and _text_of(file) == before:
+        return file.unlink()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return change_file(file, None if before is None else before.encode(), (after or "").encode(), keep)
+    except (Intruded, FileExistsError) as error:
+        raise Conflict(f"{file} has changed meanwhile", current_sha256=None, hint="Try again.") from error
 
 
 def _entries(
@@ -152,6 +149,8 @@ def _entries(
             raise Invalid("a server that runs has its vault and tools", hint="Leave out --vault, --profile, OPTIONS.")
         if not http.startswith(("http://", "https://")):
             raise Invalid(f"{http!r} is no address", hint="Write http://127.0.0.1:8080/mcp.")
+        if token_env and not token_env.isidentifier():
+            raise Invalid("--token-env wants the name of a variable", hint="The token itself stays out of the file.")
         return lambda client: client.remote_entry(name, http, token_env)
     if token_env:
         raise Invalid("--token-env goes with --http", hint="A server that a client starts asks for no token.")
@@ -202,12 +201,12 @@ def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]]) -> Answer:
         try:
             gets = entry_for(client)
             now = _spliced(file, entries, client, _text_of(file) or "").get(name)
-            there = "not yet" if file.parent.is_dir() else "not here"
-            state = "knows it" if now == gets else "has another" if now else there
+            is_there = file.exists() or (file.parent.is_dir() and file.parent != Path.home())
+            state = "knows it" if now == gets else "has another" if now else "not yet" if is_there else "not here"
         except (SimplememError, OSError) as error:
             state = str(error)
-        row = {"client": client.name, "title": client.title, "file": str(file), "state": state, "now": now}
-        facts.append({**row, "gets": gets})
+        row = {"client": client.name, "title": client.title, "file": str(file), "state": state}
+        facts.append({**row, "now": now, "gets": gets})
         style = {"knows it": "green", "not here": "dim"}.get(state, "yellow")
         table.append([(client.name, "cyan"), (state, style), (str(file), "dim")])
     plain = entry_for(clients()["json"])

@@ -46,17 +46,14 @@ class Client(NamedTuple):
     def find(self) -> Path | None:
         """Its file on this machine, there or not; None for a client without one."""
         places = self.places(_SYSTEMS.get(sys.platform, "linux"), os.environ)
-        files = [Path(each) for place in places for each in (sorted(glob.glob(place)) if "*" in place else [place])]
-        for is_there in (os.path.lexists, lambda file: file.parent.is_dir()):
-            if found := next(filter(is_there, files), None):
-                return found
-        return files[0] if files else None
+        files = [Path(each, os.path.basename(place)) for place in places for each in _folders(os.path.dirname(place))]
+        there = [*filter(os.path.lexists, files), *(each for each in files if each.parent.is_dir()), *files]
+        return there[0] if there else None
 
     def entry(self, name: str, command: Sequence[str]) -> dict[str, Any]:
         """Its entry for a server that it starts."""
-        return dict(
-            _filled(self.local, {"$name": name, "$command": command[0], "$args": command[1:], "$line": command})
-        )
+        known = {"$name": name, "$command": command[0], "$args": command[1:], "$line": command}
+        return {key: _filled(each, known) for key, each in self.local.items()}
 
     def remote_entry(self, name: str, url: str, variable: str) -> dict[str, Any]:
         """Its entry for a server that runs, with the variable that holds a token ("" for none)."""
@@ -66,8 +63,13 @@ class Client(NamedTuple):
         if variable and self.token is None:
             hint = "Leave out --token-env: it may sign in itself, or you put the token into its file."
             raise Invalid(f"{self.title} reads no variables of the environment", hint=hint)
-        shape = {**self.remote, **((self.token or {}) if variable else {})}
-        return dict(_filled(shape, {"$name": name, "$url": url, "%": variable}))
+        known = {"$name": name, "$url": url, "%": variable}
+        shape = {**self.remote, **(self.token or {})} if variable else self.remote
+        return {key: _filled(each, known) for key, each in shape.items()}
+
+
+def _folders(pattern: str) -> list[str]:
+    return sorted(glob.glob(pattern)) if "*" in pattern else [pattern]
 
 
 def _filled(shape: Any, known: Mapping[str, Any]) -> Any:

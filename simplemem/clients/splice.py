@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import dropwhile
@@ -54,11 +55,10 @@ def take(form: str, text: str, key: str, name: str) -> str:
     return text[: len(text) - len(plain)] + _checked(form, plain, after, key, servers)
 
 
-def is_made_of(form: str, text: str, was: str, key: str, name: str) -> bool:
-    """Whether a text is another one into which an entry was put."""
-    if name in entries(form, was, key):
-        return False
-    return take(form, text, key, name) == take(form, put(form, was, key, name, {"command": ""}), key, name)
+def is_put_into(form: str, text: str, key: str, name: str, was: str) -> bool:
+    """Whether a text is another one, without such an entry, into which one was put."""
+    made = "" if name in entries(form, was, key) else put(form, was, key, name, {"command": ""})
+    return bool(made) and take(form, text, key, name) == take(form, made, key, name)
 
 
 def _checked(form: str, before: str, after: str, key: str, servers: Entry) -> str:
@@ -121,11 +121,8 @@ def _bare(text: str) -> tuple[str, str]:
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict[str, Any]()
-    for key, value in pairs:
-        if key in data:
-            raise ValueError(f"{key!r} is there twice")
-        data[key] = value
+    if len(data := dict(pairs)) < len(pairs):
+        raise ValueError(f"{Counter(key for key, _ in pairs).most_common(1)[0][0]!r} is there twice")
     return data
 
 
@@ -176,8 +173,8 @@ def _take_json(text: str, key: str, name: str) -> str:
     members = _members(plain, top)
     start, _, stop = members[name]
     line, after = _line(text, start, start)[0], _skip(bare, stop)
-    is_last = bare[after] != ","
-    stop = stop if is_last else after + 1
+    if not (is_last := bare[after] != ","):
+        stop = after + 1
     own_line = bool(line) and not text[line:start].strip() and bool(_END_OF_LINE.match(text, stop))
     if own_line:
         start = line - (2 if text[line - 2] == "\r" else 1)

@@ -96,8 +96,14 @@ def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
 PROGRAM = [sys.executable, "-m", "simplemem"]
 
 
-def in_a_terminal(*arguments: str, answer: bytes = b"", env: dict[str, str] | None = None) -> tuple[int, bytes]:
-    """Run the program in a terminal of its own, 100 columns wide, with an answer typed: its exit code, what it shows."""
+def in_a_terminal(
+    *arguments: str,
+    answer: bytes = b"",
+    reply: Callable[[bytes], bytes] = lambda shown: b"",
+    env: dict[str, str] | None = None,
+) -> tuple[int, bytes]:
+    """Run the program in a terminal of its own, 100 columns wide: its exit code, what it shows. `answer` is typed at once,
+    and after each piece what `reply` makes of all that was shown."""
     ours, theirs = os.openpty()
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **(env or {})}
     process = subprocess.Popen([*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
@@ -113,6 +119,7 @@ def in_a_terminal(*arguments: str, answer: bytes = b"", env: dict[str, str] | No
             if not piece:
                 return process.wait(60), shown
             shown += piece
+            os.write(ours, reply(shown))
     finally:
         process.kill()
         os.close(ours)

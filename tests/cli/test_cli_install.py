@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.clients.client import clients
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, in_a_terminal
 
 FILES = [name for name, each in clients().items() if each.file]
 
@@ -19,7 +19,7 @@ FILES = [name for name, each in clients().items() if each.file]
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder of our own: no test touches a client of this machine."""
     home = tmp_path / "home"
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "CLINE_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
@@ -92,6 +92,64 @@ def test_a_wrong_file_is_left_alone_and_said(run: Run, vault: Path, home: Path, 
     assert "left as it is" in run("install", "--json").json["clients"][2]["state"]
 
 
+def test_what_is_no_file_is_left_alone(run: Run, vault: Path, home: Path) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.symlink_to(file)
+    assert "symbolic links" in run("install", "cursor", "--vault", str(vault), "--yes").err
+    file.unlink()
+    file.mkdir()
+    assert "directory" in run("install", "cursor", "--vault", str(vault), "--yes").err
+    assert "directory" in run("install", "--json").json["clients"][2]["state"]
+    assert list(home.rglob("*simplemem*")) == []
+
+
+def test_a_link_to_nothing_gets_its_target_and_loses_it_again(run: Run, vault: Path, home: Path) -> None:
+    file, real = home / ".cursor" / "mcp.json", home / "dotfiles" / "mcp.json"
+    file.parent.mkdir()
+    file.symlink_to(real)
+    assert run("install", "cursor", "--vault", str(vault), "--yes").code == 0 and real.is_file()
+    assert run("uninstall", "cursor", "--yes").code == 0 and file.is_symlink() and not real.exists()
+
+
+def test_what_somebody_saves_while_the_question_stands_is_not_overwritten(run: Run, vault: Path, home: Path) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+
+    def save_then_agree(shown: bytes) -> bytes:
+        if not shown.endswith(b"]: "):
+            return b""
+        file.write_text('{"mine": 1}')
+        return b"y\n"
+
+    for command in (["install", "cursor", "--vault", str(vault)], ["uninstall", "cursor"]):
+        code, shown = in_a_terminal(*command, reply=save_then_agree)
+        assert code == 1 and b"changed meanwhile" in shown and file.read_text() == '{"mine": 1}'
+        assert run("install", "cursor", "--vault", str(vault), "--yes").code == 0
+
+
+def test_several_servers_come_and_go_each_by_its_name(run: Run, vault: Path, home: Path) -> None:
+    file = home / ".config" / "goose" / "config.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(before := b"# mine\nextensions: {}  # none\nz: 1")
+    for name in ("work", "home"):
+        assert run("install", "goose", "--vault", str(vault), "--name", name, "--yes").code == 0
+    assert b'name: "home"' in file.read_bytes()
+    for name in ("home", "work"):
+        assert run("uninstall", "goose", "--name", name, "--yes").code == 0
+    assert file.read_bytes() == before and [*file.parent.iterdir()] == [file]
+
+
+def test_an_entry_by_hand_is_shown_before_it_is_replaced_and_is_kept(run: Run, vault: Path, home: Path) -> None:
+    file = home / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_text(before := '[mcp_servers.simplemem]  # by hand\ncommand = "other"\n\n[tui]\n')
+    shown = run("install", "codex", "--vault", str(vault), "--yes").out
+    assert '-command = "other"' in shown
+    assert file.with_name("config.toml.before-simplemem").read_text() == before
+    assert run("uninstall", "codex", "--yes").code == 0 and file.read_text() == "\n[tui]\n"
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_write_protected_file_is_left_alone(run: Run, vault: Path, home: Path) -> None:
     file = home / ".cursor" / "mcp.json"
@@ -101,10 +159,17 @@ def test_a_write_protected_file_is_left_alone(run: Run, vault: Path, home: Path)
     assert "write-protected" in run("install", "cursor", "--vault", str(vault), "--yes").err
 
 
-def test_without_a_client_those_of_this_machine_are_listed(run: Run, home: Path) -> None:
-    (home / ".codex").mkdir()
-    states = {each["client"]: each["state"] for each in run("install", "--json").json["clients"]}
-    assert (states["codex"], states["zed"], set(states)) == ("not yet", "not here", set(FILES))
+def test_without_a_client_those_of_this_machine_are_listed(run: Run, vault: Path, home: Path) -> None:
+    for name in ("codex", "cursor", "gemini"):
+        (home / f".{name}").mkdir()
+    (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {"simplemem": {"command": "x"}}}')
+    where = str(vault)
+    assert run("install", "gemini-cli", "--vault", where, "--yes").code == 0
+    rows = {each["client"]: each for each in run("install", "--vault", where, "--json").json["clients"]}
+    states = {name: rows[name]["state"] for name in ("codex", "zed", "cursor", "gemini-cli", "claude-code")}
+    assert list(states.values()) == ["not yet", "not here", "has another", "knows it", "not here"]
+    assert rows["cursor"]["now"] == {"command": "x"} and rows["cursor"]["gets"] == rows["gemini-cli"]["now"]
+    assert where in run("install", "--vault", where).out.replace("\n", "")
 
 
 def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(run: Run, vault: Path, tmp_path: Path) -> None:
@@ -117,6 +182,9 @@ def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(run: Run, vault: 
         (("install", "claude-desktop", "--http", "http://127.0.0.1:8080/mcp", "--yes"), "connector"),
         (("install", "cursor", "--http", "127.0.0.1", "--yes"), "http://"),
         (("install", "zed", "--http", "http://x.y/mcp", "--token-env", "T", "--yes"), "--token-env"),
+        (("install", "cursor", "--http", "http://x.y/mcp", "--token-env", "sm-1f", "--yes"), "stays out of the file"),
+        (("install", "cursor", "--token-env", "T", *where), "goes with --http"),
+        (("install", "cursor", "--name", "a.b", *where), "no name for a server"),
         (("uninstall", "cursor", "--yes"), "no file of servers"),
     ):
         done = run(*said)

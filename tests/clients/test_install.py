@@ -68,13 +68,16 @@ def test_every_client_has_a_file_on_every_system(client: Client, system: str) ->
 
 
 def test_what_moves_a_client_moves_its_file() -> None:
-    env = {"HOME": "/h", "XDG_CONFIG_HOME": "/c", "CODEX_HOME": "/x", "CLAUDE_CONFIG_DIR": "/d"}
-    found = {name: client_called(name).places("linux", env)[0] for name in ("claude-desktop", "codex", "claude-code")}
-    assert found == {
-        "claude-desktop": "/c/Claude/claude_desktop_config.json",
-        "codex": "/x/config.toml",
-        "claude-code": "/d/.claude.json",
+    expected = {
+        "claude-desktop": ("XDG_CONFIG_HOME", "/x/Claude/claude_desktop_config.json"),
+        "codex": ("CODEX_HOME", "/x/config.toml"),
+        "claude-code": ("CLAUDE_CONFIG_DIR", "/x/.claude.json"),
+        "gemini-cli": ("GEMINI_CLI_HOME", "/x/.gemini/settings.json"),
+        "copilot-cli": ("COPILOT_HOME", "/x/mcp-config.json"),
+        "cline": ("CLINE_DIR", "/x/data/settings/cline_mcp_settings.json"),
     }
+    for name, (variable, file) in expected.items():
+        assert client_called(name).places("linux", {"HOME": "/h", variable: "/x"})[0] == file
 
 
 @EVERY
@@ -118,6 +121,8 @@ def test_the_remote_form_has_the_address_and_only_the_name_of_the_variable() -> 
         if client.token:
             said = json.dumps(client.remote_entry("m", "http://127.0.0.1:8080/mcp", "TOKEN"))
             assert "TOKEN" in said and "%" not in said
+    goose = client_called("goose").remote_entry("m", "http://x.y/mcp", "TOKEN")
+    assert (goose["headers"], goose["env_keys"]) == ({"Authorization": "Bearer ${TOKEN}"}, ["TOKEN"])
 
 
 @pytest.mark.parametrize("form, text", [
@@ -229,6 +234,36 @@ def test_any_file_keeps_what_it_said_and_every_byte_of_it(made: tuple[str, str])
         assert gone == text
     elif form == "json" and not was_there:
         assert re.findall(r"//[^\n]*|/\*[^/]*\*/", gone) == re.findall(r"//[^\n]*|/\*[^/]*\*/", text)
+
+
+def test_of_several_files_the_first_that_is_there_counts(tmp_path: Path) -> None:
+    def places(*names: str) -> Client:
+        return Client(
+            "x",
+            "X",
+            "json",
+            "K",
+            {},
+            "",
+            "",
+            "",
+            {system: [f"{tmp_path}/{name}" for name in names] for system in SYSTEMS},
+        )
+
+    client = places("Claude_*/inner/a.json", "b/a.json", "c/a.json")
+    assert client.find() == tmp_path / "b" / "a.json"
+    (tmp_path / "c").mkdir()
+    assert client.find() == tmp_path / "c" / "a.json"
+    (tmp_path / "Claude_x1" / "inner").mkdir(parents=True)
+    assert client.find() == tmp_path / "Claude_x1" / "inner" / "a.json"
+    (tmp_path / "c" / "a.json").touch()
+    assert client.find() == tmp_path / "c" / "a.json"
+
+
+def test_the_docs_have_the_table_of_the_program() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "connect.md").read_text(encoding="utf-8")
+    for client in WITH_FILES:
+        assert f"\n| `{client.name}` | `{client.file['linux'][0]}` | [{client.tried}]({client.source}) |\n" in page
 
 
 def test_the_command_has_absolute_paths() -> None:
