@@ -7,20 +7,7 @@ from typing import Annotated
 import typer
 
 from simplemem import __version__
-from simplemem.cli import (
-    evaluate,
-    find,
-    graph,
-    importing,
-    install,
-    knowledge,
-    past,
-    remember,
-    talk,
-    token,
-    vault,
-    write,
-)
+from simplemem.cli import client, evaluate, find, graph, importing, knowledge, past, remember, talk, token, vault, write
 from simplemem.cli.options import Command, Group
 
 app = typer.Typer(
@@ -34,7 +21,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help"]},
 )
 
-for group in (find, write, past, graph, importing, vault, knowledge, talk, remember, evaluate, token, install):
+for group in (find, write, past, graph, importing, vault, knowledge, talk, remember, evaluate, token, client):
     app.add_typer(group.commands)
 
 

@@ -183,8 +183,6 @@ def _take_json(text: str, key: str, name: str) -> str:
     if is_last and len(members) > 1:
         comma = bare.index(",", max(end for at, _, end in members.values() if at < start))
         return text[:comma] + text[comma + 1 : start].rstrip(" \t") + text[stop:]
-    if own_line and len(members) == 1 and not (text[top + 1 : start] + text[stop : _skip(plain, stop)]).strip():
-        return text[: top + 1] + text[_skip(plain, stop) :]
     return text[:start] + text[stop:]
 
 

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,6 @@ from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unavai
 if TYPE_CHECKING:
     from simplemem.clients.client import Client
 
-T = TypeVar("T")
 commands = typer.Typer()
 _PANEL = "Serve"
 _NAME = option("--name", "NAME", "What the server is called there.")
@@ -58,14 +57,17 @@ def install(
     entry, file = entry_for(chosen), chosen.find()
     if file is None:
         return Answer({"client": chosen.name, "entry": entry}, text=put(chosen.form, "", chosen.key, name, entry))
-    before = _text_of(file)
-    text = before or ""
-    after, keep = _spliced(file, put, chosen, text, name, entry), True
+    before, backup, keep = _text_of(file), _backup(file, name), True
+    after = _spliced(file, put, chosen, before or "", name, entry)
     if name in _spliced(
-        file, entries, chosen, text
-    ):  # kept is what was there before it; of a file that we made, nothing
-        keep = not (_backup(file, name).exists() or _spliced(file, is_put_into, chosen, text, name, ""))
-    return _change(chosen, file, before, after, _backup(file, name), keep, dry_run, yes)
+        file, entries, chosen, before or ""
+    ):  # then kept is what was there before; nothing, if we made it
+        keep = not (backup.exists() or _spliced(file, is_put_into, chosen, before or "", name, ""))
+    shown = _shown(chosen, file, before, after, dry_run)
+    if before == after or dry_run:
+        return shown
+    _write(shown, file, before, after, backup.name if keep else "", yes)
+    return Answer(shown.facts, [[("Written", "green"), f": {file}. Then: {chosen.then}."]])
 
 
 @command(commands, _PANEL)
@@ -86,53 +88,46 @@ def uninstall(
     before = _text_of(file) if file else None
     if file is None or before is None:
         raise NotFound(f"{chosen.title} has no file of servers here", hint="`simplemem install` lists the clients.")
-    after: str | None = _spliced(file, take, chosen, before, name)
-    was = _text_of(_backup(file, name))
-    if after != before and _spliced(_backup(file, name), is_put_into, chosen, before, name, was or ""):
+    after, backup = _spliced(file, take, chosen, before, name), _backup(file, name)
+    was = _text_of(backup)
+    if after != before and _spliced(backup, is_put_into, chosen, before, name, was or ""):
         after = was  # to the byte, also what had to be made around the entry
-    return _change(chosen, file, before, after, _backup(file, name), False, dry_run, yes)
+    shown = _shown(chosen, file, before, after, dry_run)
+    if before == after or dry_run:
+        return shown
+    _write(shown, file, before, after, "", yes)
+    if was is not None and after == was:
+        backup.unlink()
+    return Answer(shown.facts, [[("Written", "green"), f": {file}."]])
 
 
-def _change(
-    client: Client,
-    file: Path,
-    before: str | None,
-    after: str | None,
-    backup: Path,
-    keep: bool,
-    dry_run: bool,
-    yes: bool,
-) -> Answer:
-    """Show what becomes of a client's file (None: there is none), have a person agree, and write it."""
+def _shown(client: Client, file: Path, before: str | None, after: str | None, dry_run: bool) -> Answer:
+    """What becomes of a client's file. None stands for no file."""
     from simplemem.note.diff import unified_diff
 
     facts = {"client": client.name, "file": str(file), "changed": before != after, "dry_run": dry_run}
     if before == after:
         return Answer(facts, [[f"Nothing to change for {client.title}: ", (str(file), "cyan")]])
     diff = unified_diff((before or "").encode(), (after or "").encode(), (str(file), str(file)), most=None)
-    shown = Answer({**facts, "diff": diff}, diff_lines(diff))
-    if dry_run:
-        return shown
+    return Answer({**facts, "diff": diff}, diff_lines(diff))
+
+
+def _write(shown: Answer, file: Path, before: str | None, after: str | None, keep: str, yes: bool) -> None:
+    """Have a person agree to what is shown, and write it; `keep` is a name for the file as it was, "" for none."""
+    from simplemem.store import Intruded, change_file
+
     preview(shown)
     hint = "Add --yes, or look with --dry-run."
     agree("Write this?", refused="nobody can be asked here, and nothing was changed", hint=hint, yes=yes)
     finish()
-    _write(Path(os.path.realpath(file)), before, after, backup.name if keep else "")  # it may be a link
-    if not keep and after is not None and _text_of(backup) == after:
-        backup.unlink()
-    return Answer(shown.facts, [[("Written", "green"), f": {file}. Then: {client.then}."]])
-
-
-def _write(file: Path, before: str | None, after: str | None, keep: str) -> None:
-    from simplemem.store import Intruded, change_file
-
     if before is not None and not os.access(file, os.W_OK):
         raise Unavailable(f"{file} is write-protected", hint="Allow writing to it first.")
-    if after is None and _text_of(file) == before:
-        return file.unlink()
-    file.parent.mkdir(parents=True, exist_ok=True)
+    real = Path(os.path.realpath(file))  # it may be a link
+    if after is None and _text_of(real) == before:
+        return real.unlink()
+    real.parent.mkdir(parents=True, exist_ok=True)
     try:
-        return change_file(file, None if before is None else before.encode(), (after or "").encode(), keep)
+        return change_file(real, None if before is None else before.encode(), (after or "").encode(), keep)
     except (Intruded, FileExistsError) as error:
         raise Conflict(f"{file} has changed meanwhile", current_sha256=None, hint="Try again.") from error
 
@@ -179,7 +174,7 @@ def _text_of(file: Path) -> str | None:
         raise Unreadable(f"{file} is left as it is: byte {error.start} is not UTF-8", hint=hint) from error
 
 
-def _spliced(file: Path, do: Callable[..., T], client: Client, text: str, *more: Any) -> T:
+def _spliced(file: Path, do: Callable[..., Any], client: Client, text: str, *more: Any) -> Any:
     """What becomes of a file's text. What cannot be read is left as it is, and said with the file's name."""
     try:
         return do(client.form, text, client.key, *more)
