@@ -25,7 +25,6 @@ _SPACE = re.compile(r"[ \t\r\n]*+")
 _END_OF_LINE = re.compile(r"[ \t]*+(?://[^\r\n]*+)?+(?=[\r\n])")
 _INDENT = re.compile(r'^([ \t]++)"', re.MULTILINE)
 _TABLE = re.compile(r"^[ \t]*+\[[^\r\n]*+", re.MULTILINE)
-_SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")  # not every form allows them as they are
 
 
 def entries(form: str, text: str, key: str) -> dict[str, Any]:
@@ -77,11 +76,11 @@ def _read(form: str, text: str) -> dict[str, Any]:
         else:
             data = tomllib.loads(text) if form == "toml" else getattr(_yaml(text), "value", None)
             data = {} if data is None else data
-    except RefusedError as error:
-        said = f"{error.message} (line {text.count(chr(10), 0, error.offset) + 1})"
-        raise Unreadable(f"it is no YAML that can be read: {said}", hint="Mend it first.") from error
-    except (ValueError, RecursionError) as error:
-        raise Unreadable(f"it is no {form.upper()} that can be read: {error}", hint="Mend it first.") from error
+    except (ValueError, RecursionError, RefusedError) as error:
+        said: object = error
+        if isinstance(error, RefusedError):
+            said = f"{error.message} (line {text.count(chr(10), 0, error.offset) + 1})"
+        raise Unreadable(f"it is no {form.upper()} that can be read: {said}", hint="Mend it first.") from error
     if not isinstance(data, dict):
         raise Unreadable("it holds something else than settings", hint="Is it the right file?")
     return data
@@ -89,8 +88,7 @@ def _read(form: str, text: str) -> dict[str, Any]:
 
 def _quoted(value: Any, indent: str | None = None) -> str:
     """A value as JSON, which in one line is YAML as well, and TOML where it is no map."""
-    written = json.dumps(value, ensure_ascii=False, indent=indent)
-    return _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+    return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
 def _newline(text: str) -> str:
