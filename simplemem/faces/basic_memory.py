@@ -77,7 +77,7 @@ def read_note(vault: Project, a: Any) -> Reply[Result]:
         hits = () if found.only_nearest else found.hits[_page(a)]
         near = [vault.row(vault.store.read(hit.name)) | {"number": k} for k, hit in enumerate(hits, 1)]
         missing = {"error": "NOTE_NOT_FOUND", "message": f"Note not found: {a.identifier}", "related_results": near}
-        return vault.reply("not_found", missing)
+        return vault.reply("not_found" if near else "nothing_near", missing)
     lines, first = note.text.splitlines(), a.start_line or 1
     if not a.include_content:
         return vault.reply("metadata", row)

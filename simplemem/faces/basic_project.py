@@ -95,6 +95,8 @@ class Project:
 
     def __init__(self, store: EnhancedStore, caller: Caller, asked: Any) -> None:
         self.store, self.caller, self.asked, made = store, caller, asked, store.bench.made
+        if store.state().state == "indexing":  # what is not there yet is not to be called absent
+            store.bench.catch_up()
         if "basic-memory" not in made:  # the prefix of the permalinks that the notes have: those of old have none
             held = ((link, slug(path)) for link, path in store.bench.with_property("permalink").items())
             made["basic-memory"] = next((link.removesuffix(own) for link, own in held if link.endswith(own)), "main/")
