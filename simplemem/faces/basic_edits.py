@@ -9,12 +9,13 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel
+from pydantic import BaseModel, Field
 
 from simplemem.errors import AlreadyExists, Invalid, NotFound, SimplememError
 from simplemem.faces.arguments import Object, Words, also, from_json
 from simplemem.faces.basic_project import CONTRACT, MOST, Project, Result, is_outside, said
 from simplemem.faces.face import Caller, Data, Manner, Reply, Tool
+from simplemem.memory import Filter
 from simplemem.note.body import newline_of
 from simplemem.note.names import legal_name, name_of, path_of
 from simplemem.note.note import read_note
@@ -22,26 +23,14 @@ from simplemem.note.properties import set_property
 from simplemem.note.tags import without_header
 from simplemem.store import Draft, EnhancedStore
 
-
-def _between(least: int, most: int) -> AfterValidator:
-    """Bounds that the schema does not tell, as theirs does not."""
-
-    def check(value: int) -> int:
-        if not least <= value <= most:
-            raise ValueError(f"must be between {least} and {most}, got {value}")
-        return value
-
-    return AfterValidator(check)
-
-
-_COUNT: Final = Annotated[int, _between(1, 1_000_000)]
+_COUNT: Final = Annotated[int, Field(ge=1)]
 _EDIT = Literal["append", "prepend", "find_replace", "replace_section", "insert_before_section", "insert_after_section"]
 _ARGUMENTS: Final[dict[str, Any]] = {
     "text": str, "text?": str | None, "int": int, "int?": int | None, "number?": float | None, "bool": bool,
     "bool?": bool | None, "object?": Object | None, "words?": Words | None, "tags?": list[str] | str | None,
     "types": str | list[str], "depth?": str | int | None, "form": Literal["text", "json"], "operation": _EDIT,
     "sort?": Literal["title_asc", "title_desc", "updated_asc", "updated_desc"] | None, "line?": _COUNT | None,
-    "page": _COUNT, "size": Annotated[int, _between(1, MOST)],
+    "page": _COUNT, "size": Annotated[int, Field(ge=1, le=MOST)],
 }  # fmt: skip
 
 
@@ -72,11 +61,8 @@ class _Tool(Tool):
         for word in CONTRACT["tools"][self.name]["arguments"].split():
             names, _, kind = word.partition(":")
             (first, *others), (kind, _, default) = names.split("|"), kind.partition("=")
-            absent = None if kind.endswith("?") else ...
-            found[first] = (
-                Annotated[_ARGUMENTS[kind], also(first, *others)],
-                json.loads(default) if default else absent,
-            )
+            value = json.loads(default) if default else None if kind.endswith("?") else ...
+            found[first] = Annotated[_ARGUMENTS[kind], also(first, *others)], value
         return found
 
 
@@ -119,9 +105,8 @@ def write_note(vault: Project, a: Any) -> Reply[Result]:
         if vault.store.bench.is_taken(path):
             facts = {"title": a.title, "permalink": new["permalink"], "file_path": path, "action": "conflict"}
             raise vault.refused("exists", "NOTE_ALREADY_EXISTS", **facts) from None
-        vault.store.create(
-            name, content, new, overwrite=True, **vault.caller
-        )  # links that it would steal are qualified
+        # Links that the new name would steal are qualified.
+        vault.store.create(name, content, new, overwrite=True, **vault.caller)
     tagged = [{"type": "tags", "tags": ", ".join(tags)}] if tags else []
     row = vault.row(vault.store.read(name)) | {"action": did, "similar_notes": []}
     return vault.reply("written", row | {"did": did.title(), "tagged": tagged})
@@ -191,7 +176,7 @@ def _edited(vault: Project, a: Any, text: str) -> str:
 def _below(vault: Project, a: Any) -> list[str]:
     """The notes of a directory."""
     start = a.identifier.removeprefix("memory://").strip("/") + "/"
-    return [each.name for each in vault.store.bench.every() if each.path.startswith(start)]
+    return [each.name for each in vault.store.bench.every(Filter(prefix=start)) if each.path.startswith(start)]
 
 
 def _all(names: list[str], moved: list[str]) -> Data:
@@ -206,9 +191,9 @@ def delete_note(vault: Project, a: Any) -> Reply[Result]:
         if not (names := _below(vault, a)):
             error = "Directory not found or empty: no files matched"
             raise vault.refused("no_files_delete", error, **_all([], []) | {"deleted": False})
-        drafts = ((path_of(name), None, vault.store.read(name).text) for name in names)
-        vault.store.bench.change(lambda: [Draft(*each) for each in drafts], **vault.caller)
-        return vault.reply("directory_deleted", _all(names, [path_of(name) for name in names]))
+        paths, bytes_of = [path_of(name) for name in names], vault.store.bench.bytes_of
+        vault.store.bench.change(lambda: [Draft(path, None, bytes_of(path)) for path in paths], **vault.caller)
+        return vault.reply("directory_deleted", _all(names, paths))
     try:
         row = vault.row(vault.find(a.identifier)) | {"deleted": True}
         vault.store.delete(name_of(row["file_path"]), **vault.caller)

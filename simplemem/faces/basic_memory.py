@@ -16,7 +16,7 @@ from simplemem.faces.arguments import from_json
 from simplemem.faces.basic_edits import delete_note, edit_note, face_tool, move_note, several, write_note
 from simplemem.faces.basic_project import MOST, Project, Result, is_outside, said, slug
 from simplemem.faces.face import Data, Reply
-from simplemem.memory import Filter, Memory
+from simplemem.memory import Filter
 from simplemem.note.clock import now
 from simplemem.note.names import name_of
 
@@ -71,9 +71,8 @@ def read_note(vault: Project, a: Any) -> Reply[Result]:
     try:
         row = vault.row(note := vault.find(a.identifier))
     except NotFound:
-        found = vault.store.search(
-            re.sub(r"[/_-]", " ", slug(a.identifier)), mode="text", limit=min(MOST, _page(a).stop)
-        )
+        words = re.sub(r"[/_-]", " ", slug(a.identifier))
+        found = vault.store.search(words, mode="text", limit=min(MOST, _page(a).stop))
         hits = () if found.only_nearest else found.hits[_page(a)]
         near = [vault.row(vault.store.read(hit.name)) | {"number": k} for k, hit in enumerate(hits, 1)]
         missing = {"error": "NOTE_NOT_FOUND", "message": f"Note not found: {a.identifier}", "related_results": near}
@@ -94,15 +93,8 @@ def read_note(vault: Project, a: Any) -> Reply[Result]:
         onward = {"next_start_line": last + 1, "next_end_line": min(2 * last - first + 1, len(lines))}
     following = "next: start_line={next_start_line}, end_line={next_end_line}".format_map(onward) if more else "EOF"
     numbered = [{"type": "line", "number": k, "line": each} for k, each in enumerate(shown, first)]
-    facts: Data = {
-        "start_line": first,
-        "end_line": last,
-        "total_lines": len(lines),
-        "has_more": more,
-        "following": following,
-    }
-    row |= {"content": "\n".join(shown), "frontmatter": None, "numbered": numbered}
-    return vault.reply("lines", row | facts | onward)
+    row |= {"start_line": first, "end_line": last, "total_lines": len(lines), "has_more": more, "following": following}
+    return vault.reply("lines", row | {"content": "\n".join(shown), "frontmatter": None, "numbered": numbered} | onward)
 
 
 @face_tool
@@ -117,13 +109,13 @@ def search_notes(vault: Project, a: Any) -> Reply[Result]:
     if (a.search_type or "hybrid") not in (*_MODES, "title", "permalink") or kinds - {*_KINDS}:
         why = f"there is no search_type '{a.search_type}', or none of entity_types {sorted(kinds)}"
         return Reply(text := said("search_failed", {"query": query, "why": why}), {"result": text})
-    tags, properties = [*(a.tags or ()), *re.findall(r"(?<!\S)tag:(\S+)", query)], a.metadata_filters or {}
-    properties |= {"status": a.status} if a.status else {}
+    tags = [*(a.tags or ()), *re.findall(r"(?<!\S)tag:(\S+)", query)]
+    properties = (a.metadata_filters or {}) | ({"status": a.status} if a.status else {})
     types, categories = ({each.lower() for each in some or ()} for some in (a.note_types, a.categories))
     words = re.sub(r"(?<!\S)tag:\S+|\b(?:AND|OR)\b|[()]", " ", re.sub(r"\bNOT\s+", "-", query)).strip(" *")
-    narrow = Filter.of(
-        tags=tags or None, require_all=True, since=_since(vault, a.after_date)[0] if a.after_date else ""
-    )
+    since = _since(vault, a.after_date)[0] if a.after_date else ""
+    plain = {key: str(each) for key, each in properties.items() if isinstance(each, str) and "." not in key}
+    narrow = Filter.of(tags=tags or None, require_all=True, since=since, properties=plain)
     mode, link = _MODES.get(a.search_type or "hybrid", ""), query.removeprefix("memory://").removeprefix(vault.prefix)
     by_link = a.search_type == "permalink" or "://" in query
     if by_link or not mode or not words:
@@ -150,13 +142,8 @@ def search_notes(vault: Project, a: Any) -> Reply[Result]:
     for row in shown:
         row["title"] = f"{row['category']}: {row['content'][:100]}..." if row["type"] == "observation" else row["title"]
         row["project"] = vault.name
-    facts = {
-        "results": shown,
-        "current_page": a.page,
-        "total": len(taken),
-        "total_is_exact": not more,
-        "has_more": more,
-    }
+    facts: Data = {"results": shown, "current_page": a.page, "total": len(taken)}
+    facts |= {"total_is_exact": not more, "has_more": more}
     facts |= {"about": f": {query}" if words else "", "scope": "all projects" if a.search_all_projects else vault.name}
     facts |= {"count": f"{len(shown)} result{'s'[: len(shown) > 1]}", "more": " | more available" if more else ""}
     return vault.reply("found" if shown or a.output_format == "json" else "none_found", facts)
@@ -165,26 +152,23 @@ def search_notes(vault: Project, a: Any) -> Reply[Result]:
 @face_tool
 def build_context(vault: Project, a: Any) -> Reply[Result]:
     wanted, depth, part = a.url.strip().removeprefix("memory://").strip("/"), str(a.depth or 1), _page(a)
-    faults = {
-        "double slashes": "//" in wanted,
-        "invalid characters": re.search(r'[<>"|?]', wanted),
-        "nothing": not wanted,
-    }
-    if fault := next((fault for fault, is_so in faults.items() if is_so), ""):
-        raise Invalid(f"Invalid memory URL path: '{a.url}' contains {fault}")
+    if fault := "//" in wanted or re.search(r'[<>"|?]', wanted) or not wanted:
+        what = "double slashes" if fault is True and wanted else "invalid characters" if wanted else "nothing"
+        raise Invalid(f"Invalid memory URL path: '{a.url}' contains {what}")
     if depth not in tuple("12345"):
         raise Invalid(f"depth must be between 1 and 5, got {depth}")
     since, days = _since(vault, a.timeframe or "7d")
-    inner, notes = wanted.removeprefix(vault.prefix), list[Memory]()
+    inner, paths = wanted.removeprefix(vault.prefix), list[str]()
     if "*" in inner:
         links = sorted((link.removeprefix(vault.prefix), path) for link, path in vault.links().items())
-        notes = [vault.store.read(name_of(path)) for link, path in links if fnmatchcase(link, inner)]
+        paths = [path for link, path in links if fnmatchcase(link, inner)]
     with suppress(NotFound):
-        notes = notes or [vault.find(wanted)]
+        paths = paths or [vault.find(wanted).path]
+    recent = {each.path for each in vault.store.bench.every(Filter(since=since))}
     results, near = list[Data](), list[Data]()
-    for note in notes[part]:
+    for note in (vault.store.read(name_of(path)) for path in paths[part]):
         row, seen = vault.row(note), [] if a.compact else [*vault.rows(note, ["observation"])]
-        near += (around := [*islice(vault.around(note, int(depth), since), a.max_related)])
+        near += (around := [*islice(vault.around(note, int(depth), recent), a.max_related)])
         parts = {kind: [each for each in around if each["type"] == kind] for kind in ("relation", "entity")}
         shown = {"primary_result": row, "observations": seen, "related_results": around, "relations": parts["relation"]}
         text = {"related": parts["entity"], "body": "" if a.compact else f"\n\n{row['content']}", "type": "result"}
@@ -193,16 +177,10 @@ def build_context(vault: Project, a: Any) -> Reply[Result]:
     counts = {"primary_count": len(results), "related_count": len(near), "total_results": len(results) + len(near)}
     counts |= {"total_relations": sum(each["type"] == "relation" for each in near)}
     counts |= {"total_observations": sum(len(each["observations"]) for each in results)}
-    about = {
-        "uri": uri,
-        "types": None,
-        "depth": int(depth),
-        "timeframe": days,
-        "generated_at": now().isoformat(),
-        **counts,
-    }
+    about: Data = {"uri": uri, "types": None, "depth": int(depth), "timeframe": days, **counts}
+    about |= {"generated_at": now().isoformat()}
     title = results[0]["title"] if len(results) == 1 else uri
-    facts = {"results": results, "metadata": about, "has_more": len(notes) > part.stop, "title": title, **about}
+    facts = {"results": results, "metadata": about, "has_more": len(paths) > part.stop, "title": title, **about}
     return vault.reply("context" if results or a.output_format == "json" else "no_context", facts)
 
 
@@ -212,7 +190,7 @@ def recent_activity(vault: Project, a: Any) -> Reply[Result]:
     if unknown := kinds - {*_KINDS}:
         raise Invalid(f"Invalid type: {min(unknown)}. Valid types are: {[*_KINDS]}")
     since, days = _since(vault, a.timeframe)
-    notes = sorted(vault.store.bench.every(Filter(since=since)), key=lambda each: each.modified, reverse=True)
+    notes = vault.store.list(filter=Filter(since=since), limit=1000).items
     rows = (row for each in notes for row in vault.rows(vault.store.read(each.name), kinds))
     taken = [*islice(rows, part.stop + 1)]
     shown, more = taken[part], len(taken) > part.stop
@@ -228,7 +206,7 @@ def list_directory(vault: Project, a: Any) -> Reply[Result]:
         raise Invalid(f"depth must be between 1 and 10, got {a.depth}")
     place, part, glob = a.dir_name.removeprefix("./").strip("/"), _page(a), a.file_name_glob or "*"
     start, folders, files = f"{place}/" if place else "", set[str](), list[Any]()
-    for each in vault.store.bench.every():
+    for each in vault.store.bench.every(Filter(prefix=start)):
         if each.path.startswith(start):
             *above, name = each.path[len(start) :].split("/")
             folders |= {"/".join(above[: k + 1]) for k in range(min(len(above), a.depth))}

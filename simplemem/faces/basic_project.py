@@ -9,6 +9,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypedDict
 from urllib.parse import unquote
@@ -68,6 +69,7 @@ def shaped(what: str, value: Any) -> Any:
     return {key: shaped(f"{inner}.{key}", value.get(key)) for key in fields.split()} if fields else value
 
 
+@lru_cache(1 << 16)
 def slug(path: str) -> str:
     """The permalink of a path: small letters without accents, words joined by hyphens."""
     text = unicodedata.normalize("NFKD", path.removesuffix(".md").translate(_LETTERS))
@@ -193,9 +195,8 @@ class Project:
                 return self.find(target).path
         return path
 
-    def around(self, note: Memory, depth: int, since: str) -> Iterator[Data]:
-        """The relations of a note and then the notes they lead to, so many steps away, among those changed since."""
-        recent = {each.path for each in self.store.bench.every(Filter(since=since))}
+    def around(self, note: Memory, depth: int, recent: Collection[str]) -> Iterator[Data]:
+        """The relations of a note and then the notes they lead to, so many steps away, among those changed of late."""
         relations, seen, frontier = dict[Relation, None](), {note.path: note}, [note]
         for _ in range(depth):
             found = [each for one in frontier for each in (*self.relations(one), *self._incoming(one))]
