@@ -3,9 +3,10 @@
     python -m venv theirs && theirs/bin/pip install basic-memory          (it wants Python 3.12)
     python bench/basic_memory.py --theirs theirs/bin/basic-memory
 
-Both serve a new folder. Of tools it compares names, arguments, types, defaults and what is needed; of answers whether they
-failed, the shape of the data, and in texts the first sentence and the names of fields. Exits with 1 when something differs
-that a prompt may depend on; what differs on purpose is printed with its reason. Calls and reasons: basic_memory.toml.
+Both serve a new folder. Of tools it compares names, arguments, types, defaults and what is needed; of answers whether
+they failed, the shape of the data, and in texts the first sentence and the names of fields. Exits with 1 when something
+differs that a prompt may depend on; what differs on purpose is printed with its reason. Calls and reasons:
+basic_memory.toml.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def argument(schema: dict[str, Any], name: str) -> tuple[Any, ...]:
 
 
 def unlike(one: Any, other: Any, at: str = "") -> Iterator[str]:
-    """Where the keys of data, or the kinds of their values, differ. Null goes with anything, a list by its first item."""
+    """Where keys of data, or the kinds of values, differ. Null goes with anything, a list by its first item."""
     if isinstance(one, dict) and isinstance(other, dict):
         yield from (
             f"{at}.{key} is only {'theirs' if key in one else 'ours'}" for key in sorted(one.keys() ^ other.keys())

@@ -1,4 +1,4 @@
-"""What basic-memory's tools are, and those of them that write: notes are made, edited, moved and deleted by the store."""
+"""What basic-memory's tools are, and those that write: notes are made, edited, moved and deleted by the store."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Theirs(Manner):
         return super().listing(tool) | {"inputSchema": given | {"properties": bare}, "outputSchema": output}
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
-        return f"{error.message} {error.hint}".rstrip(), None
+        return super().failed(error)[0] if error.hint or error.details else error.message, None
 
 
 class _Tool(Tool):
@@ -142,9 +142,12 @@ def edit_note(vault: Project, a: Any) -> Reply[Result]:
 def _edited(vault: Project, a: Any, text: str) -> str:
     """A note's text after the edit that is asked for."""
     note, newline = read_note(text.encode()), newline_of(text)
-    start, content, find = note.content_start, str(a.content).replace("\n", newline), str(a.find_text)
+    start, (content, find) = (
+        note.content_start,
+        (re.sub(r"\r?\n", newline, each or "") for each in (a.content, a.find_text)),
+    )
     if a.operation == "append":
-        return text + ("" if text.endswith("\n") else newline) + content
+        return text + ("" if not text or text.endswith("\n") else newline) + content
     if a.operation == "prepend":
         return text[:start] + content.rstrip("\r\n") + newline + text[start:]
     if a.operation == "find_replace":

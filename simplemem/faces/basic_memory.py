@@ -1,5 +1,5 @@
-"""The face of basic-memory 0.24: nine of its tools, on a vault as its one project. A note without a `permalink` goes by the
-one that server makes of its path, and is not written for it. What they take and say is basic_memory.toml."""
+"""The face of basic-memory 0.24: nine of its tools, on a vault as its one project. A note without a `permalink` goes by
+the one that server makes of its path, and is not written for it. What they take and say is basic_memory.toml."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A vault as basic-memory sees a project: permalinks, observations and relations of its notes, and answers by the contract
-in basic_memory.toml: shapes for JSON, and texts."""
+"""A vault as basic-memory sees a project: permalinks, observations and relations of its notes, and answers by the
+contract in basic_memory.toml: shapes for JSON, and texts."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ class Project:
             if self.asked.expected_checksum not in (None, now.sha256):
                 row = self.row(now) | {"checksum": None, "action": "conflict", "currentChecksum": now.sha256}
                 raise self.refused(stale, "NOTE_REVISION_CONFLICT", **row)
-            read_note(now.text.encode()).must_be_editable(now.name)
+            read_note(self.store.bench.bytes_of(now.path) or b"").must_be_editable(now.name)
             return [Draft(now.path, make(now.text), now.text)]
 
         self.store.bench.change(draft, **self.caller)

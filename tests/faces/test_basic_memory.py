@@ -1,5 +1,5 @@
-"""The face of basic-memory, held to what its release was seen to answer (tests/data/basic_memory.toml); the package itself
-is asked by bench/basic_memory.py."""
+"""The face of basic-memory, held to what its release was seen to answer (tests/data/basic_memory.toml); the package
+itself is asked by bench/basic_memory.py."""
 
 from __future__ import annotations
 
