@@ -170,10 +170,11 @@ def _edited(vault: Project, a: Any, text: str) -> str:
     stop = next((begin for begin, level in levels if not whole or level <= own.level), len(text))
     before, head, after, gap = text[: own.start], text[own.start : own.end], text[own.end :], newline * 2
     if a.operation == "insert_before_section":
-        return before.rstrip() + gap + content.rstrip() + gap + head + after
+        return before.rstrip("\r\n") + gap + content.rstrip() + gap + head + after
     if a.operation == "insert_after_section":
-        return before + head + newline + content.rstrip() + gap + after.lstrip()
-    return before + head + newline + content.removeprefix(section).lstrip() + newline + text[stop:]
+        return before + head + newline + content.rstrip() + gap + after.lstrip("\r\n")
+    first, _, rest = content.partition(newline)
+    return before + head + newline + (rest if first.strip() == section else content) + newline + text[stop:]
 
 
 def _below(vault: Project, a: Any) -> list[str]:
