@@ -29,7 +29,7 @@ _INCLUDES = re.compile(rb"\[\s*+include", re.IGNORECASE)  # a section may begin 
 _VERSION = re.compile(r"^Simplemem-Version: (v[0-9]{6,15})$", re.MULTILINE)
 _PARTS = "head config config.worktree index index.lock index.simplemem packed-refs shallow commondir gitdir".split()
 _PARTS += ["refs", "logs", "info"]
-_PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
+PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 Files = dict[str, pygit2.IndexEntry | None]
 Patch = tuple[str, str, bytes | None, bytes | None]  # a note's path, then and afterwards, and its text
 
@@ -107,7 +107,7 @@ def _pointer(file: Path) -> str:
 
 
 @contextmanager
-def _opened(root: Path, allowed: Sequence[str]) -> Iterator[tuple[pygit2.Repository, Checkout]]:
+def opened(root: Path, allowed: Sequence[str]) -> Iterator[tuple[pygit2.Repository, Checkout]]:
     """The repository of a vault. What libgit2 reports in the block is Unavailable."""
     place = _find(root, allowed)
     for folder in {place.git_dir, place.common}:
@@ -142,21 +142,21 @@ def _check_plain(folder: Path, only: Collection[str] = ()) -> None:
 
 def history(root: Path, path: str, limit: int = 20, allowed: Sequence[str] = ()) -> list[Commit]:
     """The commits that changed a note, newest first, through its renames. `allowed`: where else a repository may lie."""
-    with _opened(root, allowed) as (repo, place):
+    with opened(root, allowed) as (repo, place):
         return list(islice(_commits_of(repo, place, path), limit))
 
 
 def text_at(root: Path, path: str, commit: str, allowed: Sequence[str] = ()) -> tuple[str, bytes]:
     """A note's path and bytes at a commit, given by its id or the beginning of it, under the name it had then."""
     wanted, found = commit.strip().lower(), None
-    with _opened(root, allowed) as (repo, place):
+    with opened(root, allowed) as (repo, place):
         with suppress(ValueError):  # several commits begin so
             found = repo.get(wanted) if _ID.fullmatch(wanted) else None
         if not isinstance(found, pygit2.Commit):
             raise NotFound(f"There is no commit {commit[:64]!r}.")
         for name in chain([path], (each.path for each in _commits_of(repo, place, path))):
             file = _file(found.tree, place.prefix + name)
-            data = _text(repo, file) if file is not None and file.mode in _PLAIN else None
+            data = _text(repo, file) if file is not None and file.mode in PLAIN else None
             if data is not None:
                 return name, data
     raise NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
@@ -213,7 +213,7 @@ def commit(
     """Commit these changes, all or none, and nothing that a person staged or edited; Unavailable where it is theirs."""
     trailers = (f"Simplemem-{key}: {line}\n" for key, value in said.items() if (line := _line(value)))
     message = f"{_line(subject, 110)}\n\n{''.join(trailers)}"
-    with _opened(root, allowed) as (repo, place), _index_held(repo, place) as index:
+    with opened(root, allowed) as (repo, place), index_held(repo, place) as index:
         if repo.state() != RepositoryState.NONE:
             raise Unavailable(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
         branch = repo.lookup_reference("HEAD").target
@@ -230,23 +230,33 @@ def commit(
                     each.remove(path)
                 for file in filter(None, changed.values()):
                     each.add(file)
-            # The index first: a crash between the two leaves our change staged, never the undoing of it.
-            index.write()
-            ours, theirs = place.git_dir / "index.simplemem", place.git_dir / "index"
-            if theirs.exists():
-                shutil.copystat(theirs, ours)  # by its time git tells what was edited in the moment it was staged
-            os.replace(ours, theirs)
-            try:
-                person = repo.default_signature
-            except (KeyError, ValueError, pygit2.GitError):
-                person = pygit2.Signature("simplemem", "simplemem@localhost")
+            index_taken(index, place)
+            person = signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")
             repo.set_ident(person.name, person.email)
             pygit2.settings.enable_fsync_gitdir(True)
             made = (branch, pygit2.Signature(person.name, person.email, when, 0), person, message)
-            _patiently(lambda: repo.create_commit(*made, tree.write_tree(repo), [draft.last.id]), pygit2.GitError)
+            patiently(lambda: repo.create_commit(*made, tree.write_tree(repo), [draft.last.id]), pygit2.GitError)
 
 
-def _patiently(act: Callable[[], object], failure: type[Exception]) -> None:
+def signature(repo: pygit2.Repository) -> pygit2.Signature | None:
+    """The person as git knows them."""
+    try:
+        return repo.default_signature
+    except (KeyError, ValueError, pygit2.GitError):
+        return None
+
+
+def index_taken(index: pygit2.Index, place: Checkout) -> None:
+    """Let our copy of the index take the place of the person's. Before the branch moves: a crash between the two leaves
+    our change staged, never the undoing of it."""
+    index.write()
+    ours, theirs = place.git_dir / "index.simplemem", place.git_dir / "index"
+    if theirs.exists():
+        shutil.copystat(theirs, ours)  # by its time git tells what was edited in the moment it was staged
+    os.replace(ours, theirs)
+
+
+def patiently(act: Callable[[], object], failure: type[Exception]) -> None:
     """Try it again for a moment: what another git is at is soon over."""
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
@@ -326,12 +336,12 @@ class _Draft:
 
 
 @contextmanager
-def _index_held(repo: pygit2.Repository, place: Checkout) -> Iterator[pygit2.Index]:
+def index_held(repo: pygit2.Repository, place: Checkout) -> Iterator[pygit2.Index]:
     """A copy of the person's index, under git's lock of it: meanwhile no other git changes the index or commits it."""
     len(repo.index)  # one that libgit2 cannot read says so here
     lock, copy, index = (place.git_dir / name for name in ("index.lock", "index.simplemem", "index"))
     try:
-        _patiently(lambda: lock.open("xb").close(), FileExistsError)
+        patiently(lambda: lock.open("xb").close(), FileExistsError)
     except FileExistsError as error:
         raise Unavailable("Another git is at work in the repository.", hint=f"If none is, remove {lock}.") from error
     try:

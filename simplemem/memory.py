@@ -256,6 +256,19 @@ class Deleted(Value):
     links_left_unresolved: int
 
 
+class Synced(Value):
+    """What was exchanged with another machine: what was committed here, what came and was merged, what could not be and
+    lies beside its note, and what waits since the person has staged it."""
+
+    remote: str
+    committed: int
+    changed: tuple[str, ...]
+    copies: tuple[str, ...]
+    waiting: tuple[str, ...]
+    pushed: bool
+    version: str  # of the step that wrote what came, "" if nothing did
+
+
 class Undone(Value):
     """A change that was taken back, which can itself be undone."""
 

@@ -150,6 +150,28 @@ def redo(vault: VaultOption = None) -> Answer:
         return _undone(store.undo(store.last_step(undone=True), who=WHO, tool="redo"))
 
 
+@command(commands, _PANEL)
+def sync(vault: VaultOption = None) -> Answer:
+    """Exchange changes with your other machines, over the remote of the vault's git repository.
+
+    What is saved and not staged is committed under your name, what was changed elsewhere is merged note by note, and both
+    are pushed, by your own git. What cannot be merged lies beside its note: `simplemem conflicts` lists it. All that came
+    is one step, which one `undo` takes back.
+
+    $ simplemem sync"""
+    with opened(vault) as store:
+        finish()
+        done = store.sync_with_remote(who=WHO)
+    came = f"{counted(len(done.changed), 'file')} came" if done.changed else "nothing new came"
+    lines: Lines = [
+        [("In step", "green"), f" with {done.remote}: {counted(done.committed, 'change')} committed, {came}"]
+    ]
+    lines += [undo_with(done.version)] if done.version else []
+    lines += [[("beside its note: ", "yellow"), (each, "cyan"), " (`simplemem conflicts`)"] for each in done.copies]
+    waits = [f"{each} waits: it is staged by you" for each in done.waiting]
+    return Answer(done.as_dict(), lines, warnings=waits)
+
+
 def _undone(undone: Undone) -> Answer:
     return Answer(undone.as_dict(), [[(one_line(f"{undone.what[:1].upper()}{undone.what[1:]}"), "green")]])
 

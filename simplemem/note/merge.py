@@ -36,19 +36,22 @@ class Merged(NamedTuple):
         return self.conflicts == 0
 
 
-def merge(base: str | None, ours: str, theirs: str, names: tuple[str, str] = ("ours", "theirs")) -> Merged:
-    """One note out of two that began as `base`; without a base nothing is taken for deleted."""
+def merge(
+    base: str | None, ours: str, theirs: str, names: tuple[str, str] = ("ours", "theirs"), *, both: bool = False
+) -> Merged:
+    """One note out of two that began as `base`; without a base nothing is taken for deleted. With `both`, what either
+    added in the same place stands there one after the other, and is no conflict."""
     headers = [read_header(text or "") for text in (base, ours, theirs)]
     if any(header.problem for header in headers) or all(header.style == "none" for header in headers):
-        return _merge_lines(base, ours, theirs, names)
+        return _merge_lines(base, ours, theirs, names, both=both)
     was, mine, yours = (header.body_start for header in headers)
     try:
         head, mine_only, yours_only = _merge_headers(base and base[:was], ours[:mine], theirs[:yours])
     except SimplememError:  # written in a way that cannot be changed without changing something else
-        return _merge_lines(base, ours, theirs, names)
-    body = _merge_lines(base and base[was:], ours[mine:], theirs[yours:], names)
-    both = _marked(_shown(mine_only), _shown(yours_only), names, newline_of(ours)) if mine_only else []
-    return Merged(head + "".join(both) + body.text, body.conflicts + len(mine_only))
+        return _merge_lines(base, ours, theirs, names, both=both)
+    body = _merge_lines(base and base[was:], ours[mine:], theirs[yours:], names, both=both)
+    marked = _marked(_shown(mine_only), _shown(yours_only), names, newline_of(ours)) if mine_only else []
+    return Merged(head + "".join(marked) + body.text, body.conflicts + len(mine_only))
 
 
 def _settled(base: Any, ours: Any, theirs: Any) -> Any:
@@ -58,7 +61,7 @@ def _settled(base: Any, ours: Any, theirs: Any) -> Any:
     return theirs if ours == base else None
 
 
-def _merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str]) -> Merged:
+def _merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str], *, both: bool = False) -> Merged:
     """Lines are compared without their ends: a side that was saved with others has not changed every line."""
     settled = _settled(base, ours, theirs)
     if settled is not None:
@@ -77,6 +80,8 @@ def _merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str
             parts += map(max, my_part, your_part)  # the one with a line end, where only one has it
         elif old_keys in (my_keys, your_keys):
             parts += my_part if your_keys == old_keys else your_part
+        elif both and base is not None and not old:
+            parts += [*my_part, *your_part]
         else:
             parts += _marked(my_part, your_part, names, newline)
             conflicts += 1

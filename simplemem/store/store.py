@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.index.sync import Progress
-from simplemem.memory import By, Finding, Mended, Mending
+from simplemem.memory import By, Finding, Mended, Mending, Synced
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.words import well_formed
 from simplemem.store import conflicts, daily, history, move, packs, read, recall, undo, write
@@ -107,6 +107,12 @@ class EnhancedStore:
     restore = _method(undo.restore)
     undo_all = _method(undo.undo_all)
     undo = _method(undo.undo)
+
+    def sync_with_remote(self, **by: Unpack[By]) -> Synced:
+        """Exchange changes with the remote of the vault's git repository."""
+        from simplemem.store.syncing import sync
+
+        return sync(self._core, **by)
 
     conflict_copies = _method(conflicts.conflict_copies)
     conflict_merges = _method(conflicts.conflict_merges)
