@@ -1,0 +1,228 @@
+"""The same memory on several machines, by git: whatever is done on any of them, all end equal and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem import open_store
+from simplemem.errors import SimplememError, Unavailable
+
+HOOK = '#!/bin/sh\ntouch "{}"\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A person as git knows them."""
+    for name in [each for each in os.environ if each.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / ".gitconfig").write_text("[user]\nname = Ida\nemail = ida@example.org\n[init]\ndefaultBranch = main\n")
+    import pygit2
+
+    pygit2.settings.search_path[pygit2.enums.ConfigLevel.GLOBAL] = str(tmp_path)
+    return tmp_path
+
+
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def clones(home: Path, count: int) -> list[Path]:
+    """Clones of one bare repository, each with hooks that leave a trace."""
+    git(home, "init", "-q", "--bare", "remote.git")
+    git(home, "clone", "-q", "remote.git", "first")
+    (home / "first" / "Start.md").write_text("---\ntags: [one]\n---\nStart\n")
+    git(home / "first", "add", "-A")
+    git(home / "first", "commit", "-qm", "start")
+    git(home / "first", "push", "-q", "origin", "main")
+    every = [home / f"clone {k}" for k in range(count)]
+    for each in every:
+        git(home, "clone", "-q", "remote.git", each.name)
+        for name in ("pre-commit", "post-commit", "post-merge", "pre-push", "post-checkout", "reference-transaction"):
+            (each / ".git" / "hooks" / name).write_text(HOOK.format(home / "ran"))
+            (each / ".git" / "hooks" / name).chmod(0o755)
+    return every
+
+
+def sync(vault: Path) -> Any:
+    with open_store(vault) as store:
+        return store.sync_with_remote(who="test")
+
+
+def tree(vault: Path) -> dict[str, bytes]:
+    every = (each for each in vault.rglob("*") if each.is_file() and not {".git", ".simplemem"} & {*each.parts})
+    return {each.relative_to(vault).as_posix(): each.read_bytes() for each in every}
+
+
+def settle(every: list[Path]) -> dict[str, bytes]:
+    """Sync until all are equal."""
+    for _ in range(2):
+        for each in every:
+            sync(each)
+    trees = [tree(each) for each in every]
+    assert all(each == trees[0] for each in trees)
+    return trees[0]
+
+
+def test_changes_of_both_sides_come_together(home: Path) -> None:
+    one, two = clones(home, 2)
+    (one / "Start.md").write_text("---\ntags: [one, here]\n---\nStart\nfrom one\n")
+    (two / "Start.md").write_text("---\ntags: [one, there]\n---\nStart\nfrom two\n")
+    (two / "New.md").write_text("new\n")
+    sync(one)
+    done = sync(two)
+    assert (done.committed, done.changed, done.copies, done.pushed) == (2, ("Start.md",), (), True)
+    both = settle([one, two])
+    assert both["Start.md"] == b"---\ntags:\n  - one\n  - here\n  - there\n---\nStart\nfrom two\nfrom one\n" or sorted(
+        both["Start.md"].split()
+    ) == sorted(b"--- tags: [one, here, there] --- Start from two from one".split())
+    with open_store(two) as store:
+        store.undo(done.version)
+        assert (two / "Start.md").read_text() == "---\ntags: [one, there]\n---\nStart\nfrom two\n"
+
+
+def test_what_cannot_be_merged_lies_beside_its_note_on_both_sides(home: Path) -> None:
+    one, two = clones(home, 2)
+    (one / "Start.md").write_text("---\ntags: [one]\n---\nOne says this\n")
+    (two / "Start.md").write_text("---\ntags: [one]\n---\nTwo says that\n")
+    sync(one)
+    [copy] = sync(two).copies
+    both = settle([one, two])
+    assert (both["Start.md"][-14:], both[f"{copy}.md"][-14:]) == (b"Two says that\n", b"One says this\n")
+    for each in (one, two):
+        with open_store(each) as store:
+            store.sync()
+            assert [(found.name, found.of) for found in store.conflict_copies()] == [(copy, "Start")]
+
+
+def test_what_is_staged_stays_so_and_waits(home: Path) -> None:
+    one, two = clones(home, 2)
+    (one / "Start.md").write_text("staged\n")
+    git(one, "add", "Start.md")
+    (one / "Start.md").write_text("staged\nand not\n")
+    (two / "Other.md").write_text("other\n")
+    sync(two)
+    assert sync(one).waiting == ("Start.md",)
+    assert git(one, "show", ":Start.md") == "staged\n" and (one / "Start.md").read_text() == "staged\nand not\n"
+    assert (one / "Other.md").read_text() == "other\n"
+    (two / "Start.md").write_text("changed there\n")
+    sync(two)
+    with pytest.raises(Unavailable, match="staged by you"):
+        sync(one)
+    assert git(one, "show", ":Start.md") == "staged\n" and (one / "Start.md").read_text() == "staged\nand not\n"
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (["git remote remove origin"], "no remote"),
+        (["git checkout -q --detach"], "no branch"),
+        (["git config remote.origin.url ext::touch%20ran"], "none that is used"),
+        (["git config remote.origin.url '-u./ran'"], "none that is used"),
+        (["git config remote.origin.url ../gone.git"], "none that is used"),
+        (["git config remote.origin.url https://127.0.0.1:9/x.git"], "cannot be reached"),
+    ],
+)
+def test_what_stands_in_the_way_is_a_sentence_and_no_change(home: Path, state: list[str], said: str) -> None:
+    [one] = clones(home, 1)
+    for each in state:
+        subprocess.run(each, shell=True, cwd=one, check=True)
+    (home / "ran").unlink(missing_ok=True)
+    before = tree(one)
+    with pytest.raises(Unavailable, match=said) as error:
+        sync(one)
+    assert error.value.hint and tree(one) == before and not (home / "ran").exists()
+
+
+def test_nothing_that_a_clone_or_a_remote_says_is_run(home: Path) -> None:
+    one, two = clones(home, 2)
+    trace = home / "ran"
+    run = f"touch '{trace}'; false"
+    for key in ("core.sshCommand", "core.fsmonitor", "core.askPass", "credential.helper", "core.editor", "gpg.program"):
+        git(one, "config", key, f"!{run}" if key == "credential.helper" else run)
+    for key in ("remote.origin.uploadpack", "remote.origin.receivepack", "filter.x.clean", "filter.x.smudge"):
+        git(one, "config", key, run)
+    git(one, "config", "core.hooksPath", str(one / ".git" / "hooks"))
+    (one / "Start.md").write_text("changed\n")
+    sync(one)
+    (two / ".simplemem-evil").write_text("x")
+    (two / "Link.md").symlink_to("/etc/hostname")
+    git(two, "add", "-A")
+    git(two, "-c", "core.hooksPath=/dev/null", "commit", "-qm", "evil")
+    git(two, "-c", "core.hooksPath=/dev/null", "pull", "-q", "--rebase")
+    git(two, "-c", "core.hooksPath=/dev/null", "push", "-q")
+    before, _ = tree(one), trace.unlink(missing_ok=True)
+    with pytest.raises(Unavailable, match="nothing was changed here"):
+        sync(one)
+    assert tree(one) == before and not trace.exists()
+
+
+WORDS = "ash beech cedar elm fir".split()
+
+
+def act(vault: Path, dice: random.Random, token: str, gone: set[str]) -> None:
+    """Something a person or an agent does; `gone` takes what is lost on purpose."""
+    notes = sorted(each for each in tree(vault) if each.endswith(".md") and ".REMOTE." not in each)
+    by_hand, name = dice.random() < 0.5, dice.choice(notes) if notes else ""
+    what = dice.choice(["create", "append", "append", "append", "edit", "move", "delete", "tag"]) if notes else "create"
+    text = (vault / name).read_text() if name else ""
+    with open_store(vault) as store:
+        if what == "create":
+            path = f"{dice.choice(['', 'deep/', 'deep/er/'])}{dice.choice(WORDS)} {token}.md"
+            (vault / path).parent.mkdir(parents=True, exist_ok=True)
+            (vault / path).write_text(f"---\ntags: [new]\n---\n{token}\n[[{Path(name).stem}]]\n")
+        elif what == "append" and by_hand:
+            (vault / name).write_text(text + token + "\n")
+        elif what == "append":
+            store.update(name[:-3], append=token)
+        elif what == "edit":
+            lines = text.split("\n")
+            at = dice.randrange(len(lines))
+            if re.fullmatch(r"t\d+", lines[at]):
+                gone.add(lines[at])
+                lines[at] = token
+                (vault / name).write_text("\n".join(lines))
+            else:
+                gone.add(token)
+        elif what == "delete":
+            gone |= {token, *re.findall(r"\bt\d+\b", text)}
+            store.delete(name[:-3]) if not by_hand else (vault / name).unlink()
+        else:
+            gone.add(token)
+            if what == "tag":
+                store.change_tags(name[:-3], {dice.choice(WORDS): True})
+            elif by_hand:
+                (vault / name).rename(vault / f"{Path(name).stem} x.md")
+            else:
+                store.move(name[:-3], f"moved/{Path(name).stem} {token}")
+
+
+@pytest.mark.parametrize(("count", "seed"), [(2, 1), (2, 2), (3, 3), (3, 4)])
+def test_whatever_is_done_all_sides_end_equal_and_nothing_is_lost(home: Path, count: int, seed: int) -> None:
+    every, dice = clones(home, count), random.Random(seed)
+    gone, tokens = set[str](), list[str]()
+    for number in range(int(os.environ.get("ROUNDS", "25"))):
+        vault = dice.choice(every)
+        tokens.append(token := f"t{number}")
+        try:
+            act(vault, dice, token, gone)
+        except SimplememError:
+            gone.add(token)
+        if dice.random() < 0.4:
+            sync(dice.choice(every))
+    final = settle(every)
+    whole = b"\n".join(final.values()).decode()
+    assert {each for each in tokens if not re.search(rf"\b{each}\b", whole)} <= gone
+    assert not (home / "ran").exists()
+    for each in every:
+        assert "error" not in git(each, "fsck") and not git(each, "status", "--short")
+        assert "<<<<<<<" not in whole
