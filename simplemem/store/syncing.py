@@ -3,6 +3,7 @@ note by note, and both are pushed. Every merge is one step of the history; what 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 from simplemem.errors import Conflict, Invalid, Unavailable
@@ -12,10 +13,13 @@ from simplemem.memory import By, Synced
 from simplemem.note.clock import now
 from simplemem.note.merge import merge
 from simplemem.note.names import name_of
+from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
 from simplemem.store.undo import carry_out
+from simplemem.store.write import encoded
 from simplemem.vault.disk import sha256
+from simplemem.vault.obsidian import Move, name_key, rewrite_links
 from simplemem.vault.paths import check_path
 from simplemem.vault.vault import Wish
 
@@ -74,7 +78,9 @@ def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> 
             return Synced(ex.remote, committed, (), (), waiting, ex.theirs != ex.ours, "")
         if base is None:
             raise Unavailable(f"{ex.remote} holds another history, which has nothing in common with this one")
-        files, copies = _Merging(ex).files()
+        merging = _Merging(ex)
+        files, copies = merging.files()
+        _follow(core, ex, files, merging.moves())
         version = ""
         with core.vault.lock():
             if ex.repo.head.target != ex.ours.id:
@@ -92,6 +98,30 @@ def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> 
         cut = len(ex.place.prefix)
         changed = tuple(sorted(path[cut:] for path in files))
         return Synced(ex.remote, committed, changed, copies, waiting, made != ex.theirs.id, version)
+
+
+def _follow(core: Core, ex: Exchange, files: _Files, moves: Mapping[str, str]) -> None:
+    """Let links follow what moved on one side, in notes that the other side wrote."""
+    cut = len(ex.place.prefix)
+    for old, new in ((old[cut:], new[cut:]) for old, new in moves.items()):
+
+        def before(key: str, old: str = old, new: str = new) -> Sequence[str]:
+            there = {*core.index.files_named(key)} - {new}
+            return sorted(there | {old} if name_key(old) == key else there)
+
+        def after(key: str, old: str = old, new: str = new) -> Sequence[str]:
+            there = {*core.index.files_named(key)} - {old}
+            return sorted(there | {new} if name_key(new) == key else there)
+
+        for path in core.index.sources_that_could_mean([old, new]):
+            if (held := ex.held(here := ex.place.prefix + path)) is not None:
+                files.setdefault(here, held)
+        for path, data in [*files.items()]:
+            if data is not None and path.endswith(".md") and not (note := read_note(data)).problem:
+                text = rewrite_links(note, path[cut:], Move(old, new), before, after, core.conventions.link_format)
+                files[path] = encoded(text) if text != note.text else data
+    for path in [path for path, data in files.items() if data is not None and data == ex.held(path)]:
+        del files[path]
 
 
 def _wishes(core: Core, ex: Exchange, files: _Files, waiting: tuple[str, ...]) -> list[Wish]:
@@ -133,6 +163,11 @@ class _Merging:
             self._take(each, mine.get(_where(each)))
         cut = len(self._ex.place.prefix)
         return self._files, tuple(name_of(path[cut:]) for path in self._copies)
+
+    def moves(self) -> dict[str, str]:
+        """The notes that either side moved, ours before theirs."""
+        every = [*self._ex.changes(self._base, self._theirs), *self._ex.changes(self._base, self._ex.ours)]
+        return {a.path: b.path for a, b in every if a and b and a.path != b.path and self._files.get(a.path) is None}
 
     def _check(self, change: Change) -> None:
         """Unavailable when they changed what simplemem does not write."""

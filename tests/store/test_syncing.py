@@ -6,6 +6,9 @@ import os
 import random
 import re
 import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +167,76 @@ def test_nothing_that_a_clone_or_a_remote_says_is_run(home: Path) -> None:
     with pytest.raises(Unavailable, match="nothing was changed here"):
         sync(one)
     assert tree(one) == before and not trace.exists()
+
+
+def test_links_follow_a_note_that_either_side_moved(home: Path) -> None:
+    one, two = clones(home, 2)
+    (one / "Old one.md").write_text("text of one\nand more of it\n")
+    (two / "Old two.md").write_text("text of two\nand more of it\n")
+    settle([one, two])
+    with open_store(one) as store:
+        store.move("Old one", "moved/New one")
+    with open_store(two) as store:
+        store.move("Old two", "moved/New two")
+    (one / "There.md").write_text("see [[Old two]] and [[Old one]]\n")
+    (two / "Here.md").write_text("see [[Old one]]\n")
+    (two / "Old one.md").write_text("text of one\nand more of it\nappended\n")
+    both = settle([one, two])
+    assert both["moved/New one.md"].endswith(b"appended\n") and "Old one.md" not in both
+    assert (both["Here.md"], both["There.md"][:16]) == (b"see [[New one]]\n", b"see [[New two]] ")
+
+
+def test_a_deleted_note_that_was_changed_there_comes_back(home: Path) -> None:
+    one, two = clones(home, 2)
+    (one / "Start.md").unlink()
+    (two / "Start.md").write_text("---\ntags: [one]\n---\nStart\nmore\n")
+    sync(one)
+    assert settle([two, one])["Start.md"].endswith(b"more\n")
+
+
+def test_a_server_writes_meanwhile_and_loses_nothing(home: Path) -> None:
+    one, two = clones(home, 2)
+    ended = threading.Event()
+
+    def write() -> None:
+        with open_store(one) as store:
+            for number in range(40):
+                store.update("Start", append=f"w{number}")
+        ended.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    number = 0
+    while not ended.is_set():
+        with (two / "Other.md").open("a") as file:
+            file.write(f"o{(number := number + 1)}\n")
+        sync(two)
+        sync(one)
+    writer.join()
+    both = settle([one, two])
+    assert {f"w{k}" for k in range(40)} <= {*both["Start.md"].decode().split()}
+    assert len(both["Other.md"].split()) == number
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_that_is_killed_goes_on_where_it_was(home: Path, seed: int) -> None:
+    one, two = clones(home, 2)
+    dice = random.Random(seed)
+    command = [sys.executable, "-m", "simplemem", "sync", "--vault", str(one)]
+    for number in range(int(os.environ.get("KILLS", "8"))):
+        (one / f"One {number}.md").write_text(f"one {number}\n")
+        (two / "Start.md").write_text((two / "Start.md").read_text() + f"t{number}\n")
+        (one / "Start.md").write_text((one / "Start.md").read_text() + f"u{number}\n")
+        sync(two)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(dice.uniform(0.3, 1.0))
+        process.kill()
+        process.wait()
+        (one / ".git" / "index.lock").unlink(missing_ok=True)  # as git asks a person to after such an end
+    both = settle([one, two])
+    said = re.findall(r"^[tu]\d+$", both["Start.md"].decode(), re.MULTILINE)
+    assert sorted(said) == sorted(f"{side}{k}" for side in "tu" for k in range(number + 1))
+    assert "error" not in git(one, "fsck")
 
 
 WORDS = "ash beech cedar elm fir".split()
