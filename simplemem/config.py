@@ -107,6 +107,12 @@ class GitSettings(_Section):
     folders: _Names = _setting((), "where a repository may lie outside its working tree", "no", eg=["~/src/notes/.git"])
 
 
+class SyncSettings(_Section):
+    """Whether a server exchanges changes with the remote of the vault's repository, as `simplemem sync` does."""
+
+    every: float = _setting(0.0, "minutes between two exchanges; 0 is never", "no", eg=10.0, ge=0, le=100_000)
+
+
 class IndexSettings(_Section):
     """What is indexed, and how often the whole vault is looked through."""
 
@@ -199,6 +205,7 @@ class Settings(_Section):
     embed: EmbedSettings = EmbedSettings()
     history: HistorySettings = HistorySettings()
     git: GitSettings = GitSettings()
+    sync: SyncSettings = SyncSettings()
     index: IndexSettings = IndexSettings()
     write: WriteSettings = WriteSettings()
     access: AccessSettings = AccessSettings()

@@ -262,3 +262,15 @@ def pending(root: Path, allowed: tuple[str, ...]) -> list[Pending]:
                 data = blob.data if isinstance(blob, pygit2.Blob) else None
                 found.append(Pending(path[len(place.prefix) :], data, bool(flags & _STAGED)))
     return found
+
+
+def apart(root: Path, allowed: tuple[str, ...]) -> tuple[str, int, int] | None:
+    """The remote, how many commits are here and not there, and the other way round, as of the last exchange."""
+    with git.opened(root, allowed) as (repo, _):
+        if repo.head_is_unborn or repo.head_is_detached:
+            return None
+        branch = repo.branches.local[repo.head.shorthand]
+        if (there := branch.upstream) is None:
+            return None
+        ahead, behind = repo.ahead_behind(branch.target, there.target)
+        return there.remote_name, ahead, behind

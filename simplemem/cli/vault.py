@@ -222,7 +222,7 @@ def doctor(
     It compares the index with one made anew, and looks for broken links and what they may mean, headers that cannot be
     read, secrets and conflict copies. Without `--fix` it changes nothing.
 
-    The checks: index, headers, notes, links, conflicts, secrets, place.
+    The checks: index, headers, notes, links, conflicts, secrets, place, git.
 
     $ simplemem doctor --only links,headers --json
     $ simplemem doctor --fix"""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
 
 from simplemem.config import GitSettings
-from simplemem.errors import Unavailable
+from simplemem.errors import NotFound, Unavailable
 from simplemem.note.names import name_of
 from simplemem.vault.vault import Vault
 
@@ -36,8 +37,15 @@ class Committing:
             self._thread.start()
 
     def state(self) -> dict[str, object]:
-        """Whether changes are committed, and how many wait for it."""
-        return {"commit": self._settings.commit, "waiting": self._operations.qsize()}
+        """Whether changes are committed, how many wait for it, and how far the remote is from here."""
+        found: dict[str, object] = {"commit": self._settings.commit, "waiting": self._operations.qsize()}
+        if is_in_git(self._vault.root):
+            from simplemem.exchange import apart
+
+            with suppress(Unavailable, NotFound):
+                if (there := apart(self._vault.root, self._settings.folders)) is not None:
+                    found |= dict(zip(("remote", "ahead", "behind"), there, strict=True))
+        return found
 
     def close(self, seconds: float) -> None:
         """Commit what waits, taking no longer than so."""

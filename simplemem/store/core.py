@@ -113,6 +113,10 @@ class Core:
         self.long_lived = True
         if self._background is None:
             self._background = Background(self, embed=embed)
+            if self.settings.sync.every and not self.read_only:
+                from simplemem.store.syncing import Syncing
+
+                self.closing.append(Syncing(self).end)
 
     def wait_until_settled(self, timeout: float = 60.0) -> bool:
         """Whether the first scan of the background is done, waiting for it."""

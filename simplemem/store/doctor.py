@@ -117,6 +117,15 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
         yield Finding("place", "warning", "", message, _ELSEWHERE)
 
 
+def _check_git(core: Core, _: Progress) -> Iterator[Finding]:
+    state = core.committing.state()
+    if state.get("ahead") or state.get("behind"):
+        message = (
+            f"{state['ahead']} commits of here are not on {state['remote']}, and {state['behind']} of there not here"
+        )
+        yield Finding("git", "note", "", message, "`simplemem sync` brings both together.")
+
+
 def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
     """Rebuilt beside itself it is equal, row for row; but for the vectors, which are dear to make again."""
     damage = core.index.database.check()
@@ -169,6 +178,7 @@ CHECKS: Mapping[str, Callable[[Core, Progress], Iterator[Finding]]] = {
     "conflicts": _check_conflicts,
     "secrets": _check_secrets,
     "place": _check_place,
+    "git": _check_git,
 }
 
 

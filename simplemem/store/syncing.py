@@ -3,10 +3,12 @@ note by note, and both are pushed. Every merge is one step of the history; what 
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Unpack
 
-from simplemem.errors import Conflict, Invalid, Unavailable
+from simplemem.errors import Conflict, Invalid, SimplememError, Unavailable
 from simplemem.exchange import Change, Exchange, Overtaken, Pending, exchange, pending
 from simplemem.git import PLAIN, commit
 from simplemem.memory import By, Synced
@@ -19,10 +21,12 @@ from simplemem.store.core import Core, change_by
 from simplemem.store.undo import carry_out
 from simplemem.store.write import encoded
 from simplemem.vault.disk import sha256
+from simplemem.vault.lock import FileLock
 from simplemem.vault.obsidian import Move, name_key, rewrite_links
-from simplemem.vault.paths import check_path
+from simplemem.vault.paths import SIDECAR, check_path
 from simplemem.vault.vault import Wish
 
+_LOG = logging.getLogger(__name__)
 _TRIES = 5
 _Files = dict[str, bytes | None]  # what a merge makes of files, None for none
 
@@ -62,7 +66,7 @@ def _is_ours(core: Core, file: Pending) -> bool:
         check_path(file.path)
     except Invalid:
         return False
-    return core.entry(file.path) is not None or file.before is not None
+    return not core.vault.access.hides(file.path) and (core.entry(file.path) is not None or file.before is not None)
 
 
 def _text(core: Core, path: str) -> bytes | None:
@@ -144,6 +148,42 @@ def _wishes(core: Core, ex: Exchange, files: _Files, waiting: tuple[str, ...]) -
         else:
             wishes.append(Wish.update(inside, sha256(here), data))
     return wishes
+
+
+class Syncing:
+    """What a server exchanges now and then, one server of a vault at a time. All notes go, whatever agents may see."""
+
+    def __init__(self, core: Core) -> None:
+        self._root, self._settings = core.root, core.settings.for_a_person()
+        self._ended = threading.Event()
+        self._turn = FileLock(str(core.root), f"{SIDECAR}/sync.lock")
+        self._thread = threading.Thread(target=self._run, name="simplemem-sync", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Let an exchange that is under way end, for a moment."""
+        self._ended.set()
+        self._thread.join(5.0)
+
+    def _run(self) -> None:
+        try:
+            while not self._ended.wait(60 * self._settings.sync.every):
+                if self._turn.held():
+                    self._once()
+        finally:
+            self._turn.give_back()
+
+    def _once(self) -> None:
+        try:
+            core = Core(self._root, self._settings, read_only=False, person=True)
+            try:
+                sync(core, who="simplemem", tool="sync")
+            finally:
+                core.close()
+        except (SimplememError, OSError) as error:
+            _LOG.warning("not exchanged with the remote: %s", error)
+        except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
+            _LOG.exception("not exchanged with the remote, for an unexpected reason")
 
 
 class _Merging:

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import eventually
 
 from simplemem import open_store
+from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 
 HOOK = '#!/bin/sh\ntouch "{}"\n'
@@ -216,6 +218,23 @@ def test_a_server_writes_meanwhile_and_loses_nothing(home: Path) -> None:
     both = settle([one, two])
     assert {f"w{k}" for k in range(40)} <= {*both["Start.md"].decode().split()}
     assert len(both["Other.md"].split()) == number
+
+
+def test_a_server_exchanges_now_and_then_if_the_person_says_so(home: Path) -> None:
+    one, two = clones(home, 2)
+    (one / "Start.md").write_text("from one\n")
+    hidden = Settings(sync={"every": 0.01}, access={"hidden": ["Start.md"]})
+    with open_store(one, settings=hidden) as store:
+        store.start(embed=False)
+        assert eventually(lambda: "from one" in git(home / "remote.git", "show", "main:Start.md"))
+    sync(two)
+    assert (two / "Start.md").read_text() == "from one\n"
+    with open_store(two) as store:
+        (two / "Start.md").write_text("from two\n")
+        git(two, "-c", "core.hooksPath=/dev/null", "commit", "-qam", "by hand")
+        told = store.stats()["git"]
+        assert (told["remote"], told["ahead"], told["behind"]) == ("origin", 1, 0)
+        assert [each.hint for each in store.doctor(only=["git"])] == ["`simplemem sync` brings both together."]
 
 
 @pytest.mark.parametrize("seed", range(3))
