@@ -70,7 +70,8 @@ class Exchange:
     def __init__(self, repo: pygit2.Repository, place: git.Checkout, room: Path) -> None:
         self.repo, self.place, self._room = repo, place, room
         if repo.state() != RepositoryState.NONE:
-            raise Unavailable(f"a {repo.state().name.lower().replace('_', ' ')} is under way in the repository")
+            what = repo.state().name.lower().replace("_", " ")
+            raise Unavailable(f"a {what} is under way in the repository", hint="Finish it, or give it up, first.")
         branch = repo.lookup_reference("HEAD").target
         if not isinstance(branch, str) or repo.head_is_unborn:
             raise Unavailable("no branch with a commit is checked out", hint="Check one out, and commit once.")
@@ -82,6 +83,7 @@ class Exchange:
         said = {each.name: each.value for each in config if each.name}
         self.remote = said.get(f"branch.{name}.remote") or "origin"
         self.their_branch = said.get(f"branch.{name}.merge") or branch
+        self._tracking = f"refs/remotes/{self.remote}/{self.their_branch.removeprefix('refs/heads/')}"
         self.url = self._address(said.get(f"remote.{self.remote}.url"))
         if git.signature(repo) is None:
             hint = 'git config --global user.name "Your Name", and user.email.'
@@ -116,6 +118,10 @@ class Exchange:
         if not isinstance(found, pygit2.Commit):
             raise Unavailable(f"the branch {self.their_branch} of the remote holds no commit")
         self.theirs = found
+        last = self.repo.references.get(self._tracking)
+        if last is not None and last.target != found.id and not self.repo.descendant_of(found.id, last.target):
+            hint = "If that was meant so, `git pull` or `git reset` takes it over."
+            raise Unavailable(f"{self.remote} no longer holds what it held: its history was rewritten", hint=hint)
 
     def _adopt(self) -> None:
         """Give the repository the packs that were fetched: each whole, and its index last."""
@@ -143,8 +149,7 @@ class Exchange:
 
     def seen(self, commit: pygit2.Oid) -> None:
         """Note how far the remote is, where git does."""
-        name = f"refs/remotes/{self.remote}/{self.their_branch.removeprefix('refs/heads/')}"
-        self.repo.references.create(name, commit, force=True)
+        self.repo.references.create(self._tracking, commit, force=True)
 
     def _git(self, *arguments: str) -> str:
         env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key in _FROM_OUTSIDE}
@@ -208,22 +213,14 @@ class Exchange:
             for path, data in files.items()
         }
         with git.index_held(self.repo, self.place) as index:
-            tree = pygit2.Index()
-            tree.read_tree(self.ours.tree)
-            for each in (index, tree):
-                for path in (path for path in entries if path in each):
-                    each.remove(path)
-                for entry in filter(None, entries.values()):
-                    each.add(entry)
-            made, person = tree.write_tree(self.repo), git.signature(self.repo)
-            assert person is not None
-            git.index_taken(index, self.place)
-            pygit2.settings.enable_fsync_gitdir(True)
-            if self.repo.merge_base(self.ours.id, self.theirs.id) == self.ours.id and made == self.theirs.tree.id:
-                self.repo.references[self.branch].set_target(self.theirs.id, "simplemem sync: fast-forward")
-                return self.theirs.id
-            parents = [self.ours.id, self.theirs.id]
-            return self.repo.create_commit(self.branch, person, person, "simplemem: sync\n", made, parents)
+            tree, made = git.with_files(self.repo, index, self.ours.tree, entries), self.theirs.id
+            if self.base != self.ours or tree != self.theirs.tree.id:
+                person = git.signature(self.repo)
+                assert person is not None
+                parents = [self.ours.id, self.theirs.id]
+                made = self.repo.create_commit(None, person, person, "simplemem: sync\n", tree, parents)
+            git.go_on(self.repo, self.place, index, self.branch, made)
+        return made
 
 
 def _program(top: Path) -> str:
@@ -254,6 +251,7 @@ class Pending(NamedTuple):
 def pending(root: Path, allowed: tuple[str, ...]) -> list[Pending]:
     """The files of a vault that are not committed as they are."""
     with git.opened(root, allowed) as (repo, place):
+        git.settle(repo, place)
         last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit).tree
         found = []
         for path, flags in sorted(repo.status(untracked_files="all").items()):

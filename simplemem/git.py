@@ -223,19 +223,51 @@ def commit(
         for patch in patches:
             draft.apply(*patch)
         if changed := draft.changed():
-            tree = pygit2.Index()
-            tree.read_tree(draft.last.tree)
-            for each in (index, tree):
-                for path in (path for path in changed if path in each):  # what goes makes room
-                    each.remove(path)
-                for file in filter(None, changed.values()):
-                    each.add(file)
-            index_taken(index, place)
+            tree = with_files(repo, index, draft.last.tree, changed)
             person = signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")
-            repo.set_ident(person.name, person.email)
-            pygit2.settings.enable_fsync_gitdir(True)
-            made = (branch, pygit2.Signature(person.name, person.email, when, 0), person, message)
-            patiently(lambda: repo.create_commit(*made, tree.write_tree(repo), [draft.last.id]), pygit2.GitError)
+            author = pygit2.Signature(person.name, person.email, when, 0)
+            made = repo.create_commit(None, author, person, message, tree, [draft.last.id])
+            go_on(repo, place, index, branch, made)
+
+
+def with_files(repo: pygit2.Repository, index: pygit2.Index, tree: pygit2.Tree, files: Files) -> pygit2.Oid:
+    """A tree with these files, which the index takes in as well."""
+    changed = pygit2.Index()
+    changed.read_tree(tree)
+    for each in (index, changed):
+        for path in (path for path in files if path in each):  # what goes makes room
+            each.remove(path)
+        for file in filter(None, files.values()):
+            each.add(file)
+    return changed.write_tree(repo)
+
+
+def go_on(repo: pygit2.Repository, place: Checkout, index: pygit2.Index, branch: str, commit: pygit2.Oid) -> None:
+    """Let the person's index and then their branch go on to a commit. `settle` finishes what a crash interrupts: else
+    our change would stay staged."""
+    mark = place.git_dir / "simplemem.commit"
+    mark.write_text(f"{repo.head.target} {commit}")
+    index_taken(index, place)
+    person = signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")
+    repo.set_ident(person.name, person.email)
+    pygit2.settings.enable_fsync_gitdir(True)
+    patiently(lambda: repo.references[branch].set_target(commit, "simplemem"), pygit2.GitError)
+    mark.unlink()
+
+
+def settle(repo: pygit2.Repository, place: Checkout) -> None:
+    """Finish a commit that a crash interrupted when its index had taken the place of the person's."""
+    mark = place.git_dir / "simplemem.commit"
+    old, _, new = _pointer(mark).partition(" ")
+    known = [repo.get(each) if _ID.fullmatch(each) else None for each in (old, new)]
+    if not repo.head_is_unborn and str(repo.head.target) == old and all(isinstance(e, pygit2.Commit) for e in known):
+        was, now = (each.peel(pygit2.Tree) for each in known if each is not None)
+        index = repo.index
+        ids = {delta.new_file.path: delta.new_file.id for delta in was.diff_to_tree(now).deltas}
+        there = {path: index[path].id if path in index else pygit2.Oid(hex="0" * 40) for path in ids}
+        if there == ids:
+            repo.references[str(repo.references["HEAD"].target)].set_target(new, "simplemem")
+    mark.unlink(missing_ok=True)
 
 
 def signature(repo: pygit2.Repository) -> pygit2.Signature | None:

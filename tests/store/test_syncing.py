@@ -129,6 +129,7 @@ def test_what_is_staged_stays_so_and_waits(home: Path) -> None:
 @pytest.mark.parametrize(
     ("state", "said"),
     [
+        (["mkdir .git/rebase-merge", "touch .git/rebase-merge/interactive"], "under way"),
         (["git remote remove origin"], "no remote"),
         (["git checkout -q --detach"], "no branch"),
         (["git config remote.origin.url ext::touch%20ran"], "none that is used"),
@@ -148,8 +149,8 @@ def test_what_stands_in_the_way_is_a_sentence_and_no_change(home: Path, state: l
     assert error.value.hint and tree(one) == before and not (home / "ran").exists()
 
 
-def test_nothing_that_a_clone_or_a_remote_says_is_run(home: Path) -> None:
-    one, two = clones(home, 2)
+def test_nothing_that_a_clone_says_is_run(home: Path) -> None:
+    [one] = clones(home, 1)
     trace = home / "ran"
     run = f"touch '{trace}'; false"
     for key in ("core.sshCommand", "core.fsmonitor", "core.askPass", "credential.helper", "core.editor", "gpg.program"):
@@ -157,18 +158,67 @@ def test_nothing_that_a_clone_or_a_remote_says_is_run(home: Path) -> None:
     for key in ("remote.origin.uploadpack", "remote.origin.receivepack", "filter.x.clean", "filter.x.smudge"):
         git(one, "config", key, run)
     git(one, "config", "core.hooksPath", str(one / ".git" / "hooks"))
+    trace.unlink(missing_ok=True)
     (one / "Start.md").write_text("changed\n")
     sync(one)
-    (two / ".simplemem-evil").write_text("x")
-    (two / "Link.md").symlink_to("/etc/hostname")
-    git(two, "add", "-A")
-    git(two, "-c", "core.hooksPath=/dev/null", "commit", "-qm", "evil")
-    git(two, "-c", "core.hooksPath=/dev/null", "pull", "-q", "--rebase")
-    git(two, "-c", "core.hooksPath=/dev/null", "push", "-q")
-    before, _ = tree(one), trace.unlink(missing_ok=True)
+    assert git(one, "log", "-1", "--format=%an") == "Ida\n" and not trace.exists()
+
+
+EVIL = {
+    "a link": "ln -s /etc/hostname Link.md && git add Link.md",
+    "our settings": "mkdir -p .simplemem && echo x > .simplemem/config.toml && git add -f .simplemem/config.toml",
+    "a submodule": "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),Sub",
+    "a plugin": "mkdir -p .obsidian && echo x > .obsidian/app.json && git add .obsidian",
+}
+
+
+@pytest.mark.parametrize("what", EVIL)
+def test_what_is_no_note_is_not_taken_in(home: Path, what: str) -> None:
+    one, two = clones(home, 2)
+    quiet = ("-c", "core.hooksPath=/dev/null")
+    subprocess.run(EVIL[what], shell=True, cwd=two, check=True)
+    git(two, *quiet, "commit", "-qm", "evil")
+    git(two, *quiet, "push", "-q")
+    (home / "ran").unlink(missing_ok=True)
+    (one / "Start.md").write_text("changed here\n")
     with pytest.raises(Unavailable, match="nothing was changed here"):
         sync(one)
-    assert tree(one) == before and not trace.exists()
+    assert tree(one) == {"Start.md": b"changed here\n"} and not (home / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["../x.md", ".git"])
+def test_a_tree_that_no_git_makes_is_refused(home: Path, name: str) -> None:
+    one, two = clones(home, 2)
+    blob = bytes.fromhex(git(two, "hash-object", "-w", "Start.md").strip())
+    entry = b"100644 " + name.encode() + b"\0" + blob
+    made = ["git", "hash-object", "-t", "tree", "-w", "--literally", "--stdin"]
+    evil = subprocess.run(made, cwd=two, input=entry, capture_output=True, check=True).stdout.decode().strip()
+    commit = git(two, "commit-tree", evil, "-p", "HEAD", "-m", "evil").strip()
+    git(two, "-c", "core.hooksPath=/dev/null", "push", "-q", "origin", f"{commit}:main")
+    before = tree(one)
+    with pytest.raises(Unavailable):
+        sync(one)
+    assert (
+        tree(one) == before
+        and {each.name for each in home.iterdir()} >= {"remote.git"}
+        and not (home / "x.md").exists()
+    )
+
+
+def test_a_history_that_was_rewritten_is_not_merged(home: Path) -> None:
+    one, two = clones(home, 2)
+    (two / "Start.md").write_text("a secret\n")
+    settle([two, one])
+    quiet = ("-c", "core.hooksPath=/dev/null")
+    git(two, *quiet, "reset", "-q", "--hard", "HEAD~1")
+    (two / "Other.md").write_text("other\n")
+    git(two, "add", "-A")
+    git(two, *quiet, "commit", "-qm", "without it")
+    git(two, *quiet, "push", "-q", "--force")
+    before = tree(one)
+    with pytest.raises(Unavailable, match="rewritten"):
+        sync(one)
+    assert tree(one) == before
 
 
 def test_links_follow_a_note_that_either_side_moved(home: Path) -> None:
