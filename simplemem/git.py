@@ -251,7 +251,11 @@ def go_on(repo: pygit2.Repository, place: Checkout, index: pygit2.Index, branch:
     person = signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")
     repo.set_ident(person.name, person.email)
     pygit2.settings.enable_fsync_gitdir(True)
-    patiently(lambda: repo.references[branch].set_target(commit, "simplemem"), pygit2.GitError)
+    try:
+        patiently(lambda: repo.references[branch].set_target(commit, "simplemem"), OSError)
+    except OSError as error:
+        hint = "If no other git is at work, remove the file that ends with .lock."
+        raise Unavailable(f"The branch cannot go on: {error}.", hint=hint) from error
     mark.unlink()
 
 

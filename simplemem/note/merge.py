@@ -81,7 +81,8 @@ def _merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str
         elif old_keys in (my_keys, your_keys):
             parts += my_part if your_keys == old_keys else your_part
         elif both and base is not None and not old:
-            parts += [*my_part, *your_part]
+            for _, mine_here, yours_here in _chunks(None, my_part, your_part):  # lines of both stand once
+                parts += mine_here + (yours_here if _keys(mine_here) != _keys(yours_here) else [])
         else:
             parts += _marked(my_part, your_part, names, newline)
             conflicts += 1

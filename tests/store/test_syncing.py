@@ -301,7 +301,8 @@ def test_one_that_is_killed_goes_on_where_it_was(home: Path, seed: int) -> None:
         time.sleep(dice.uniform(0.3, 1.0))
         process.kill()
         process.wait()
-        (one / ".git" / "index.lock").unlink(missing_ok=True)  # as git asks a person to after such an end
+        for lock in [*(one / ".git").glob("*.lock"), *(one / ".git" / "refs").rglob("*.lock")]:
+            lock.unlink()  # as git asks a person to after such an end
     both = settle([one, two])
     said = re.findall(r"^[tu]\d+$", both["Start.md"].decode(), re.MULTILINE)
     assert sorted(said) == sorted(f"{side}{k}" for side in "tu" for k in range(number + 1))
