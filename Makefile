@@ -36,6 +36,7 @@ soak: $(VENV)/.installed-dev        ## the long runs: planted faults, kills, pow
 	@$(BIN)/python bench/idle.py
 	@$(BIN)/python bench/crash.py --kills 2000
 	@$(BIN)/python bench/power_cuts.py --cuts 100
+	@ROUNDS=300 KILLS=100 $(BIN)/python -m pytest tests/store/test_syncing.py
 	@$(BIN)/python bench/cold_starts.py
 	@$(BIN)/python bench/corruptions.py --rounds 1500
 	@$(BIN)/python bench/chaos.py --minutes $(MINUTES)
