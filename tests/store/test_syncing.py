@@ -49,6 +49,9 @@ def clones(home: Path, count: int) -> list[Path]:
     git(home / "first", "add", "-A")
     git(home / "first", "commit", "-qm", "start")
     git(home / "first", "push", "-q", "origin", "main")
+    for name in ("pre-receive", "update", "post-receive", "post-update", "reference-transaction"):
+        (home / "remote.git" / "hooks" / name).write_text(HOOK.format(home / "ran there"))
+        (home / "remote.git" / "hooks" / name).chmod(0o755)
     every = [home / f"clone {k}" for k in range(count)]
     for each in every:
         git(home, "clone", "-q", "remote.git", each.name)
@@ -162,6 +165,7 @@ def test_nothing_that_a_clone_says_is_run(home: Path) -> None:
     (one / "Start.md").write_text("changed\n")
     sync(one)
     assert git(one, "log", "-1", "--format=%an") == "Ida\n" and not trace.exists()
+    assert not (home / "ran there").exists()
 
 
 EVIL = {
