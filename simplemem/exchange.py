@@ -21,7 +21,7 @@ from simplemem import git
 from simplemem.errors import Unavailable
 
 _SECONDS: Final = 300
-_ADDRESS: Final = re.compile(r"(?:ssh|https|file)://[^\s-]\S*|[\w.][\w.-]*@?[\w.-]*:(?!:)[^\s\\]+")
+_ADDRESS: Final = re.compile(r"(?:ssh|https|file)://[^\s-]\S*+|(?!-)[\w.-]++(?:@[\w.-]++)?+:(?!:)[^\s\\]++")
 _STAGED: Final = (
     FileStatus.INDEX_NEW
     | FileStatus.INDEX_MODIFIED

@@ -214,6 +214,7 @@ def commit(
     trailers = (f"Simplemem-{key}: {line}\n" for key, value in said.items() if (line := _line(value)))
     message = f"{_line(subject, 110)}\n\n{''.join(trailers)}"
     with opened(root, allowed) as (repo, place), index_held(repo, place) as index:
+        settle(repo, place)
         if repo.state() != RepositoryState.NONE:
             raise Unavailable(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
         branch = repo.lookup_reference("HEAD").target

@@ -314,8 +314,9 @@ from pathlib import Path
 from simplemem import git
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore
-dying = (git, "commit") if sys.argv[2] == "commit" else (git.pygit2.Repository, "create_commit")
-setattr(*dying, lambda *args, **more: os._exit(9))
+taken = git.index_taken if sys.argv[2] == "branch" else lambda *args, **more: None
+name = "commit" if sys.argv[2] == "commit" else "index_taken"
+setattr(git, name, lambda *args, **more: (taken(*args), os._exit(9)))
 given = {"embed": {"provider": "none"}, "git": {"commit": "each"}}
 with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
     store.update("a", append="ours")
@@ -323,7 +324,7 @@ with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
 
 
 @pytest.mark.parametrize("at", ["commit", "branch"])
-def test_what_a_dead_process_had_not_committed_is_left_to_the_person(
+def test_what_a_dead_process_had_not_committed_is_left_to_the_person_and_what_it_had_begun_is_finished(
     git: Any, vault: Path, write: Write, at: str
 ) -> None:
     write("a.md", "one\n")
@@ -334,8 +335,8 @@ def test_what_a_dead_process_had_not_committed_is_left_to_the_person(
     assert git("status", "--porcelain") == (" M a.md\n" if at == "commit" else "M  a.md\n")
     with opened(vault) as store:
         store.create("b", "text")
-    assert subjects(git)[1:] == ["simplemem: create b"]
-    assert git("status", "--porcelain") == (" M a.md\n" if at == "commit" else "M  a.md\n")
+    assert subjects(git)[1:] == [*(["simplemem: update a"] if at == "branch" else []), "simplemem: create b"]
+    assert git("status", "--porcelain") == (" M a.md\n" if at == "commit" else "")
 
 
 def test_eight_processes_on_one_repository_commit_each_change_once(git: Any, vault: Path, write: Write) -> None:
