@@ -17,7 +17,8 @@ from simplemem.imports.table import SOURCES, Source
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.imports.take import Item, Left, Plan
+    from simplemem.imports.export import Item, Left
+    from simplemem.imports.take import Plan
     from simplemem.kinds.graph.jsonl import Imported
 
 commands = typer.Typer()

@@ -7,18 +7,14 @@ import codecs
 import hashlib
 import json
 import re
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from simplemem.errors import SimplememError, Unreadable
-from simplemem.imports.markdown import files
-from simplemem.imports.take import SOURCE, Item, Left, moment, note, wall_time
+from simplemem.errors import Invalid, SimplememError, Unreadable
+from simplemem.imports.export import SOURCE, UNREADABLE, File, Item, Left, each, moment, note, wall_time
 from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import EPOCH, TOPIC, Turn
 from simplemem.kinds.talk.cues import keywords_of, label_of
@@ -29,7 +25,6 @@ from simplemem.note.properties import set_property, spliced
 from simplemem.note.words import well_formed
 from simplemem.store import Read
 
-_PART = re.compile(r"(?:^|/)(?:conversations(?:-\d+)?|memories|projects|(?:memories|projects)/[^/]+)\.json$")
 _AT_ONCE, _MOST_RECORD = 4_000_000, 64_000_000  # characters
 _MOST_TURNS, _MOST_CHARACTERS = 300, 400_000  # of one note; then the next goes on
 _MOST_LABEL, _MOST_CALL, _MOST_READ = 120, 120, 20_000  # characters: of a title, of a call of a tool; for keywords
@@ -47,80 +42,64 @@ class Said(NamedTuple):
     context: str = ""
 
 
-def read(export: Path) -> Iterator[Item | Left]:
-    """All that is in an export: its zip, its folder or a file of it."""
-    for where, record in _records(export):
-        try:
-            yield from _items(where, record)
-        except (AttributeError, KeyError, TypeError, ValueError, SimplememError) as error:
-            yield Left(where, f"it is not as an export has it: {error}")
+def read(files: Mapping[str, File]) -> Iterator[Item | Left]:
+    """All that is in an export."""
+    for name, file in files.items():
+        yield from each(_records(name, file), _items)
 
 
-def _items(where: str, record: Any) -> Iterator[Item | Left]:
+def _records(name: str, file: File) -> Iterator[tuple[str, Any]]:
+    """The values of a JSON array, or the one there is, one after the other: an export can be larger than the memory."""
+    text, at, number, decode = "", 0, 0, json.JSONDecoder().raw_decode
+    try:
+        with file.open() as stream:
+            reader = codecs.getreader("utf-8-sig")(stream, "replace")
+            while True:
+                at = next(k for k in range(at, len(text) + 1) if k == len(text) or text[k] not in " \t\r\n,[")
+                try:
+                    value, at = decode(text, at)
+                except (ValueError, RecursionError):
+                    if len(text) - at > _MOST_RECORD or not (more := reader.read(_AT_ONCE)):
+                        break
+                    text, at = text[at:] + more, 0
+                else:
+                    number += 1
+                    yield f"{name} {number}", value
+    except (SimplememError, *UNREADABLE) as error:
+        yield name, Unreadable(f"it cannot be read, nor what is behind it: {error}")
+    if text[at:].strip("] \t\r\n"):
+        if not number:
+            raise Unreadable(f"{name} is no JSON of an export", hint="Give its zip, or its conversations.json.")
+        yield name, Unreadable(f"what stands behind record {number} cannot be read")
+
+
+def _items(where: str, record: Any) -> Iterator[Item]:
     match record:
-        case Left():
-            yield record
+        case Unreadable():
+            raise record
         case {"mapping": dict()}:
             id_, begun = record.get("conversation_id") or record["id"], moment(record.get("create_time"))
             yield from _conversation(where, f"chatgpt:{id_}", record.get("title"), turns_of(_of_chatgpt(record), begun))
         case {"chat_messages": list(messages), "uuid": id_}:
-            yield from _conversation(where, f"claude:{id_}", record.get("name"), turns_of(_of_claude(messages), None))
+            yield from _conversation(where, f"claude:{id_}", record.get("name"), turns_of(map(_of_claude, messages)))
         case {"conversations_memory": text}:
-            told = {f"Memory of {id_}": each for id_, each in (record.get("project_memories") or {}).items()}
-            for name, each in {"Memory": text, **told}.items():
-                yield from _beside(where, name, each, f"claude:{record.get('account_uuid')}/{name}")
+            told = {f"Memory of {id_}": text for id_, text in (record.get("project_memories") or {}).items()}
+            for name, memory in {"Memory": text, **told}.items():
+                yield from _beside(where, name, memory, f"claude:{record.get('account_uuid')}/{name}")
         case {"docs": list(docs), "uuid": id_, "name": str(title)}:
             for doc in ({"filename": title, "content": record.get("prompt_template")}, *docs):
                 path = "/".join(part.replace("/", "-") for part in (title, doc["filename"].removesuffix(".md")))
                 of = f"claude:{id_}/{doc.get('uuid') or 'instructions'}"
                 yield from _beside(where, path, doc["content"], of, doc.get("created_at"))
         case _:
-            yield Left(where, "it is no conversation")
+            raise Invalid("it is no conversation")
 
 
-def _beside(where: str, path: str, text: str | None, source: str, created: Any = None) -> Iterator[Item | Left]:
+def _beside(where: str, path: str, text: str | None, source: str, created: Any = None) -> Iterator[Item]:
     """What Claude remembers, or has in a project."""
     if text and text.strip():
         told = {"title": path.rpartition("/")[2], "type": "memory", "created": wall_time(created)}
         yield note(where, f"claude/{path}.md", text, source, told)
-
-
-def _records(export: Path) -> Iterator[tuple[str, Any]]:
-    """The records of an export, each with where it stands."""
-    name = ""
-    try:
-        if zipfile.is_zipfile(export):
-            with zipfile.ZipFile(export) as archive:
-                for name in filter(_PART.search, archive.namelist()):
-                    yield from _values(name, archive.open(name))
-            return
-        for each in files(export):
-            if not isinstance(each, Left) and (export.is_file() or _PART.search(each[0])):
-                yield from _values(name := each[0], each[1].open("rb"))
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
-        yield name, Left(name, f"it cannot be read, nor what is behind it: {error}")
-
-
-def _values(name: str, file: IO[bytes]) -> Iterator[tuple[str, Any]]:
-    """The values of a JSON array, or the one there is, one after the other: an export can be larger than the memory."""
-    text, at, number, decode = "", 0, 0, json.JSONDecoder().raw_decode
-    with file:
-        reader = codecs.getreader("utf-8-sig")(file, "replace")
-        while True:
-            at = next(k for k in range(at, len(text) + 1) if k == len(text) or text[k] not in " \t\r\n,[")
-            try:
-                value, at = decode(text, at)
-            except (ValueError, RecursionError):
-                if len(text) - at > _MOST_RECORD or not (more := reader.read(_AT_ONCE)):
-                    break
-                text, at = text[at:] + more, 0
-            else:
-                number += 1
-                yield f"{name} {number}", value
-    if text[at:].strip("] \t\r\n"):
-        if not number:
-            raise Unreadable(f"{name} is no JSON of an export", hint="Give its zip, or its conversations.json.")
-        yield name, Left(name, f"what stands behind record {number} cannot be read")
 
 
 def _of_chatgpt(record: Mapping[str, Any]) -> Iterator[Said]:
@@ -133,34 +112,31 @@ def _of_chatgpt(record: Mapping[str, Any]) -> Iterator[Said]:
         more, role = message.get("metadata") or {}, (message.get("author") or {}).get("role")
         is_shown = message.get("recipient") in (None, "all") and message.get("channel") in (None, "final")
         if is_shown and role in ("user", "assistant") and not more.get("is_visually_hidden_from_conversation"):
-            content, names = message["content"], [str(each.get("name")) for each in more.get("attachments") or ()]
-            text = (
-                f"```\n{content['text']}\n```"
-                if content.get("content_type") == "code"
-                else text_of(content.get("parts"))
-            )
+            content, names = message["content"], [str(file.get("name")) for file in more.get("attachments") or ()]
+            is_code = content.get("content_type") == "code"
+            text = f"```\n{content['text']}\n```" if is_code else text_of(content.get("parts"))
             attached = f"Attached: {', '.join(names)}" if names else ""
             yield Said(id_, role == "user", moment(message.get("create_time")), _CITED.sub("", text), attached)
 
 
-def _of_claude(messages: Sequence[Any]) -> Iterator[Said]:
-    for each in messages:
-        text = text_of(each.get("content")) or each.get("text") or ""
-        files = [*(each.get("attachments") or ()), *(each.get("files") or ())]
-        told = (f"{file.get('file_name')}\n{file.get('extracted_content') or ''}".strip() for file in files)
-        yield Said(each["uuid"], each["sender"] == "human", moment(each.get("created_at")), text, "\n\n".join(told))
+def _of_claude(message: Any) -> Said:
+    text = text_of(message.get("content")) or message.get("text") or ""
+    files = [*(message.get("attachments") or ()), *(message.get("files") or ())]
+    told = (f"{file.get('file_name')}\n{file.get('extracted_content') or ''}".strip() for file in files)
+    at = moment(message.get("created_at"))
+    return Said(message["uuid"], message["sender"] == "human", at, text, "\n\n".join(told))
 
 
 def text_of(content: Any) -> str:
     """What is said in a message, with the calls in it, and what Claude made beside it."""
-    parts: list[Any] = [content] if isinstance(content, str) else content or []
     texts = list[str]()
-    for each in parts:
-        match each:
+    parts: Sequence[Any] = [content] if isinstance(content, str) else content or ()
+    for part in parts:
+        match part:
             case {"type": "tool_use", "name": "artifacts", "input": {"content": str(made)} as given}:
                 texts.append(f"{given.get('title') or 'Artifact'}:\n\n{made}")
             case {"type": "tool_use", "name": str(name)}:
-                texts.append(call_of(name, each.get("input")))
+                texts.append(call_of(name, part.get("input")))
             case {"thought": True}:
                 continue
             case str(text) | {"text": str(text)} if text.strip():
@@ -174,28 +150,31 @@ def call_of(name: str, given: Any) -> str:
         with suppress(ValueError, RecursionError):
             given = json.loads(given)
     values = given.values() if isinstance(given, dict) else [given]
-    texts = (" ".join(map(str, each)) if isinstance(each, list) else each for each in values)
-    text = masked(next((each for each in texts if isinstance(each, str)), ""))
+    texts = (" ".join(map(str, value)) if isinstance(value, list) else value for value in values)
+    text = masked(next((text for text in texts if isinstance(text, str)), ""))
     return f"- {name}: {' '.join(text.split())[:_MOST_CALL]}".rstrip(": ")
 
 
 def masked(text: str) -> str:
     """A text without its secrets."""
-    return spliced(text, ((each.start, each.end, "[redacted]") for each in find_secrets(text)))
+    return spliced(text, ((secret.start, secret.end, "[redacted]") for secret in find_secrets(text)))
 
 
-def turns_of(said: Iterable[Said], begun: datetime | None) -> list[Turn]:
+def turns_of(said: Iterable[Said], begun: datetime | None = None) -> list[Turn]:
     """Questions with their answers, in their order. What has no time has that of what stands before it."""
     turns, last = list[Turn](), EPOCH
-    for each in said:
-        last = max(last, (each.at or (begun if begun and last == EPOCH else last)).replace(microsecond=0))
-        text, context = (_clean(text) for text in (each.text, each.context))
-        if each.is_asked and (text or context):
-            mark = hashlib.sha256(each.id.encode("utf-8", "replace")).hexdigest()[:6]
-            turns.append(Turn(f"turn_{last:%Y%m%d_%H%M%S}_{mark}", last, text or "(a file)", "", context))
+    for id_, is_asked, at, *texts in said:
+        last = max(last, (at or (begun if begun and last == EPOCH else last)).replace(microsecond=0))
+        text, context = map(_clean, texts)
+        if is_asked and (text or context):
+            turns.append(Turn(f"turn_{last:%Y%m%d_%H%M%S}_{_mark(id_)}", last, text or "(a file)", "", context))
         elif turns and text:
             turns[-1] = turns[-1]._replace(answer=f"{turns[-1].answer}\n\n{text}".strip("\n"))
     return turns
+
+
+def _mark(id_: str) -> str:
+    return hashlib.sha256(id_.encode("utf-8", "replace")).hexdigest()[:6]
 
 
 def _clean(text: str) -> str:
@@ -209,30 +188,34 @@ def body_of(turns: Sequence[Turn]) -> str:
     return "\n".join((f"{day}\n" if day != before else "") + blocks.render_turn(turn) for before, day, turn in pairs)
 
 
-def _conversation(where: str, source: str, title: str | None, every: Iterable[Turn]) -> Iterator[Item | Left]:
+def _conversation(where: str, source: str, title: str | None, every: Sequence[Turn]) -> Iterator[Item]:
     """The notes of a conversation: one, unless it is very long."""
+    if not every:
+        raise Invalid("nobody asked anything in it")
+    label = " ".join(_clean(title or "").split())[:_MOST_LABEL] or label_of(every[0].message)
     parts, size = list[list[Turn]](), 0
     for turn in every:
-        size += len("".join(turn[2:5]))
+        size += (length := len("".join(turn[2:5])))
         if not parts or len(parts[-1]) == _MOST_TURNS or size > _MOST_CHARACTERS:
-            parts, size = [*parts, []], len("".join(turn[2:5]))
+            parts.append([])
+            size = length
         parts[-1].append(turn)
-    if not parts:
-        yield Left(where, "nobody asked anything in it")
     for number, turns in enumerate(parts, 1):
-        label = " ".join(_clean(title or "").split())[:_MOST_LABEL] or label_of(parts[0][0].message)
-        label, of = (label, source) if number == 1 else (f"{label} {number}", f"{source}/{number}")
-        path, at = f"{blocks.place_of(label, turns[0].at)}.md", turns[-1].at.timestamp()
-        yield Item(where, path, _new(label, of, turns), of, at, grown=partial(_grown, turns))
+        name, of = (label, source) if number == 1 else (f"{label} {number}", f"{source}/{number}")
+        path, at = f"{blocks.place_of(name, turns[0].at)}.md", turns[-1].at.timestamp()
+        yield Item(where, path, _new(name, of, turns), of, at, grown=partial(_grown, turns))
 
 
 def _new(label: str, source: str, turns: Sequence[Turn]) -> str:
     """The note of a conversation."""
-    id_ = f"block_{turns[0].id[5:20]}_{hashlib.sha256(source.encode('utf-8', 'replace')).hexdigest()[:6]}"
-    told = {"title": label, "aliases": [id_], "tags": ["status/closed"], SOURCE: source}
-    told["keywords"] = keywords_of([turn.message[:_MOST_READ] for turn in turns])
+    told = {"title": label, "aliases": [f"block_{turns[0].id[5:20]}_{_mark(source)}"], "tags": ["status/closed"]}
+    told |= {SOURCE: source, "keywords": keywords_of([turn.message[:_MOST_READ] for turn in turns])}
     text = TOPIC.render(told, body_of(turns), wall_time(stamp(turns[0].at)) or "")
-    return _dated(blocks.closed_off(text, blocks.read_block(Read("", text, "", "")), "closed"), turns)
+    return _dated(blocks.closed_off(text, _block(text), "closed"), turns)
+
+
+def _block(text: str) -> blocks.Block:
+    return blocks.read_block(Read("", text, "", ""))
 
 
 def _dated(text: str, turns: Sequence[Turn]) -> str:
@@ -244,12 +227,10 @@ def _dated(text: str, turns: Sequence[Turn]) -> str:
 
 def _grown(turns: Sequence[Turn], text: str) -> str:
     """The note of a conversation with the turns that came to it since."""
-    block = blocks.read_block(Read("", text, "", ""))
-    if block.problem:
+    if (block := _block(text)).problem:
         raise Unreadable(f"its note cannot be changed: {block.problem}")
     until = moment_of(str(read_header(text).get(_UNTIL) or "")) or block.last
     new = [turn for turn in turns if turn.at > until]
     for turn in new:
-        text = blocks.with_turn(block, turn)
-        block = blocks.read_block(Read("", text, "", ""))
+        text = blocks.with_turn(_block(text), turn)
     return _dated(text, new) if new else text

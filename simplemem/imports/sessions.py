@@ -6,16 +6,16 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from simplemem.errors import SimplememError
+from simplemem.errors import Invalid
 from simplemem.imports.chats import Said, body_of, call_of, masked, text_of, turns_of
-from simplemem.imports.take import Item, Left, moment, note, title_of, wall_time
+from simplemem.imports.export import Item, Left, each, moment, note, title_of, wall_time
 from simplemem.note.clock import stamp
 
 # What programs put among a person's words; and what a person marked as private.
@@ -26,36 +26,38 @@ _NOT_SAID = re.compile(
 _RULES = "# AGENTS.md instructions"
 _Rows = Iterable[dict[str, Any]]
 _About = dict[str, str]  # what is said of a session: id, project, title
+_Reader = Callable[[_Rows, _About], Iterator[Said]]
 
 
 def read(agents: Iterable[str], since: datetime | None = None, project: Path | None = None) -> Iterator[Item | Left]:
     """The sessions of some agents, of a project and with a change since then if that is said."""
     for name in agents:
-        variable, home, places, _ = AGENTS[name]
+        variable, home, places, said_in = AGENTS[name]
         folder = Path(os.environ.get(variable) or home).expanduser()
-        for file in sorted(chain.from_iterable(map(folder.glob, places))):
-            try:
-                if not file.name.startswith("agent-") and not (since and file.stat().st_mtime < since.timestamp()):
-                    yield from _session(name, file, project)
-            except (OSError, AttributeError, KeyError, TypeError, ValueError, RecursionError, SimplememError) as error:
-                yield Left(str(file), f"it is not as {name} writes them: {error}")
+        found = sorted(file for place in places for file in folder.glob(place))
+        yield from each(((str(file), file) for file in found), partial(_session, name, said_in, since, project))
 
 
-def _session(agent: str, file: Path, project: Path | None) -> Iterator[Item | Left]:
-    about, begun = {"id": file.stem}, datetime.fromtimestamp(file.stat().st_mtime, UTC)
+def _session(
+    agent: str, said_in: _Reader, since: datetime | None, project: Path | None, where: str, file: Path
+) -> Iterator[Item]:
+    changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    if file.name.startswith("agent-") or (since and changed < since):
+        return
+    about = {"id": file.stem}
     with suppress(OSError):  # Gemini's
         about["project"] = (file.parent.parent / ".project_root").read_text(encoding="utf-8").strip()
-    turns = turns_of((each._replace(text=_shown(each.text)) for each in AGENTS[agent][3](_rows(file), about)), begun)
+    said = (message._replace(text=_shown(message.text)) for message in said_in(_rows(file), about))
+    turns = turns_of(said, changed)
     if project and not Path(about.get("project", "")).is_relative_to(project):
         return
     if not turns:
-        yield Left(str(file), "nobody asked anything in it")
-        return
+        raise Invalid("nobody asked anything in it")
     first, last = (wall_time(stamp(turn.at)) or "" for turn in (turns[0], turns[-1]))
     title = title_of(_shown(about.get("title", "")) or turns[0].message) or "Session"
     told = {"title": title, "type": "session", "agent": agent, "project": about.get("project"), "private": True}
     path = f"{first[:4]}/{first[5:7]}/{first[:10]} {title}.md"
-    yield note(str(file), path, body_of(turns), f"{agent}:{about['id']}", {**told, "created": first, "modified": last})
+    yield note(where, path, body_of(turns), f"{agent}:{about['id']}", {**told, "created": first, "modified": last})
 
 
 def _shown(text: str) -> str:
@@ -107,16 +109,16 @@ def _gemini(rows: _Rows, about: _About) -> Iterator[Said]:
         if row.get("kind") == "subagent":
             return
         if (every := row.get("$set", row).get("messages")) is not None:
-            messages = {each["id"]: each for each in every}
+            messages = {message["id"]: message for message in every}
         elif (gone := row.get("$rewindTo")) in messages:
             messages = dict(list(messages.items())[: list(messages).index(gone)])
         elif "id" in row and "type" in row:
             messages[row["id"]] = row
-    for id_, each in messages.items():
-        if each["type"] in ("user", "gemini"):
-            calls = [call_of(call["name"], call.get("args")) for call in each.get("toolCalls") or ()]
-            text = "\n\n".join(filter(None, [text_of(each.get("content")), *calls]))
-            yield Said(id_, each["type"] == "user", moment(each.get("timestamp")), text)
+    for id_, row in messages.items():
+        if row["type"] in ("user", "gemini"):
+            calls = [call_of(call["name"], call.get("args")) for call in row.get("toolCalls") or ()]
+            text = "\n\n".join(filter(None, [text_of(row.get("content")), *calls]))
+            yield Said(id_, row["type"] == "user", moment(row.get("timestamp")), text)
 
 
 AGENTS: Final = {  # by name: a variable that says where its home is, its home, its sessions there, and what reads one

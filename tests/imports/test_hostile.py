@@ -158,14 +158,14 @@ def test_links_lead_to_where_pages_landed_whatever_was_there(store: EnhancedStor
 def test_an_archive_of_archives_has_an_end(
     store: EnhancedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from simplemem.imports import archive
+    from simplemem.imports import export as exports
 
     file = export(tmp_path, **{f"Page {A}.md": "# Page\n", "bomb.bin": bytes(3_000_000)})
     file = export(tmp_path, **{"Part-1.zip": file.read_bytes(), "Part-2.zip": file.read_bytes()})
-    monkeypatch.setattr(archive, "_MOST_TOGETHER", 5_000_000)
+    monkeypatch.setattr(exports, "_MOST_TOGETHER", 5_000_000)
     with pytest.raises(SimplememError, match="more than an export"):
         plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
-    monkeypatch.setattr(archive, "_MOST_TOGETHER", 10_000_000)
+    monkeypatch.setattr(exports, "_MOST_TOGETHER", 10_000_000)
     monkeypatch.setattr(taking, "_MOST_BYTES", 1_000_000)
     planned = plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
     assert (planned.new, planned.left[0].where) == (1, "bomb.bin")
@@ -183,7 +183,7 @@ def test_a_member_that_is_broken_is_named(store: EnhancedStore, tmp_path: Path) 
     data = bytearray(file.read_bytes())
     data[50:58] = b"\xff" * 8
     file.write_bytes(data)
-    with pytest.raises(Unreadable, match="cannot be unpacked"):
+    with pytest.raises(Unreadable, match="cannot be read"):
         list(SOURCES["mem0"].read(file))
 
 
