@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -13,7 +13,7 @@ from simplemem.cli.options import Group, VaultOption, YesOption, argument, flag,
 from simplemem.cli.output import Lines
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid
-from simplemem.imports.table import SOURCES, Source
+from simplemem.imports import SOURCES, Source
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
@@ -30,31 +30,24 @@ Into = Annotated[str | None, option("--into", "FOLDER", "Into this folder of the
 DryRun = Annotated[bool, flag("--dry-run", "Only show what would come in.")]
 
 
-def carry(
-    kind: str,
-    file: Path | str,
-    found: Iterable[Item | Left],
-    folder: str,
-    vault: Path | None,
-    *,
-    dry_run: bool = False,
-    yes: bool = False,
+def _bring(
+    kind: str, file: Path | str, found: Iterable[Item | Left], folder: str, vault: Path | None, dry_run: bool, yes: bool
 ) -> Answer:
     """Show what an import would do, have a person agree, and do it as one step."""
     from simplemem.imports.take import plan, take
 
     with opened(vault) as store:
         planned = plan(store, kind, str(file), folder, found)
-        facts = {**planned.as_dict(), "dry_run": dry_run}
+        shown = Answer({**planned.as_dict(), "dry_run": dry_run}, _lines(planned))
         if dry_run or not planned.drafts:
-            return Answer(facts, _shown(planned))
-        _ask(Answer({}, _shown(planned)), yes=yes)
+            return shown
+        _ask(shown, yes=yes)
         carried = take(store, planned, who=WHO)
-        version = carried.written[0].version
-        said: Lines = [[("Imported", "green"), f" {counted(len(planned.drafts), 'file')}"], undo_with(version)]
-        warnings = list(dict.fromkeys(carried.warnings))
-        more = [f"and {len(warnings) - _SHOWN:,} more of this kind"] if len(warnings) > _SHOWN else []
-        return Answer({**facts, "version": version}, said, warnings=warnings[:_SHOWN] + more)
+        version, warnings = carried.written[0].version, list(dict.fromkeys(carried.warnings))
+        if (more := len(warnings) - _SHOWN) > 0:
+            warnings[_SHOWN:] = [f"and {more:,} more of this kind"]
+        lines: Lines = [[("Imported", "green"), f" {counted(len(planned.drafts), 'file')}"], undo_with(version)]
+        return Answer({**shown.facts, "version": version}, lines, warnings=warnings)
 
 
 def _ask(shown: Answer, *, yes: bool) -> None:
@@ -65,36 +58,36 @@ def _ask(shown: Answer, *, yes: bool) -> None:
     finish()
 
 
-def _shown(planned: Plan) -> Lines:
+def _lines(planned: Plan) -> Lines:
     """A plan, for people."""
-    into = f"into {planned.folder}/" if planned.folder else "into the vault"
     counts = {"new": planned.new, "changed there since": planned.changed, "here already": planned.there}
-    lines: Lines = [[(planned.file, "cyan"), f"  {into}"]]
+    lines: Lines = [[(planned.file, "cyan"), f"  into {f'{planned.folder}/' if planned.folder else 'the vault'}"]]
     lines += [[f"{count:>7,}  {what}"] for what, count in counts.items() if count or what == "new"]
     lines += [[(f"{len(planned.left):>7,}  left out:", "yellow")]] if planned.left else []
-    lines += [[("         ", ""), (each.where, "cyan"), (f"  {each.why}", "dim")] for each in planned.left[:_SHOWN]]
+    lines += [["         ", (each.where, "cyan"), (f"  {each.why}", "dim")] for each in planned.left[:_SHOWN]]
     more = len(planned.left) - _SHOWN
     return lines + ([[(f"         and {more:,} more (--json names all)", "dim")]] if more > 0 else [])
 
 
-def _declare(source: Source) -> None:
-    def run(
-        file: Path, into: Into = None, dry_run: DryRun = False, yes: YesOption = False, vault: VaultOption = None
-    ) -> Answer:
-        path, folder = file.expanduser(), source.folder if into is None else into
-        return carry(source.name, path, source.read(path), folder, vault, dry_run=dry_run, yes=yes)
-
-    run.__annotations__["file"] = Annotated[Path, argument("FILE", source.file)]
+def _declare(source: Source, run: Callable[..., Answer]) -> None:
+    """Declare the command of a source, with what the table says of it."""
     run.__doc__ = f"{source.about}\n\n$ {source.example}"
+    if source.file:
+        run.__annotations__["file"] = Annotated[Path, argument("FILE", source.file)]
     command(_imports, name=source.name)(run)
 
 
-for _source in SOURCES.values():
-    _declare(_source)
+def _reading(source: Source) -> Callable[..., Answer]:
+    def run(
+        file: Path, into: Into = None, dry_run: DryRun = False, yes: YesOption = False, vault: VaultOption = None
+    ) -> Answer:
+        folder = source.folder if into is None else into
+        return _bring(source.name, path := file.expanduser(), source.read(path), folder, vault, dry_run, yes)
+
+    return run
 
 
-@command(_imports, name="sessions")
-def import_sessions(
+def _sessions(
     agent: Annotated[str, option("--agent", "NAME", "Of this agent: claude-code, codex or gemini-cli.")] = "",
     since: Annotated[str, option("--since", "DATE", "Those that went on since this day, `2026-01-24`.")] = "",
     project: Annotated[Path | None, option("--project", "FOLDER", "Those in this folder.")] = None,
@@ -103,13 +96,6 @@ def import_sessions(
     yes: YesOption = False,
     vault: VaultOption = None,
 ) -> Answer:
-    """Bring in sessions of Claude Code, Codex and Gemini CLI on this machine: a note each, of what you and they said.
-
-    Sessions are searched when a question has `archive:`, and are among no answers otherwise. What looks like a secret is
-    masked, and what tools gave is left out. A session that went on is written again, unless somebody edited its note.
-
-    $ simplemem import sessions --dry-run
-    $ simplemem import sessions --agent codex --since 2026-01-01 --project ~/code/parser"""
     from simplemem.imports.sessions import AGENTS, read
     from simplemem.note.clock import moment_of
 
@@ -118,22 +104,10 @@ def import_sessions(
     if since and moment_of(since) is None:
         raise Invalid(f"{since!r} is no day", hint="For example 2026-01-24.")
     found = read([agent] if agent else AGENTS, moment_of(since), project and project.expanduser().absolute())
-    return carry("sessions", agent or "sessions of coding agents", found, into or "", vault, dry_run=dry_run, yes=yes)
+    return _bring("sessions", agent or "sessions of coding agents", found, into or "", vault, dry_run, yes)
 
 
-@command(_imports, name="graph")
-def import_graph(
-    file: Annotated[Path, argument("FILE", "The file of a graph memory server, JSONL.")],
-    dry_run: DryRun = False,
-    yes: YesOption = False,
-    vault: VaultOption = None,
-) -> Answer:
-    """Bring the file of a graph memory server into the vault: a note for each entity.
-
-    What is there already is added to, nothing is replaced, and the file stays as it is. Lines that cannot be read are
-    named and left out.
-
-    $ simplemem import graph ~/memory.jsonl"""
+def _graph(file: Path, dry_run: DryRun = False, yes: YesOption = False, vault: VaultOption = None) -> Answer:
     from simplemem.kinds.graph.jsonl import import_file
 
     def brought() -> str:
@@ -151,3 +125,8 @@ def import_graph(
         lines += [undo_with(done.since)] if done.since else []
         warnings = [f"line {broken.line} was left out: {broken.why}" for broken in done.broken]
         return Answer({**done.as_dict(), "dry_run": dry_run}, lines, warnings=warnings)
+
+
+_OWN: dict[str, Callable[..., Answer]] = {"sessions": _sessions, "graph": _graph}
+for _source in SOURCES.values():
+    _declare(_source, _OWN.get(_source.name) or _reading(_source))

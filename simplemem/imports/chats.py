@@ -67,6 +67,7 @@ def _records(name: str, file: File) -> Iterator[tuple[str, Any]]:
                     yield f"{name} {number}", value
     except (SimplememError, *UNREADABLE) as error:
         yield name, Unreadable(f"it cannot be read, nor what is behind it: {error}")
+        return
     if text[at:].strip("] \t\r\n"):
         if not number:
             raise Unreadable(f"{name} is no JSON of an export", hint="Give its zip, or its conversations.json.")

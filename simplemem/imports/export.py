@@ -50,12 +50,11 @@ class File(NamedTuple):
         """All that it holds. Unreadable says why not."""
         try:
             with self.open() as file:
-                data = file.read(most + 1)
+                if (self.real.stat().st_size if self.real else self.size) > most:
+                    raise Unreadable(f"it is larger than {most // 1_000_000} MB")
+                return file.read()
         except UNREADABLE as error:
             raise Unreadable(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from error
-        if len(data) > most:
-            raise Unreadable(f"it is larger than {most // 1_000_000} MB")
-        return data
 
     @property
     def at(self) -> float | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -26,28 +26,25 @@ _NOT_SAID = re.compile(
 _RULES = "# AGENTS.md instructions"
 _Rows = Iterable[dict[str, Any]]
 _About = dict[str, str]  # what is said of a session: id, project, title
-_Reader = Callable[[_Rows, _About], Iterator[Said]]
 
 
 def read(agents: Iterable[str], since: datetime | None = None, project: Path | None = None) -> Iterator[Item | Left]:
     """The sessions of some agents, of a project and with a change since then if that is said."""
     for name in agents:
-        variable, home, places, said_in = AGENTS[name]
+        variable, home, places, _ = AGENTS[name]
         folder = Path(os.environ.get(variable) or home).expanduser()
-        found = sorted(file for place in places for file in folder.glob(place))
-        yield from each(((str(file), file) for file in found), partial(_session, name, said_in, since, project))
+        found = sorted(file for place in places for file in folder.glob(place) if not file.name.startswith("agent-"))
+        yield from each(((str(file), file) for file in found), partial(_session, name, since, project))
 
 
-def _session(
-    agent: str, said_in: _Reader, since: datetime | None, project: Path | None, where: str, file: Path
-) -> Iterator[Item]:
+def _session(agent: str, since: datetime | None, project: Path | None, where: str, file: Path) -> Iterator[Item]:
     changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-    if file.name.startswith("agent-") or (since and changed < since):
+    if since and changed < since:
         return
     about = {"id": file.stem}
     with suppress(OSError):  # Gemini's
         about["project"] = (file.parent.parent / ".project_root").read_text(encoding="utf-8").strip()
-    said = (message._replace(text=_shown(message.text)) for message in said_in(_rows(file), about))
+    said = (message._replace(text=_shown(message.text)) for message in AGENTS[agent][3](_rows(file), about))
     turns = turns_of(said, changed)
     if project and not Path(about.get("project", "")).is_relative_to(project):
         return

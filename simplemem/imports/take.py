@@ -114,7 +114,7 @@ class _Planner:
                 self._again[path] = item
             else:
                 path = f"{self.folder}/{item.path}" if self.folder else item.path
-                path = self._free(item, data, _legal(path, shortened=bool(item.source or item.is_linked)))
+                path = self._free(item, data, _legal(path))
             self._landed[item.where] = path
 
     def _free(self, item: Item, data: bytes, wanted: str) -> str:
@@ -191,12 +191,11 @@ def _above(path: str) -> Iterator[str]:
         yield path
 
 
-def _legal(path: str, *, shortened: bool) -> str:
-    """A path every part of which is a name that files may have everywhere; `shortened` if it is too long."""
-    *folders, name = path.split("/")
-    stem, ending = splitext(name) if len(splitext(name)[1]) <= _MOST_ENDING else (name, "")
-    stem = legal_name(stem).encode()[: MOST_SEGMENT_BYTES - 2 * _MOST_ENDING].decode("utf-8", "ignore").rstrip(". ")
-    parts = [*map(legal_name, filter(None, folders)), stem]
-    if shortened and len("/".join(parts)) > (most := MOST_NAME_CHARACTERS - 2 * _MOST_ENDING):
-        parts = [part[: max(most // len(parts) - 1, 1)].strip() for part in parts]
+def _legal(path: str) -> str:
+    """A path every part of which is a name that files may have everywhere, each shorter if all of it is too long."""
+    stem, ending = splitext(path) if len(splitext(path)[1]) <= _MOST_ENDING else (path, "")
+    parts = [legal_name(part) for part in stem.split("/") if part]
+    most = MOST_NAME_CHARACTERS - 2 * _MOST_ENDING
+    room = MOST_SEGMENT_BYTES - 2 * _MOST_ENDING if len("/".join(parts)) <= most else max(most // len(parts) - 1, 1)
+    parts = [part.encode()[:room].decode("utf-8", "ignore").rstrip(". ") for part in parts]
     return "/".join(parts) + (f".{legal_name(ending[1:])}" if ending else "")

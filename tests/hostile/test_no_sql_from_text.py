@@ -101,7 +101,7 @@ def test_sql_is_spoken_in_the_index_alone_and_to_a_database_that_is_imported() -
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("execute", "executemany")
     }
-    assert {path for path in speaking if not path.startswith("index/")} == {"imports/mempalace.py"}
+    assert {path for path in speaking if not path.startswith("index/")} == {"imports/memories.py"}
 
 
 INJECTIONS = [

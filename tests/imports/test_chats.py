@@ -11,7 +11,7 @@ import pytest
 from simplemem import open_store
 from simplemem.config import Settings
 from simplemem.errors import NotFound
-from simplemem.imports.table import SOURCES
+from simplemem.imports import SOURCES
 from simplemem.imports.take import Plan, plan, take
 from simplemem.kinds.talk.conversation import conversation_of, said_now
 from simplemem.store import EnhancedStore

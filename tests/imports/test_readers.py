@@ -12,7 +12,7 @@ import pytest
 
 from simplemem import open_store
 from simplemem.errors import Unreadable
-from simplemem.imports.table import SOURCES
+from simplemem.imports import SOURCES
 from simplemem.imports.take import Plan, plan, take
 from simplemem.store import EnhancedStore
 
@@ -174,13 +174,13 @@ def test_an_export_of_openmemory_comes_without_what_was_deleted(store: EnhancedS
     assert store.read("in/Prefers trains").created.startswith("2023-11-14")
 
 
-@pytest.mark.parametrize("kind", sorted(SOURCES))
+@pytest.mark.parametrize("kind", [name for name, source in SOURCES.items() if source.reader])
 def test_a_file_of_another_kind_is_an_error_that_says_so(store: EnhancedStore, tmp_path: Path, kind: str) -> None:
     from simplemem.errors import SimplememError
 
     noise = tmp_path / "noise"
     noise.write_bytes(b"\x00\xff\x00 not what was meant")
-    if SOURCES[kind].module == "markdown":
+    if SOURCES[kind].reader.startswith("markdown:") and kind != "notion":
         noise.unlink()
         noise.mkdir()
     with pytest.raises(SimplememError) as error:

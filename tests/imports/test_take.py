@@ -1,12 +1,13 @@
 """What comes in comes as one step; what is there is known again, and never overwritten."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from simplemem import open_store
-from simplemem.imports.table import SOURCES
+from simplemem.imports import SOURCES
 from simplemem.imports.take import Plan, plan, take
 from simplemem.store import EnhancedStore
 
@@ -83,3 +84,13 @@ def test_a_folder_of_notes_comes_as_it_is_and_nothing_is_overwritten(tmp_path: P
         assert files(store.root)["in/sub/a.md"] == (old / "sub" / "a.md").read_bytes()
         assert files(store.root)["in/picture.png"] == bytes(range(256))
         assert store.read("in/b").content.strip() == "mine"
+
+
+def test_a_folder_of_notes_may_come_in_a_zip(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "old.zip", "w") as archive:
+        for name in ("sub/a.md", ".obsidian/app.json", "__MACOSX/._a.md"):
+            archive.writestr(name, "Text\r\n")
+    with open_store(tmp_path / "vault") as store:
+        take(store, planned(store, "markdown", tmp_path / "old.zip"))
+        assert files(store.root) == {"in/sub/a.md": b"Text\r\n"}
+        assert planned(store, "markdown", tmp_path / "old.zip").there == 1

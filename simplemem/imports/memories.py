@@ -1,4 +1,5 @@
-"""A palace of MemPalace as it lies on disk: ChromaDB's SQLite file. Chunks of one file become one note."""
+"""Memories of programs that keep them as records: mem0's and OpenMemory's JSON, the result of `get_all` or an export; and a
+palace of MemPalace as it lies on disk, ChromaDB's SQLite file, where chunks of one file become one note."""
 
 from __future__ import annotations
 
@@ -7,12 +8,14 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from simplemem.errors import Invalid, Unreadable
+from simplemem.errors import Invalid, SimplememError, Unreadable
 from simplemem.imports.export import File, Item, Left, each, note, title_of, wall_time
 
+_MOST_BYTES = 1_000_000_000
 _LEAST_SHARED, _MOST_SHARED = 20, 1000  # characters of two chunks that lie side by side
 _DRAWERS = """
     SELECT e.embedding_id,
@@ -22,7 +25,42 @@ _DRAWERS = """
     WHERE c.name = 'mempalace_drawers' GROUP BY e.id ORDER BY e.id"""
 
 
-def read(files: Mapping[str, File]) -> Iterator[Item | Left]:
+def read_mem0(files: Mapping[str, File]) -> Iterator[Item | Left]:
+    """A note for each memory."""
+    for path, file in files.items():
+        try:
+            data = json.loads(file.data(_MOST_BYTES))
+            whole = data if isinstance(data, dict) else {"results": data}
+            named = [row for key in ("categories", "apps") for row in whole.get(key) or () if isinstance(row, dict)]
+        except (SimplememError, ValueError, TypeError, RecursionError) as error:
+            raise Unreadable(f"{path} is not JSON that can be read: {error}", hint="Export it again.") from error
+        names = {str(row.get("id")): str(row.get("name")) for row in named}  # of categories and programs
+        rows = next((whole[key] for key in ("results", "memories", "items") if key in whole), whole)
+        records = enumerate(rows if isinstance(rows, list) else [rows], 1)
+        yield from each(((f"memory {number}", row) for number, row in records), partial(_memory, names))
+
+
+def _memory(names: Mapping[str, str], where: str, row: Any) -> Iterator[Item]:
+    match row:
+        case {"state": "deleted"}:
+            raise Invalid("it was deleted there")
+        case {"id": str() | int() as id_, "memory": str(text)} | {"id": str() | int() as id_, "content": str(text)}:
+            if not text.strip():
+                raise Invalid("its text is empty")
+        case _:
+            raise Invalid("it has no id, or no text in `memory`")
+    more: dict[str, Any] = row["metadata"] if isinstance(row.get("metadata"), dict) else {}
+    told: dict[str, Any] = {key: value for key, value in more.items() if isinstance(value, (str, int, float)) and key}
+    told |= {key: row[key] for key in ("user_id", "agent_id", "run_id") if isinstance(row.get(key), str)}
+    if isinstance(row.get("app_id"), str):
+        told["app"] = names.get(row["app_id"], row["app_id"])
+    told |= {"created": wall_time(row.get("created_at")), "modified": wall_time(row.get("updated_at"))}
+    lists = (row.get("categories"), row.get("category_ids"), more.get("tags"))
+    tags = [names.get(tag, tag) for some in lists if isinstance(some, list) for tag in some if isinstance(tag, str)]
+    yield note(where, f"{title_of(text)}.md", text, f"mem0:{id_}", {**told, "tags": tags})
+
+
+def read_mempalace(files: Mapping[str, File]) -> Iterator[Item | Left]:
     """A note for each file whose chunks are kept, and for each drawer of its own."""
     notes = defaultdict[tuple[str, ...], list[dict[str, Any]]](list)
     for palace in (file.real.absolute() for file in files.values() if file.real):
@@ -36,10 +74,10 @@ def read(files: Mapping[str, File]) -> Iterator[Item | Left]:
             part_of = said.get("parent_drawer_id") or said.get("parent_entry_id") or drawer
             if said.get("ingest_mode") != "registry":  # of files that were looked at, not a memory
                 notes[of_file if of_file[2] else (str(part_of),)].append(said)
-    yield from each((("/".join(filter(None, whose)), some) for whose, some in notes.items()), _note)
+    yield from each((("/".join(filter(None, whose)), some) for whose, some in notes.items()), _drawers)
 
 
-def _note(whose: str, drawers: list[dict[str, Any]]) -> Iterator[Item]:
+def _drawers(whose: str, drawers: list[dict[str, Any]]) -> Iterator[Item]:
     drawers.sort(key=lambda said: (int(said.get("chunk_index") or 0), str(said.get("timestamp") or "")))
     texts = [text for said in drawers if isinstance(text := said.get("chroma:document"), str) and text.strip()]
     if not texts:
