@@ -27,7 +27,7 @@ from simplemem.note.tags import nearest_tag
 SOURCE: Final = "source"  # the property that says where a note comes from: `mem0:8f1c`
 UNREADABLE: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError)
 _MOST_BYTES, _MOST_FILES, _MOST_TOGETHER, _MOST_DEPTH = 100_000_000, 100_000, 10_000_000_000, 2
-_HIDDEN = re.compile(r"^__MACOSX/|(?:^|/)\.(?!\.|[^/]*[0-9a-f]{32})")  # not a page of Notion called ".NET"
+_HIDDEN = re.compile(r"^__MACOSX/|(?:^|/)\.(?!\.|[^/]* [0-9a-f]{32})")  # not a page of Notion called ".NET"
 _TITLE = 60  # characters
 R = TypeVar("R")
 
