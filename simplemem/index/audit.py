@@ -11,7 +11,8 @@ from typing import Any
 
 import apsw
 
-from simplemem.index.text import APART
+from simplemem.index.connection import Connection
+from simplemem.index.legs import APART
 
 Row = tuple[Any, ...]
 Difference = tuple[Row | None, Row | None]
@@ -49,7 +50,7 @@ _LEGS = {"note_text": 1, "block_text": APART}  # and how far the rows of two not
 _ORDER = {name: number for number, name in enumerate([*_TABLES, *_OF_NOTE, *_LEGS])}
 
 
-def counts(db: apsw.Connection) -> dict[str, Any]:
+def counts(db: Connection) -> dict[str, Any]:
     """Numbers for `stats`; which notes are left out of recall, by reason, and which must not be rewritten."""
     hidden = "SELECT hidden, count(*) FROM notes WHERE hidden IS NOT NULL GROUP BY 1 ORDER BY 1"
     problems = db.execute("SELECT path, problem FROM notes WHERE problem IS NOT NULL ORDER BY path")
@@ -60,23 +61,24 @@ def counts(db: apsw.Connection) -> dict[str, Any]:
     }
 
 
-def tags(db: apsw.Connection) -> dict[str, int]:
+def tags(db: Connection) -> dict[str, int]:
     """Every tag of visible notes with how many notes have it, most used first."""
     sql = """SELECT min(t.tag), count(DISTINCT t.note_id) AS n FROM tags t JOIN notes x ON x.id = t.note_id
              WHERE x.hidden IS NULL GROUP BY lower(t.tag) ORDER BY n DESC, lower(t.tag)"""
     return dict(db.execute(sql))
 
 
-def inspection(db: apsw.Connection) -> dict[str, dict[str, Any]]:
+def inspection(db: Connection) -> dict[str, dict[str, Any]]:
     """Everything that was read from every note, by path: what links lead where, tags, aliases."""
     notes: dict[str, dict[str, Any]] = {}
     for path, title, problem, hidden in db.execute("SELECT path, title, problem, hidden FROM notes ORDER BY path"):
         lists = ("links", "attachments", "unresolved", "backlinks", "tags", "legacy_tags", "aliases")
         notes[path] = {"title": title, "problem": problem, "hidden": hidden, "self_links": 0}
         notes[path] |= {"link_counts": {}, "ambiguous": {}, **{name: [] for name in lists}}
-    own = """SELECT note_id, seq, iif(source = 'legacy', 'legacy_tags', 'tags') AS kind, tag AS said FROM tags
+    own = """SELECT note_id, seq, CASE source WHEN 'legacy' THEN 'legacy_tags' ELSE 'tags' END AS kind, tag AS said
+             FROM tags
              UNION ALL SELECT note_id, seq, 'aliases', alias FROM aliases"""
-    sql = f"SELECT path, kind, said FROM ({own}) JOIN notes n ON n.id = note_id ORDER BY seq"
+    sql = f"SELECT path, kind, said FROM ({own}) o JOIN notes n ON n.id = note_id ORDER BY seq"
     for path, kind, said in db.execute(sql):
         notes[path][kind].append(said)
     linked = """SELECT n.path, l.target, l.path, l.ambiguous FROM links l JOIN notes n ON n.id = l.note_id

@@ -4,7 +4,6 @@ notes are hidden; so is the past of a note that was moved to a hidden place, or 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -12,21 +11,23 @@ from itertools import groupby, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import apsw
-
 from simplemem.errors import SimplememError
+from simplemem.index.connection import MANY, SET_META, Connection
 from simplemem.note.words import well_formed
 from simplemem.vault.history import Log, Version, last_before, no_version, number_of, spell, versions_in
 from simplemem.vault.vault import Vault
 
 if TYPE_CHECKING:
-    from simplemem.index.database import Database
+    from simplemem.index.connection import Tables
 
 T = TypeVar("T")
 _ALL = 1 << 62
 _TAIL = 1024  # bytes of what was read last: a log that has others there is not the one that was read
 _COLUMNS = "version, step, path, new_path, at, op, who, tool, reason, before, after, trash, kind, lineage"
-_INSERT = f"INSERT INTO changes ({_COLUMNS}, author) VALUES ({', '.join('?' * 15)})"
+_INSERT = f"""INSERT INTO changes (seq, {_COLUMNS}, author)
+              SELECT coalesce(max(seq), 0) + 1, {", ".join("?" * 15)} FROM changes"""
+_BEGIN = """INSERT INTO lineages (id, path, there, holds)
+            SELECT coalesce(max(id), 0) + 1, ?, 1, 1 FROM lineages RETURNING id"""
 _OF_PATH = f"""SELECT {_COLUMNS}, seq FROM changes WHERE path = ?1 AND seq < ?2
                UNION ALL
                SELECT {_COLUMNS}, seq FROM changes WHERE new_path = ?1 AND path <> ?1 AND seq < ?2
@@ -34,7 +35,7 @@ _OF_PATH = f"""SELECT {_COLUMNS}, seq FROM changes WHERE path = ?1 AND seq < ?2
 _LINEAGE = """op <> 'recovered' AND lineage =
               (SELECT lineage FROM changes WHERE (path = ?1 OR new_path = ?1) AND op <> 'recovered'
                ORDER BY seq DESC LIMIT 1)"""
-_WRITTEN = "after IS NOT NULL AND after IS NOT before AND op NOT IN ('undo', 'restore', 'recovered')"
+_WRITTEN = "after IS NOT NULL AND after IS DISTINCT FROM before AND op NOT IN ('undo', 'restore', 'recovered')"
 
 Row = tuple[Any, ...]
 
@@ -70,13 +71,13 @@ def is_called(who: str, wanted: str) -> bool:
 class ChangeTable:
     """The changes of one vault, as far as they may be seen by whoever opened it. Any thread may ask."""
 
-    def __init__(self, database: Database, vault: Vault, healing: Callable[[Callable[[], Any]], Any]) -> None:
+    def __init__(self, database: Tables, vault: Vault, healing: Callable[[Callable[[], Any]], Any]) -> None:
         self._database, self._vault, self._healing = database, vault, healing
 
     def of(self, path: str, limit: int | None = None, *, recovered: bool = False) -> list[Version]:
         """The changes of one note, newest first, followed back through its moves; with texts that were `recovered`."""
 
-        def back(db: apsw.Connection) -> Iterator[Row]:
+        def back(db: Connection) -> Iterator[Row]:
             name, before = path, _ALL
             while name:
                 rows, then = db.execute(_OF_PATH, (well_formed(name), before)), name
@@ -93,10 +94,10 @@ class ChangeTable:
     def recent(self, limit: int | None = None, *, after: int = 0, upto: int = _ALL, by: str = "") -> list[Version]:
         """The changes of the last operations, newest first: after a number and up to another, of somebody."""
 
-        def newest(db: apsw.Connection) -> list[Version]:
+        def newest(db: Connection) -> list[Version]:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
-            names = json.dumps([who for (who,) in everybody if is_called(who, by)])
-            narrowed = "+version > ? AND +version <= ? AND (? OR who IN (SELECT value FROM json_each(?)))"
+            names = db.many(who for (who,) in everybody if is_called(who, by))
+            narrowed = f"+version > ? AND +version <= ? AND (? = 1 OR who IN (SELECT value FROM {MANY}))"
             steps = groupby(self._seen(db, _where(db, narrowed, after, upto, not by, names)), attrgetter("group"))
             return [version for _, step in islice(steps, limit) for version in step]
 
@@ -144,7 +145,7 @@ class ChangeTable:
     def _those(self, condition: str, *values: Any) -> list[Version]:
         return self._ask(lambda db: list(self._seen(db, _where(db, condition, *values))))
 
-    def _ask(self, question: Callable[[apsw.Connection], T]) -> T:
+    def _ask(self, question: Callable[[Connection], T]) -> T:
         """The answer of a table that has all that is in the log."""
 
         def asked() -> T:
@@ -155,7 +156,7 @@ class ChangeTable:
         answer: T = self._healing(asked)
         return answer
 
-    def _seen(self, db: apsw.Connection, rows: Iterable[Row]) -> Iterator[Version]:
+    def _seen(self, db: Connection, rows: Iterable[Row]) -> Iterator[Version]:
         """These changes, but for those of hidden notes."""
         access, told = self._vault.access, cache(partial(self._is_told, db))
         for row in rows:
@@ -167,7 +168,7 @@ class ChangeTable:
                     continue
             yield version
 
-    def _is_told(self, db: apsw.Connection, lineage: int) -> bool:
+    def _is_told(self, db: Connection, lineage: int) -> bool:
         """Whether a note may have a past: it lies where it may be seen, or we deleted it where it could be."""
         if (row := db.execute("SELECT path, there, holds FROM lineages WHERE id = ?", (lineage,)).fetchone()) is None:
             return True  # a text that was found, of no note
@@ -180,7 +181,7 @@ class ChangeTable:
             return False
 
 
-def _where(db: apsw.Connection, condition: str, *values: Any, order: str = "DESC") -> Iterator[Row]:
+def _where(db: Connection, condition: str, *values: Any, order: str = "DESC") -> Iterator[Row]:
     """The changes of which this is so, newest first unless told otherwise."""
     bound = [well_formed(value) if isinstance(value, str) else value for value in values]
     return db.execute(f"SELECT {_COLUMNS} FROM changes WHERE {condition} ORDER BY seq {order}", bound)
@@ -194,14 +195,14 @@ def written_by(wanted: str) -> tuple[str, dict[str, str]]:
     """The WHERE, for `notes n`, of the notes whose last author is `human`, `agent` or begins so, with its values."""
     key = wanted.casefold()
     if key == "unknown" or not key:
-        return "0", {}
+        return "FALSE", {}
     texts = f"(SELECT after FROM changes WHERE author <> 'human' AND {_WRITTEN}"
     if key in ("human", "agent"):
         return f"n.sha256 {'NOT IN' if key == 'human' else 'IN'} {texts})", {}
     return f"n.sha256 IN {texts} AND substr(author, 1, length(:author)) = :author)", {"author": key}
 
 
-def follow(database: Database, log: Log) -> None:
+def follow(database: Tables, log: Log) -> None:
     """Bring the table up to what the log has now."""
     with database.reading() as db:
         is_behind = any(_unread(db, log)[1:])
@@ -210,7 +211,7 @@ def follow(database: Database, log: Log) -> None:
             grow(db, log)
 
 
-def grow(db: apsw.Connection, log: Log) -> None:
+def grow(db: Connection, log: Log) -> None:
     """Take in what the log has that was not read yet; another log is read from its beginning."""
     offset, lines, anew = _unread(db, log)
     if anew:
@@ -219,10 +220,10 @@ def grow(db: apsw.Connection, log: Log) -> None:
         _put(db, version)
     if lines or anew:
         mark = f"{offset + len(lines)} {len(lines[-_TAIL:])} {_digest(lines[-_TAIL:])}"
-        db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('log', ?)", (mark,)).fetchall()
+        db.execute(SET_META, ("log", mark)).fetchall()
 
 
-def _unread(db: apsw.Connection, log: Log) -> tuple[int, bytes, bool]:
+def _unread(db: Connection, log: Log) -> tuple[int, bytes, bool]:
     """Up to which byte the log was read, the lines since, and whether it is another log, not read at all."""
     said = db.execute("SELECT value FROM meta WHERE key = 'log'").get
     start, length, digest = (said or f"0 0 {_digest(b'')}").split()
@@ -237,17 +238,16 @@ def _digest(tail: bytes) -> str:
     return hashlib.blake2b(tail, digest_size=16).hexdigest()
 
 
-def _put(db: apsw.Connection, version: Version) -> None:
+def _put(db: Connection, version: Version) -> None:
     """Add a change, with the note it is of: the one that has its place, or had it when we deleted it."""
-    origin, give_way = author_of(version), "UPDATE lineages SET holds = 0 WHERE path = ? AND holds"
+    origin, give_way = author_of(version), "UPDATE lineages SET holds = 0 WHERE path = ? AND holds = 1"
     path, new = well_formed(version.path), version.new_path and well_formed(version.new_path)
-    row = db.execute("SELECT id, there FROM lineages WHERE path = ? AND holds", (path,)).fetchone()
+    row = db.execute("SELECT id, there FROM lineages WHERE path = ? AND holds = 1", (path,)).fetchone()
     lineage, was_there = row or (0, None)
     if version.op != "recovered":
         if row is None or version.op == "create":
             db.execute(give_way, (path,)).fetchall()
-            db.execute("INSERT INTO lineages (path, there, holds) VALUES (?, 1, 1)", (path,)).fetchall()
-            lineage, was_there = db.last_insert_rowid(), True
+            lineage, was_there = db.execute(_BEGIN, (path,)).get, True
         if new is not None:
             db.execute(give_way, (new,)).fetchall()
         there = version.after is not None

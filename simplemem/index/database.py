@@ -7,7 +7,8 @@ import ctypes
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -15,10 +16,12 @@ from typing import Any, Literal
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index.legs import scored
+from simplemem.index import legs
+from simplemem.index.connection import SET_META, Transaction
+from simplemem.index.notes import Rows
 from simplemem.vault.lock import is_alive
 
-SCHEMA_VERSION = 14
+SCHEMA_VERSION = 15
 APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
 WAL_LIMIT = 8 * 1024 * 1024
@@ -75,14 +78,43 @@ def remove_logs(path: Path) -> None:
         Path(f"{path}{end}").unlink(missing_ok=True)
 
 
-def connect(path: Path) -> apsw.Connection:
+class Connection(apsw.Connection):
+    """A connection to SQLite, with words in its FTS5 tables."""
+
+    def many(self, values: Iterable[Any]) -> Any:
+        """Many values as `carray` takes them."""
+        if isinstance(values, array):
+            return legs.bound(values)
+        given = tuple(values)
+        return apsw.carray(given) if given and isinstance(given[0], str) else legs.bound(given)
+
+    def state(self) -> tuple[int, int]:
+        """What changes whenever anybody writes: others, or this connection itself."""
+        return int(self.execute("PRAGMA data_version").get), self.total_changes()
+
+    def words(self, notes: int) -> legs.Counts:
+        return legs.Counts(notes)
+
+    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
+        legs.put(rows, note, title, body, blocks)
+
+    def remove_words(self, note: int, places: Sequence[int]) -> None:
+        legs.remove(self, note, places)
+
+    def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, str]:
+        """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
+        matching = " AND ".join(map(legs.quoted, stretches)) or legs.quoted(())
+        return f"SELECT rowid FROM note_text WHERE note_text MATCH :{name}", matching
+
+
+def connect(path: Path) -> Connection:
     """A connection as all of ours are. Its log is folded in under the vault's lock, never by itself."""
     ours = [path.parent] if is_beside_notes(path) else []
     for each in (*ours, *(Path(f"{path}{end}") for end in ("", *_LOGS, "-journal"))):
         if each.is_symlink() or each.is_fifo():  # SQLite would write through it, anywhere, or wait for its other end
             hint = "Remove it. Another place for the index is chosen with --db."
             raise Unavailable(f"{each} is a link or a pipe, and simplemem writes nothing through one", hint=hint)
-    connection = apsw.Connection(str(path))
+    connection = Connection(str(path))
     connection.set_busy_timeout(BUSY_MS)
     for setting in ("synchronous = NORMAL", "wal_autocheckpoint = 0", "temp_store = MEMORY", "cache_size = -16000"):
         connection.execute(f"PRAGMA {setting}").fetchall()
@@ -122,18 +154,13 @@ def open_database(path: Path, lock: Lock) -> Database:
     return Database(path, lock)
 
 
-def state_of(db: apsw.Connection) -> tuple[int, int]:
-    """What changes whenever anybody writes: others, or this connection itself."""
-    return int(db.execute("PRAGMA data_version").get), db.total_changes()
-
-
 class Database:
     """Connections to one index file, one a thread. `lock` is the vault's kernel lock (durability.md §3)."""
 
     def __init__(self, path: Path, lock: Lock) -> None:
         self.path, self._lock = path, lock
         self._local = threading.local()
-        self._open: dict[int, tuple[threading.Thread, apsw.Connection]] = {}
+        self._open: dict[int, tuple[threading.Thread, Connection]] = {}
         self._guard = threading.Lock()
         self._writing, self._next_to_write = threading.Lock(), threading.Lock()
         self.generation = 0  # grows when another file took the place of ours
@@ -181,9 +208,9 @@ class Database:
             return None
         return found.st_dev, found.st_ino
 
-    def connection(self) -> apsw.Connection:
+    def connection(self) -> Connection:
         """This thread's connection to the file that lies at the path now. What has begun on one file ends on it."""
-        held: tuple[int, apsw.Connection] | None = getattr(self._local, "held", None)
+        held: tuple[int, Connection] | None = getattr(self._local, "held", None)
         if held is not None and held[1].in_transaction:
             return held[1]
         if self._identity_on_disk() != self._identity:
@@ -192,7 +219,7 @@ class Database:
             return held[1]
         with errors_as_ours():
             connection = connect(self.path)
-        connection.register_fts5_function("scored", scored)
+        connection.register_fts5_function("scored", legs.scored)
         with self._guard:
             for ident, (thread, old) in list(self._open.items()):
                 if thread is threading.current_thread() or not thread.is_alive():
@@ -208,7 +235,7 @@ class Database:
             return self.connection().execute(sql, values).fetchall()
 
     @contextmanager
-    def writing(self) -> Iterator[apsw.Connection]:
+    def writing(self) -> Iterator[Connection]:
         """One transaction, re-entrant in a thread: the outermost commits. Who writes much lets others go first."""
         connection = self.connection()
         if connection.in_transaction:
@@ -223,7 +250,7 @@ class Database:
             self._writing.release()
 
     @contextmanager
-    def writing_on(self, generation: int) -> Iterator[apsw.Connection]:
+    def writing_on(self, generation: int) -> Iterator[Connection]:
         """A transaction on the very file that was read before: in another, its ids may mean other notes."""
         with self.writing() as connection:
             if self.generation != generation:
@@ -231,14 +258,14 @@ class Database:
             yield connection
 
     @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> Iterator[Connection]:
         """One snapshot for several queries."""
         connection = self.connection()
         with nullcontext() if connection.in_transaction else self._transaction(connection, "BEGIN"):
             yield connection
 
     @contextmanager
-    def _transaction(self, connection: apsw.Connection, begin: str) -> Iterator[None]:
+    def _transaction(self, connection: Connection, begin: str) -> Iterator[None]:
         with errors_as_ours():
             connection.execute(begin).fetchall()
             try:
@@ -255,7 +282,7 @@ class Database:
 
     def set_meta(self, key: str, value: str) -> None:
         with self.writing() as db:
-            db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value)).fetchall()
+            db.execute(SET_META, (key, value)).fetchall()
 
     def checkpoint(self, most: int = WAL_LIMIT) -> None:
         """Fold the write-ahead log into the file once it has grown, under the vault's lock, waiting for no reader."""
@@ -271,6 +298,15 @@ class Database:
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             finally:
                 connection.set_busy_timeout(BUSY_MS)
+
+    def expect_much(self, db: Connection) -> None:
+        legs.expect_much(db)
+
+    def fold(self, transaction: Transaction) -> None:
+        """Merge what was written while much was expected."""
+        with self.reading() as db:
+            unfolded = legs.unfolded(db)
+        legs.fold(unfolded, transaction)
 
     def check(self) -> list[str]:
         """What is wrong with the file, as SQLite and its tables of words see it. It only reads; nobody has to wait."""

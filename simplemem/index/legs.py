@@ -1,24 +1,22 @@
-"""Questions as SQL: which notes pass a filter, and which notes or blocks the words lead to, best first. Of too many rows
-the rarest words choose, and all words rank (limits.md C.3); of frequent words all notes, or those with several."""
+"""Words in the sidecar: FTS5 tables, and to which notes or blocks they lead, best first. Of too many rows the rarest
+words choose, and all words rank (limits.md C.3); of frequent words all notes, or those with several."""
 
 from __future__ import annotations
 
 import json
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from simplemem.index import notes
-from simplemem.index.changes import written_by
-from simplemem.index.door import AnyOf, Beside, Match, Narrow, NotePage, Position, Question, Row, Term
-from simplemem.index.text import APART, PLACE_OF_ROW
-from simplemem.note.names import base_name, compare_key, date_in
-from simplemem.note.note import joined
-from simplemem.note.words import stretches
+from simplemem.index.connection import IDS, Ids, Leg, Transaction
+from simplemem.index.door import AnyOf, Match, Question, Term
+from simplemem.index.text import SHIFT
+
+if TYPE_CHECKING:
+    from simplemem.index.notes import Rows
 
 MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
 _CHOOSING = 0.4  # of them, for the words that choose
@@ -31,21 +29,26 @@ _A_SEEK = 200  # entries that are walked in the time in which one word is sought
 _SOUGHT = 30  # rows: so few are sought one by one
 
 LEGS = {"note": "note_text", "block": "block_text"}
-_ORDER = {"modified": "n.modified DESC", "created": "n.created DESC", "name": "n.path_key", "title": "n.title_key"}
 
 TITLE_WEIGHT, BODY_WEIGHT = 10.0, 1.0  # docs/search.md
 _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's
 _MOST_TERMS = 20_000  # whose counts are kept
 
-Ids = Sequence[int] | None
-_Leg = list[Match]  # the notes that one way finds
-"""The notes to look among; None for all."""
-IDS = "carray(:ids)"
-"""Many ids as a table that a statement can look in; its one column of interest is `value`."""
+# In `block_text` ids lie further apart. FTS5 looks deleted rows up by their lowest bits: where these were the same for
+# all notes, a search took three times as long once twenty notes had changed.
+_FURTHER = 317
+APART = (1 << SHIFT) + _FURTHER
+PLACE_OF_ROW = f"(block_text.rowid - block_text.rowid / {APART} * {_FURTHER})"
+_PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
+_PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
+_TABLES = ("note_text", "block_text")
+_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
+_OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
+_PAGES_AT_ONCE = 1000
 
 
 def bound(ids: Iterable[int]) -> Any:
-    """The value of `:ids` beside IDS. An array of nothing cannot be handed over, and no id is negative."""
+    """Ids as `carray` takes them. An array of nothing cannot be handed over, and no id is negative."""
     values = ids if isinstance(ids, array) and ids.typecode == "q" else array("q", ids)
     return apsw.carray(values or array("q", [-1]))
 
@@ -60,116 +63,46 @@ def fts_terms(terms: Sequence[Term]) -> list[str]:
     return list(dict.fromkeys(quoted(term.words) + "*" * term.beginning for term in terms))
 
 
-def condition(narrow: Narrow) -> tuple[str, dict[str, Any]]:
-    """The FROM and WHERE of a filter, for `notes n`, and its values."""
-    parts = [] if narrow.hidden else ["n.hidden IS NULL"]
-    values: dict[str, Any] = {}
-    for name, wanted, require_all in (("t", narrow.tags, narrow.require_all), ("q", narrow.all_tags, True)):
-        tags = []
-        for k, (key, value) in enumerate(wanted.items()):
-            values |= {f"{name}k{k}": compare_key(joined(key)), f"{name}v{k}": compare_key(value)}
-            values[f"{name}w{k}"] = compare_key(joined(value))  # as it stands in the name of a tag
-            tags.append(f"""n.id IN (SELECT note_id FROM tag_pairs
-                                     WHERE key = :{name}k{k} AND value IN (:{name}v{k}, :{name}w{k}))""")
-        if tags:
-            parts.append("(" + (" AND " if require_all else " OR ").join(tags) + ")")
-    for k, (key, value) in enumerate(narrow.properties.items()):
-        parts.append(f"""EXISTS (SELECT 1 FROM properties p WHERE p.note_id = n.id AND p.key = :p{k}
-                                 AND p.value COLLATE NOCASE IN (:pt{k}, :pv{k}))""")
-        values |= {f"p{k}": key, f"pt{k}": json.dumps(value, ensure_ascii=False), f"pv{k}": value}  # a text or a number
-    if narrow.archive:
-        inside = [f"n.path_key >= :a{k} AND n.path_key < :a{k} || char(1114111)" for k in range(len(narrow.archive))]
-        parts.append(f"{'' if narrow.archived else 'NOT '}({' OR '.join(inside)})")
-        values |= {f"a{k}": compare_key(folder) for k, folder in enumerate(narrow.archive)}
-    linked = "SELECT l.path FROM links l JOIN notes s ON s.id = l.note_id WHERE s.path = :linked_by"
-    below = "n.path_key >= :prefix AND n.path_key < :prefix || char(1114111)"
-    for name, value, part in (
-        ("prefix", compare_key(narrow.prefix), f"({below} OR n.path_key = rtrim(:prefix, '/'))"),
-        ("type", compare_key(narrow.type), "n.type_key = :type"),
-        ("since", narrow.since, "n.modified >= :since"),
-        ("until", narrow.until, "n.modified < :until"),
-        ("link_to", narrow.link_to, "n.id IN (SELECT note_id FROM links WHERE path = :link_to)"),
-        ("linked_by", narrow.linked_by, f"n.path IN ({linked})"),
-    ):
-        if value:
-            parts.append(part)
-            values[name] = value
-    if narrow.author:
-        by, more = written_by(narrow.author)
-        parts.append(by)
-        values |= more
-    without = (*narrow.without, *narrow.without_forms)
-    for name, phrases, part in (("phrase", narrow.phrases, "IN"), ("without", without, "NOT IN")):
-        for k, phrase in enumerate(phrases):
-            parts.append(f"n.id {part} (SELECT rowid FROM note_text WHERE note_text MATCH :{name}{k})")  # word for word
-            values[f"{name}{k}"] = " AND ".join(quoted(stretch) for stretch in stretches(phrase)) or quoted(())
-    where = " AND ".join(parts) or "1"
-    source = "carray(:only) o CROSS JOIN notes n ON n.path = o.value" if narrow.only else "notes n"
-    values |= {"only": apsw.carray(narrow.only)} if narrow.only else {}
-    return f"{source} WHERE {where}", values
+def put(rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
+    """Keep the words of a note and its blocks in `rows`."""
+    rows.add(_PUT_NOTE_TEXT, [(note, title, body)])
+    rows.add(_PUT_BLOCK_TEXT, [(_row_of(place), title, words) for place, words in blocks])
 
 
-def passing(db: apsw.Connection, narrow: Narrow) -> array[int]:
-    """The notes that pass."""
-    source, values = condition(narrow)
-    return array("q", [row[0] for row in db.execute(f"SELECT n.id FROM {source} ORDER BY n.id", values)])
+def remove(db: apsw.Connection, note: int, blocks: Sequence[int]) -> None:
+    """Forget the words of a note and its blocks."""
+    db.execute("DELETE FROM note_text WHERE rowid = ?", (note,)).fetchall()
+    rows = [(_row_of(place),) for place in blocks]
+    db.executemany("DELETE FROM block_text WHERE rowid = ?", rows)  # as a subquery it cost twice as much
 
 
-def page(db: apsw.Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
-    """A page of the notes that pass, behind so many others."""
-    source, values = condition(narrow)
-    total = int(db.execute(f"SELECT count(*) FROM {source}", values).get)
-    sql = f"SELECT n.id FROM {source} ORDER BY {_ORDER[sort]}, n.path LIMIT :limit OFFSET :after"
-    ids = [row[0] for row in db.execute(sql, {**values, "limit": limit, "after": after})] if limit else []
-    rows = notes.rows_of(db, ids)
-    return NotePage([rows[note] for note in ids], tags_of(db, ids), total)
+def _row_of(place: int) -> int:
+    """The row of a block in its table of words."""
+    return place + (place >> SHIFT) * _FURTHER
 
 
-def neighbours_of(db: apsw.Connection, row: Row) -> Iterator[Beside]:
-    """The notes that a note is linked with, and in its folder the dated ones before and after a dated one."""
-    path, folder = row.path, row.path.rpartition("/")[0]
-    ways = [(link.path, "linked from") for link in notes.stored_links(db, source=path) if link.path not in (path, None)]
-    ways += [(link.source, "links to") for link in notes.stored_links(db, to=path)]
-    if date_in(base_name(path)):
-        first, after = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
-        sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND path < :after
-                 AND instr(substr(path, length(:first) + 1), '/') = 0 ORDER BY path"""
-        there = [str(each) for (each,) in db.execute(sql, {"first": first, "after": after})]
-        days = [each for day, each in sorted((date_in(base_name(each)), each) for each in there) if day]
-        at = days.index(path) if path in days else len(days)
-        around = ((at - 1, "the one before"), (at + 1, "the one after"))
-        ways += [(days[k], via) for k, via in around if 0 <= k < len(days)]
-    known = notes.known_at(db, [each for each, _ in ways if each is not None])
-    for each, via in ways:
-        if each in known:
-            yield Beside(known[each].id, via)
+def expect_much(db: apsw.Connection) -> None:
+    """Before very many notes: segments of the word tables are not merged again and again while they come."""
+    for table in _TABLES:
+        db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES)
 
 
-def positions(db: apsw.Connection, where: str, ids: Iterable[int]) -> dict[int, Position]:
-    """Where the places stand of which this is so, each note's in order."""
-    sql = f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {IDS} n CROSS JOIN places p WHERE {where}"
-    parsed = cache(lambda headings: tuple(json.loads(headings)))  # passages of a section share theirs
-    rows: Any = db.execute(sql, {"ids": bound(ids)})
-    return {place: Position(start, stop, line, parsed(said)) for place, start, stop, line, said in rows}
+def unfolded(db: apsw.Connection) -> list[str]:
+    """The word tables that still expect much: of this pass, or of a process that died."""
+    return [table for table in _TABLES if db.execute(f"SELECT v FROM {table}_config WHERE k = 'automerge'").get == 0]
 
 
-def tags_of(db: apsw.Connection, some: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """The tags of some notes as they are shown; nothing of those without."""
-    sql = f"SELECT t.note_id, t.tag FROM {IDS} n JOIN tags t ON t.note_id = n.value ORDER BY t.note_id, t.seq"
-    found: dict[int, tuple[str, ...]] = {}
-    for note, tag in db.execute(sql, {"ids": bound(some)}):
-        found[note] = (*found.get(note, ()), tag)
-    return found
-
-
-def vocabulary(db: apsw.Connection, asked: Sequence[AnyOf], counts: Counts) -> list[int]:
-    """How many notes hold one of the words, for each of some groups of them."""
-    return [counts.of(db, "note_text", " OR ".join(fts_terms(group))) for group in asked]
-
-
-def holding(db: apsw.Connection, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:
-    """For each group of words how many notes hold one of them, and which of `some` do."""
-    return [_count_and_rows(db, "note_text", " OR ".join(fts_terms(group)), some) for group in groups]
+def fold(tables: Iterable[str], transaction: Transaction) -> None:
+    """After much was put: merge the segments of these tables, a few pages a transaction."""
+    for table in tables:
+        merged = True
+        while merged:
+            with transaction() as db:
+                before = db.total_changes()
+                db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-_PAGES_AT_ONCE,)).fetchall()
+                merged = db.total_changes() - before >= 2
+        with transaction() as db:
+            db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _OTHERWISE)
 
 
 def _count_and_rows(db: apsw.Connection, table: str, expression: str, ids: Sequence[int]) -> tuple[int, set[int]]:
@@ -179,7 +112,7 @@ def _count_and_rows(db: apsw.Connection, table: str, expression: str, ids: Seque
     return int(count), set(json.loads(rows))
 
 
-def legs(db: apsw.Connection, question: Question, ids: Ids, counts: Counts) -> tuple[_Leg, _Leg, _Leg]:
+def legs(db: apsw.Connection, question: Question, ids: Ids, counts: Counts) -> tuple[Leg, Leg, Leg]:
     """The best notes by their words, and of the best of these the best blocks and those with words side by side."""
     if not question.terms:
         return [], [], []
@@ -216,7 +149,7 @@ def leg(
     ids: Ids,
     counts: Counts | None = None,
     most_scored: int = MOST_SCORED,
-) -> _Leg:
+) -> Leg:
     """The best rows that hold any of some terms, among `ids`. Without `counts` every row is scored, however many."""
     if ids is not None and not ids:
         return []
@@ -243,7 +176,7 @@ def leg(
     return _best(db, name, any_of, limit, ids)
 
 
-def _chosen(db: apsw.Connection, found: dict[str, int], limit: int, ids: Ids, notes: int, most_scored: int) -> _Leg:
+def _chosen(db: apsw.Connection, found: dict[str, int], limit: int, ids: Ids, notes: int, most_scored: int) -> Leg:
     """The best of very many notes: those that hold a rare word; where none is rare, a word of each of some groups."""
     by_rarity = sorted(found, key=found.__getitem__)
     rare: list[str] = []
@@ -271,7 +204,7 @@ def _chosen(db: apsw.Connection, found: dict[str, int], limit: int, ids: Ids, no
 
 def _best(
     db: apsw.Connection, name: str, match: str, limit: int, ids: Ids, counts: str | None = None, *, sought: bool = False
-) -> _Leg:
+) -> Leg:
     """The best rows that match. With a limit `ORDER BY bm25()` keeps only these, `rank` sorts all (limits.md C.2)."""
     table = source = LEGS[name]
     note, place = ("rowid", "0") if name == "note" else (f"({table}.rowid / {APART})", PLACE_OF_ROW)
@@ -339,3 +272,19 @@ class Counts:
         """Count the rows that hold a term, and return those among `ids`."""
         self._of[table, term], rows = _count_and_rows(db, table, term, ids)
         return rows
+
+    def vocabulary(self, db: apsw.Connection, asked: Sequence[AnyOf]) -> list[int]:
+        """How many notes hold one of the words, for each of some groups of them."""
+        return [self.of(db, "note_text", " OR ".join(fts_terms(group))) for group in asked]
+
+    def holding(self, db: apsw.Connection, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:
+        """For each group of words how many notes hold one of them, and which of `some` do."""
+        return [_count_and_rows(db, "note_text", " OR ".join(fts_terms(group)), some) for group in groups]
+
+    def rank(self, db: apsw.Connection, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
+        """The best notes by their words, and of the best of these the best blocks and those with words side by side."""
+        return legs(db, question, ids, self)
+
+    def blocks(self, db: apsw.Connection, terms: Sequence[Term], limit: int, some: Sequence[int]) -> Leg:
+        """The best blocks of some notes."""
+        return leg(db, "block", terms, limit, some, self)

@@ -8,8 +8,7 @@ import time
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-import apsw
-
+from simplemem.index.connection import LAST, MANY, Connection
 from simplemem.index.door import Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.note.names import COPY_REASON, ConflictName, base_name, compare_key, conflict_name, name_of
 from simplemem.note.note import Note, tag_pairs
@@ -26,7 +25,7 @@ _OWN = (
     "modified", "words", "hidden", "problem", "private", "embedded", "refused", "rev",
 )  # fmt: skip
 _ALL = (*_OWN, "title_key", "path", "path_key", "name_key")
-_INSERT = f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
+_INSERT = f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))}) RETURNING id"
 # What a path says of a note stands there already. SQLite writes anew the index of each column that is named here.
 _UPDATE = f"UPDATE notes SET {' = ?, '.join(_OWN)} = ? WHERE id = ?"
 _BELOW = "path = ?1 OR (path >= ?1 || '/' AND path < ?1 || '0')"
@@ -53,7 +52,7 @@ class Rows:
         self._waiting.setdefault(sql, []).extend(rows)
 
     def replace(
-        self, db: apsw.Connection, table: str, columns: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool
+        self, db: Connection, table: str, columns: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool
     ) -> None:
         """Keep the rows of a note for a table, unless they are there: a page that is not touched is not written."""
         if not new:
@@ -65,7 +64,7 @@ class Rows:
             marks = ", ".join("?" * len(columns.split()))
             self.add(f"INSERT INTO {table} ({columns}) VALUES ({marks})", wanted)
 
-    def write(self, db: apsw.Connection) -> None:
+    def write(self, db: Connection) -> None:
         """Write all that is kept."""
         for sql, rows in self._waiting.items():
             db.executemany(sql, rows)
@@ -73,7 +72,7 @@ class Rows:
 
 
 def put(
-    db: apsw.Connection, note_id: int | None, read: Understood, hidden: str | None, private: str | None, rows: Rows
+    db: Connection, note_id: int | None, read: Understood, hidden: str | None, private: str | None, rows: Rows
 ) -> int:
     """Write the note's own row, and keep what belongs to it (not links and text) in `rows`. Returns its id."""
     path, note, stat, head, *_ = read
@@ -86,8 +85,7 @@ def put(
         hidden is not None, None, rows.rev,
     )  # fmt: skip
     if note_id is None:
-        db.execute(_INSERT, (*values, title_key, path, *_name_keys(path))).fetchall()
-        note_id = db.last_insert_rowid()
+        note_id = int(db.execute(_INSERT, (*values, title_key, path, *_name_keys(path))).get)
     else:
         db.execute(_UPDATE, (*values, note_id)).fetchall()
         sql = "UPDATE notes SET title_key = ? WHERE id = ? AND title_key <> ?"
@@ -117,7 +115,7 @@ def _name_keys(path: str) -> tuple[str, str]:
     return compare_key(name_of(path)), compare_key(base_name(path))
 
 
-def remove(db: apsw.Connection, note_id: int) -> None:
+def remove(db: Connection, note_id: int) -> None:
     """Forget a note's own rows and its links."""
     next_rev(db)
     for table in _TABLES:
@@ -125,13 +123,13 @@ def remove(db: apsw.Connection, note_id: int) -> None:
     db.execute("DELETE FROM notes WHERE id = ?", (note_id,)).fetchall()
 
 
-def rename(db: apsw.Connection, note_id: int, path: str) -> None:
+def rename(db: Connection, note_id: int, path: str) -> None:
     """Give a note another path. It must be put again, because a title may come from the name; its vectors stay."""
     sql = "UPDATE notes SET path = ?, path_key = ?, name_key = ? WHERE id = ?"
     db.execute(sql, (path, *_name_keys(path), note_id)).fetchall()
 
 
-def refresh(db: apsw.Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
+def refresh(db: Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
     """The file was read again and holds the same bytes; with `modified`, its date is another."""
     sql = "UPDATE notes SET size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ? WHERE id = ?"
     db.execute(sql, (*stat, time.time_ns(), note_id)).fetchall()
@@ -139,52 +137,51 @@ def refresh(db: apsw.Connection, note_id: int, stat: Stat, modified: str | None 
         db.execute("UPDATE notes SET modified = ? WHERE id = ?", (modified, note_id)).fetchall()
 
 
-def newest_rev(db: apsw.Connection) -> int:
+def newest_rev(db: Connection) -> int:
     """The number of the last change of any note."""
     return int(db.execute("SELECT value FROM meta WHERE key = 'rev'").get)
 
 
-def next_rev(db: apsw.Connection) -> int:
+def next_rev(db: Connection) -> int:
     """The number of the change that is being made."""
-    return int(db.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'rev' RETURNING value").get)
+    return int(db.execute("UPDATE meta SET value = CAST(value AS BIGINT) + 1 WHERE key = 'rev' RETURNING value").get)
 
 
-def count(db: apsw.Connection) -> int:
+def count(db: Connection) -> int:
     return int(db.execute("SELECT count(*) FROM notes").get)
 
 
-def rows(db: apsw.Connection, where: str, *values: Any) -> list[Row]:
+def rows(db: Connection, where: str, *values: Any) -> list[Row]:
     """The rows of `notes n` of which this is so."""
     return list(map(Row._make, db.execute(f"SELECT {_ROW} FROM notes n WHERE {where}", values)))
 
 
-def known(db: apsw.Connection, path: str) -> Row | None:
+def known(db: Connection, path: str) -> Row | None:
     return next(iter(rows(db, "path = ?", path)), None)
 
 
-def known_at(db: apsw.Connection, paths: Iterable[str] | None = None) -> dict[str, Row]:
+def known_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, Row]:
     """What the index knows of these notes, if they are there; of every note without paths."""
-    some = ("1",) if paths is None else ("path IN (SELECT value FROM json_each(?))", json.dumps(list(paths)))
+    some = ("TRUE",) if paths is None else (f"path IN (SELECT value FROM {MANY})", db.many(paths))
     return {known.path: known for known in rows(db, *some)}
 
 
-def known_below(db: apsw.Connection, path: str) -> dict[str, Row]:
+def known_below(db: Connection, path: str) -> dict[str, Row]:
     """The note at a path, and those in the folder of that name and its folders."""
     return {known.path: known for known in rows(db, _BELOW, path)}
 
 
-def rows_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Row]:
+def rows_of(db: Connection, ids: Iterable[int]) -> dict[int, Row]:
     """Notes by id."""
-    return {row.id: row for row in rows(db, "id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))}
+    return {row.id: row for row in rows(db, f"id IN (SELECT value FROM {MANY})", db.many(ids))}
 
 
-def paths_of(db: apsw.Connection, ids: Iterable[int]) -> dict[int, str]:
+def paths_of(db: Connection, ids: Iterable[int]) -> dict[int, str]:
     """The paths of notes by id."""
-    sql = "SELECT id, path FROM notes WHERE id IN (SELECT value FROM json_each(?))"
-    return dict(db.execute(sql, (json.dumps(list(ids)),)))
+    return dict(db.execute(f"SELECT id, path FROM notes WHERE id IN (SELECT value FROM {MANY})", (db.many(ids),)))
 
 
-def called(db: apsw.Connection, key: str) -> tuple[list[str], ...]:
+def called(db: Connection, key: str) -> tuple[list[str], ...]:
     """Notes whose path, file name, title or alias compares equal to `key`: four lists, each in path order."""
     of_column = "SELECT path FROM notes WHERE {} = ? ORDER BY path"
     of_alias = "SELECT DISTINCT n.path FROM aliases a JOIN notes n ON n.id = a.note_id WHERE a.key = ? ORDER BY n.path"
@@ -192,13 +189,13 @@ def called(db: apsw.Connection, key: str) -> tuple[list[str], ...]:
     return tuple([row[0] for row in db.execute(sql, (key,))] for sql in every)
 
 
-def titled(db: apsw.Connection, title: str) -> set[int]:
+def titled(db: Connection, title: str) -> set[int]:
     """The notes of a title or file name; the mark behind a question is no part of it, unless a title has it too."""
     sql, keys = "SELECT id FROM notes WHERE title_key = ?1 OR name_key = ?1", (title, title.rstrip("?？!. "))
     return {row[0] for key in dict.fromkeys(map(compare_key, keys)) for row in db.execute(sql, (key,))}
 
 
-def with_property(db: apsw.Connection, key: str) -> dict[str, str]:
+def with_property(db: Connection, key: str) -> dict[str, str]:
     """The paths of the notes that have a property, by the text it holds."""
     sql = (
         "SELECT p.value, n.path FROM properties p JOIN notes n ON n.id = p.note_id WHERE p.key = ? ORDER BY n.path DESC"
@@ -206,40 +203,40 @@ def with_property(db: apsw.Connection, key: str) -> dict[str, str]:
     return {str(json.loads(value)): str(path) for value, path in db.execute(sql, (key,))}
 
 
-def near_names(db: apsw.Connection, prefix: str, limit: int, last: Iterable[str]) -> list[str]:
+def near_names(db: Connection, prefix: str, limit: int, last: Iterable[str]) -> list[str]:
     """Paths of visible notes whose name or path starts with `prefix` (compared), for completion; `last` some folders."""
     sql = """SELECT path FROM notes
              WHERE hidden IS NULL AND (substr(path_key, 1, length(?1)) = ?1 OR substr(name_key, 1, length(?1)) = ?1)
-             ORDER BY EXISTS (SELECT 1 FROM json_each(?3) WHERE substr(path_key, 1, length(value)) = value), path
+             ORDER BY EXISTS (SELECT 1 FROM carray(?3) f WHERE substr(path_key, 1, length(f.value)) = f.value), path
              LIMIT ?2"""
-    folders = json.dumps([compare_key(each) for each in last])
+    folders = db.many(map(compare_key, last))
     return [row[0] for row in db.execute(sql, (compare_key(prefix), limit, folders))]
 
 
-def with_notes(db: apsw.Connection, folders: Iterable[str]) -> tuple[str, ...]:
+def with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:
     """Those of some folders that notes lie in."""
-    sql = "SELECT EXISTS (SELECT 1 FROM notes WHERE path_key >= ?1 AND path_key < ?1 || char(1114111))"
+    sql = f"SELECT EXISTS (SELECT 1 FROM notes WHERE path_key >= ?1 AND path_key < ?1 || '{LAST}')"
     return tuple(each for each in folders if db.execute(sql, (compare_key(each),)).get)
 
 
-def vector_space(db: apsw.Connection) -> VectorSpace | None:
+def vector_space(db: Connection) -> VectorSpace | None:
     """Whose vectors the index holds; None before the first embedder has come by."""
     row: Any = db.execute("SELECT embedder, dimension, remote FROM vector_space").fetchone()
     return None if row is None else VectorSpace(row[0], row[1], remote=bool(row[2]))
 
 
-def waiting(db: apsw.Connection) -> int:
+def waiting(db: Connection) -> int:
     """How many notes wait for their vectors."""
     return int(db.execute("SELECT count(*) FROM notes WHERE embedded = 0").get)
 
 
-def files_named(db: apsw.Connection, key: str) -> list[str]:
+def files_named(db: Connection, key: str) -> list[str]:
     """The files of a name, as names are compared."""
     # Not ORDER BY: SQLite prepares a statement that orders and has a value given anew for every value.
     return sorted(row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ?", (key,)))
 
 
-def named_by(db: apsw.Connection) -> Named:
+def named_by(db: Connection) -> Named:
     """Which files have a name, asked of the index once each: for a transaction in which nobody else writes."""
     found: dict[str, list[str]] = {}
     return lambda key: found[key] if key in found else found.setdefault(key, files_named(db, key))
@@ -253,38 +250,38 @@ def named_in_memory(paths: Iterable[str]) -> Named:
     return lambda key: names.get(key, ())
 
 
-def files_at(db: apsw.Connection, path: str) -> set[str]:
+def files_at(db: Connection, path: str) -> set[str]:
     """The file at a path, and those in the folder of that name."""
     return {row[0] for row in db.execute(f"SELECT path FROM files WHERE {_BELOW}", (path,))}
 
 
-def all_files(db: apsw.Connection) -> set[str]:
+def all_files(db: Connection) -> set[str]:
     """Every file that a link can mean."""
     return {row[0] for row in db.execute("SELECT path FROM files")}
 
 
-def follow_files(db: apsw.Connection, came: Collection[str], went: Collection[str]) -> None:
+def follow_files(db: Connection, came: Collection[str], went: Collection[str]) -> None:
     """Take in which files came and went, and resolve the links that could mean them anew."""
 
     def row(path: str) -> tuple[str, str, str | None]:
         copy = conflict_name(path)
         return path, name_key(path), None if copy is None else compare_key(copy.original)
 
-    sql = "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT path FROM files)"
-    came = [str(path) for (path,) in db.execute(sql, (json.dumps(list(came)),))]
+    sql = f"SELECT c.value FROM {MANY} c WHERE c.value NOT IN (SELECT path FROM files)"
+    came = [str(path) for (path,) in db.execute(sql, (db.many(came),))] if came else []
     db.executemany("INSERT INTO files (path, name_key, copy_of) VALUES (?, ?, ?)", map(row, came))
     db.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in went))
-    sql = """SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
-             FROM links l JOIN notes n ON n.id = l.note_id WHERE l.key IN (SELECT value FROM json_each(?))"""
+    sql = f"""SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
+              FROM links l JOIN notes n ON n.id = l.note_id WHERE l.key IN (SELECT value FROM {MANY})"""
     named = named_by(db)
-    rows: list[tuple[Any, ...]] = db.execute(sql, (_keys({*came, *went}),)).fetchall() if came or went else []
+    rows: list[tuple[Any, ...]] = db.execute(sql, (db.many(_keys({*came, *went})),)).fetchall() if came or went else []
     for note_id, seq, source, target, *meant in rows:
         if (now := _meant(resolve(target, source, named))) != tuple(meant):
             sql = "UPDATE links SET path = ?, ambiguous = ? WHERE note_id = ? AND seq = ?"
             db.execute(sql, (*now, note_id, seq)).fetchall()
 
 
-def put_links(db: apsw.Connection, note_id: int, path: str, note: Note, named: Named, rows: Rows, *, new: bool) -> None:
+def put_links(db: Connection, note_id: int, path: str, note: Note, named: Named, rows: Rows, *, new: bool) -> None:
     """Keep a note's links, resolved, in `rows`."""
     wanted: list[tuple[Any, ...]] = []
     for seq, link in enumerate(note.links):
@@ -299,19 +296,19 @@ def _meant(found: Resolution) -> tuple[str | None, str]:
     return found.path, json.dumps(found.ambiguous, ensure_ascii=False) if found.ambiguous else "[]"
 
 
-def sources_that_could_mean(db: apsw.Connection, files: Iterable[str]) -> list[str]:
+def sources_that_could_mean(db: Connection, files: Iterable[str]) -> list[str]:
     """The notes with a link that is looked up by the name of one of these files."""
-    sql = """SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.note_id
-             WHERE l.key IN (SELECT value FROM json_each(?)) ORDER BY n.path"""
-    return [row[0] for row in db.execute(sql, (_keys(files),))]
+    sql = f"""SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.note_id
+              WHERE l.key IN (SELECT value FROM {MANY}) ORDER BY n.path"""
+    return [row[0] for row in db.execute(sql, (db.many(_keys(files)),))]
 
 
-def _keys(files: Iterable[str]) -> str:
+def _keys(files: Iterable[str]) -> list[str]:
     """What links are looked up by that could mean one of these files."""
-    return json.dumps(sorted({key for path in files for key in lookup_keys(path)}))
+    return sorted({key for path in files for key in lookup_keys(path)})
 
 
-def stored_links(db: apsw.Connection, to: str | None = None, source: str | None = None) -> list[StoredLink]:
+def stored_links(db: Connection, to: str | None = None, source: str | None = None) -> list[StoredLink]:
     """The links that mean this file (a conflict copy's only repeat its note's), or those of a note; else every link."""
     where = ""
     if to is not None:
@@ -324,7 +321,7 @@ def stored_links(db: apsw.Connection, to: str | None = None, source: str | None 
     return [StoredLink._make((*link, tuple(json.loads(ambiguous)))) for *link, ambiguous in rows]
 
 
-def outline(db: apsw.Connection, path: str) -> Outline | None:
+def outline(db: Connection, path: str) -> Outline | None:
     """What is shown of a note that is read."""
     if (row := known(db, path)) is None:
         return None
@@ -335,7 +332,7 @@ def outline(db: apsw.Connection, path: str) -> Outline | None:
 
 # A copy whose name nobody else gives is left out of recall while its note is there; one with a name that people give too
 # ("Chapter 2") only while its text is akin to the note's. It looks at nothing else: an index equals one made afresh.
-def copy_at(db: apsw.Connection, path: str) -> tuple[ConflictName, str] | None:
+def copy_at(db: Connection, path: str) -> tuple[ConflictName, str] | None:
     """What the name of a file says of the note it would be a copy of, and that note; None when it is not there."""
     if (name := conflict_name(path)) is None:
         return None
@@ -345,16 +342,16 @@ def copy_at(db: apsw.Connection, path: str) -> tuple[ConflictName, str] | None:
     return None if original is None else (name, original)
 
 
-def copies_of(db: apsw.Connection, originals: Iterable[str]) -> list[str]:
+def copies_of(db: Connection, originals: Iterable[str]) -> list[str]:
     """The files that are copies of one of these notes, by their names."""
     if db.execute("SELECT 1 FROM files WHERE copy_of IS NOT NULL LIMIT 1").fetchone() is None:
         return []
     keys = sorted({compare_key(path) for path in originals})
-    sql = "SELECT path FROM files WHERE copy_of IN (SELECT value FROM json_each(?)) ORDER BY path"
-    return [row[0] for row in db.execute(sql, (json.dumps(keys),))]
+    sql = f"SELECT path FROM files WHERE copy_of IN (SELECT value FROM {MANY}) ORDER BY path"
+    return [row[0] for row in db.execute(sql, (db.many(keys),))]
 
 
-def conflict_copies(db: apsw.Connection) -> list[tuple[str, str]]:
+def conflict_copies(db: Connection) -> list[tuple[str, str]]:
     """Every conflict copy of a note that is there, with that note."""
     sql = """SELECT f.path, n.hidden IS NULL FROM files f LEFT JOIN notes n ON n.path = f.path
              WHERE f.copy_of IS NOT NULL ORDER BY f.path"""

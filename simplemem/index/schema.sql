@@ -65,7 +65,7 @@ CREATE INDEX changes_by_text ON changes (after);
 -- A note as the log knows it, whatever its names were: where it lies, or lay when we deleted it (`there` = 0). It no
 -- longer `holds` its place when another note has it, which some other program must have made room for.
 CREATE TABLE lineages (id INTEGER PRIMARY KEY, path TEXT NOT NULL, there INTEGER NOT NULL, holds INTEGER NOT NULL);
-CREATE UNIQUE INDEX lineages_by_path ON lineages (path) WHERE holds;
+CREATE UNIQUE INDEX lineages_by_path ON lineages (path) WHERE holds = 1;
 
 -- Links as they stand and what they mean now. `key` is what they are looked up by, so that a file that comes, goes or
 -- moves touches only the links that could mean it.

@@ -17,10 +17,10 @@ from typing import Concatenate, ParamSpec, TypeVar
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import audit, door, legs, notes, vectors
-from simplemem.index.database import Damaged, Database, Lock, Replaced, beside, open_database, state_of
+from simplemem.index import audit, door, filters, notes, vectors
+from simplemem.index.connection import Connection, Words
+from simplemem.index.database import Damaged, Database, Lock, Replaced, beside, open_database
 from simplemem.index.door import Matches, Narrow, NoteId, Question, Standing
-from simplemem.index.legs import Counts
 from simplemem.index.notes import vector_space, waiting
 from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import VectorsInMemory
@@ -35,7 +35,7 @@ _PASSAGES_OF = f"p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {
 _LOG = logging.getLogger(__name__)
 
 
-def _asks(question: Callable[Concatenate[apsw.Connection, P], T]) -> Callable[Concatenate[Sidecar, P], T]:
+def _asks(question: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Sidecar, P], T]:
     """A question of the door, answered from one state of the index."""
 
     def asked(self: Sidecar, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -118,7 +118,7 @@ class Sidecar:
         self.taken_up = self.generation
         self._begin_anew()
 
-    def _read(self, ask: Callable[[apsw.Connection], T]) -> T:
+    def _read(self, ask: Callable[[Connection], T]) -> T:
         def question() -> T:
             with self.database.reading() as db:
                 return ask(db)
@@ -128,16 +128,16 @@ class Sidecar:
     def vocabulary(self, asked: Sequence[door.AnyOf]) -> tuple[Sequence[int], Standing]:
         """How many notes hold one of the words, for each of some groups of them; and how far the index is."""
 
-        def read(db: apsw.Connection) -> tuple[Sequence[int], Standing]:
+        def read(db: Connection) -> tuple[Sequence[int], Standing]:
             kept = self._kept(db)
-            return legs.vocabulary(db, asked, kept.counts), kept.standing
+            return kept.words.vocabulary(db, asked), kept.standing
 
         return self._read(read)
 
     def ask(self, question: Question) -> Matches:
         """The notes that the words or the vector of a question lead to. What is like a note is found once, and kept."""
 
-        def read(db: apsw.Connection) -> Matches:
+        def read(db: Connection) -> Matches:
             near, key = self._kept(db).like, (question.like, question.nearest)
             answer = near.get(key) or self._answer(db, question)
             near |= {key: answer} if question.like and len(near) < _MOST_LIKE else {}
@@ -145,11 +145,11 @@ class Sidecar:
 
         return self._read(read)
 
-    def _answer(self, db: apsw.Connection, question: Question) -> Matches:
+    def _answer(self, db: Connection, question: Question) -> Matches:
         kept = self._kept(db)
         narrow = kept.telling(db, question.narrow)
         ids = None if narrow.is_open() else kept.ids(db, narrow)
-        found, blocks, pairs = legs.legs(db, question, ids, kept.counts)
+        found, blocks, pairs = kept.words.rank(db, question, ids)
         by_words = {match.note for match in found}
         vector, near = self._vector(db, question), None
         if vector is not None:
@@ -160,7 +160,7 @@ class Sidecar:
         titled = notes.titled(db, question.title) if question.title else ()
         return Matches(found, blocks, pairs, near, paths, None if ids is None else len(ids), vector, titled)
 
-    def _vector(self, db: apsw.Connection, question: Question) -> bytes | None:
+    def _vector(self, db: Connection, question: Question) -> bytes | None:
         """The vector of a question, if it can be compared with those there are: another embedder's never are."""
         if question.like:
             known = notes.known(db, question.like)
@@ -182,14 +182,14 @@ class Sidecar:
         """What is shown of notes that are there, each with the place that was found (0: none), with `blocks` those that
         have a word of the question; and of those `among` others that stand `beside` some of them."""
 
-        def read(db: apsw.Connection) -> Mapping[NoteId, door.Shown]:
+        def read(db: Connection) -> Mapping[NoteId, door.Shown]:
             rows = notes.rows_of(db, some)
-            neighbours = {note: tuple(legs.neighbours_of(db, rows[note])) for note in beside if note in rows}
+            neighbours = {note: tuple(filters.neighbours_of(db, rows[note])) for note in beside if note in rows}
             reached = {each.note for near in neighbours.values() for each in near if each.note in among}
             rows |= notes.rows_of(db, reached - rows.keys())
             blocks_of: dict[NoteId, list[door.PlaceId]] = {note: [] for note in rows}
             if blocks and question.terms and rows:
-                matches = legs.leg(db, "block", question.terms, _MOST_BLOCKS, list(rows), self._kept(db).counts)
+                matches = self._kept(db).words.blocks(db, question.terms, _MOST_BLOCKS, list(rows))
                 for match in sorted(matches, key=lambda match: (-round(match.score, 6), match.place)):
                     blocks_of[match.note].append(match.place)
             found = {note: place for note, place in some.items() if place}
@@ -197,12 +197,12 @@ class Sidecar:
             if others and (vector := self._vector(db, question)) is not None:
                 found |= vectors.nearest_places(db, vector, others)
             passages: dict[NoteId, list[door.Position]] = {note: [] for note in rows}
-            for place, position in legs.positions(db, _PASSAGES_OF, rows).items():
+            for place, position in filters.positions(db, _PASSAGES_OF, rows).items():
                 passages[place >> SHIFT].append(position)
-            places = legs.positions(db, "p.id = n.value", [*found.values(), *chain(*blocks_of.values())])
+            places = filters.positions(db, "p.id = n.value", [*found.values(), *chain(*blocks_of.values())])
             best = {note: places.get(place) for note, place in found.items()}
             held = {note: tuple(places[at] for at in some if at in places) for note, some in blocks_of.items()}
-            tags, near = legs.tags_of(db, list(rows)), neighbours.get
+            tags, near = filters.tags_of(db, list(rows)), neighbours.get
             return {
                 note: door.Shown(row, tags.get(note, ()), passages[note], best.get(note), held[note], near(note, ()))
                 for note, row in rows.items()
@@ -210,15 +210,14 @@ class Sidecar:
 
         return self._read(read)
 
-    def _kept(self, db: apsw.Connection) -> Kept:
+    def _kept(self, db: Connection) -> Kept:
         """What this thread's connection found out, for as long as nobody writes."""
-        kept: tuple[apsw.Connection, Kept] | None = getattr(self._local, "kept", None)
-        if kept is None or kept[0] is not db or kept[1].state != state_of(db):
+        kept: tuple[Connection, Kept] | None = getattr(self._local, "kept", None)
+        if kept is None or kept[0] is not db or kept[1].state != db.state():
             kept = self._local.kept = (db, Kept(db))
         return kept[1]
 
-    holding = _asks(legs.holding)
-    page = _asks(legs.page)
+    page = _asks(filters.page)
     known = _asks(notes.known_at)
     outline = _asks(notes.outline)
     called = _asks(notes.called)
@@ -236,6 +235,10 @@ class Sidecar:
     inspection = _asks(audit.inspection)
     links = _asks(notes.stored_links)
 
+    def holding(self, groups: Sequence[door.AnyOf], some: Sequence[NoteId]) -> list[tuple[int, set[NoteId]]]:
+        """For each group of words how many notes hold one of them, and which of `some` do."""
+        return self._read(lambda db: self._kept(db).words.holding(db, groups, some))
+
     def standing(self) -> Standing:
         """How far the index is."""
         return self._read(lambda db: self._kept(db).standing)
@@ -243,7 +246,7 @@ class Sidecar:
     def since(self, mark: door.Mark | None) -> door.Changes:
         """What was put since a mark, by any process; everything without one."""
 
-        def read(db: apsw.Connection) -> door.Changes:
+        def read(db: Connection) -> door.Changes:
             now = door.Mark(self.database.generation, notes.newest_rev(db))
             if now == mark:
                 return door.Changes(now, (), -1, whole=False)
@@ -257,17 +260,17 @@ class Sidecar:
 class Kept:
     """One state of the index: how far it is, how frequent words are, paths, and what passed the last filter."""
 
-    def __init__(self, db: apsw.Connection) -> None:
-        self.state = state_of(db)
+    def __init__(self, db: Connection) -> None:
+        self.state = db.state()
         self.standing = Standing(notes.count(db), vector_space(db), waiting(db))
-        self.counts = Counts(self.standing.notes)
+        self.words: Words = db.words(self.standing.notes)
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()
         self._paths: dict[NoteId, str] = {}
         self._archives: dict[tuple[str, ...], tuple[str, ...]] = {}
         self.like: dict[tuple[str, int], Matches] = {}  # what is like a note
 
-    def paths(self, db: apsw.Connection, some: Collection[NoteId]) -> Mapping[NoteId, str]:
+    def paths(self, db: Connection, some: Collection[NoteId]) -> Mapping[NoteId, str]:
         """The paths that are known, with those of some notes among them."""
         if len(self._paths) > _MOST_PATHS:
             self._paths = {}
@@ -275,7 +278,7 @@ class Kept:
             self._paths |= notes.paths_of(db, unknown)
         return self._paths
 
-    def telling(self, db: apsw.Connection, narrow: Narrow) -> Narrow:
+    def telling(self, db: Connection, narrow: Narrow) -> Narrow:
         """A filter without the archives that hold no note: most vaults have none, and then it is open."""
         if narrow.archived or not narrow.archive:
             return narrow
@@ -283,7 +286,7 @@ class Kept:
             self._archives[narrow.archive] = notes.with_notes(db, narrow.archive)
         return replace(narrow, archive=self._archives[narrow.archive])
 
-    def ids(self, db: apsw.Connection, narrow: Narrow) -> Sequence[int]:
+    def ids(self, db: Connection, narrow: Narrow) -> Sequence[int]:
         if narrow != self._narrow:
-            self._narrow, self._ids = narrow, legs.passing(db, narrow)
+            self._narrow, self._ids = narrow, filters.passing(db, narrow)
         return self._ids

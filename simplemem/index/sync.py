@@ -11,11 +11,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-import apsw
-
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import changes, notes, text
-from simplemem.index.database import WAL_LIMIT_AMID_MUCH, Database
+from simplemem.index.connection import Connection, Tables
+from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Row, Stat
 from simplemem.index.notes import Rows, is_note, stat_of
 from simplemem.index.text import Understood, Waiting, understood
@@ -69,7 +68,7 @@ class Sync:
     """Keeps one database in step with one vault. `hidden_reason` says why a note is left out of recall."""
 
     vault: Vault
-    database: Database
+    database: Tables
     hidden_reason: Callable[[str], str | None]
     max_note_bytes: int
     private: Sequence[str] = ()
@@ -169,7 +168,7 @@ class Sync:
         self.skipped[path] = f"{size} bytes; notes over {self.max_note_bytes} are not indexed"
         return True
 
-    def _put_unless_large(self, db: apsw.Connection, read: Understood, named: Named, known: Row | None) -> None:
+    def _put_unless_large(self, db: Connection, read: Understood, named: Named, known: Row | None) -> None:
         """Write all rows of a note in place of those it has. One that is too large has none."""
         if self.skip_if_large(read.path, read.stat.size):
             self.remove_at(db, read.path)
@@ -179,7 +178,7 @@ class Sync:
             self.put_note(db, read, named, known, rows)
             rows.write(db)
 
-    def put_note(self, db: apsw.Connection, read: Understood, named: Named, known: Row | None, rows: Rows) -> None:
+    def put_note(self, db: Connection, read: Understood, named: Named, known: Row | None, rows: Rows) -> None:
         """Keep all rows of a note in `rows`, which are written later; `known` is what the index has of it."""
         hidden, new = self._hidden(db, read), known is None
         private = private_reason(read.path, read.note, self.private)
@@ -192,7 +191,7 @@ class Sync:
             text.remove(db, note_id)
         notes.put_links(db, note_id, read.path, read.note, named, rows, new=new)
 
-    def judge_copies_of(self, db: apsw.Connection, originals: Collection[str], named: Named) -> list[str]:
+    def judge_copies_of(self, db: Connection, originals: Collection[str], named: Named) -> list[str]:
         """Put the conflict copies of these notes again where they are judged otherwise now. Returns their paths."""
         changed = []
         for path in notes.copies_of(db, originals):
@@ -205,13 +204,13 @@ class Sync:
                 changed.append(path)
         return changed
 
-    def remove_at(self, db: apsw.Connection, path: str) -> None:
+    def remove_at(self, db: Connection, path: str) -> None:
         """Remove what a path names now: the note it named before may have another name since, by another process."""
         if (known := notes.known(db, path)) is not None:
             text.remove(db, known.id)
             notes.remove(db, known.id)
 
-    def _hidden(self, db: apsw.Connection, read: Understood) -> str | None:
+    def _hidden(self, db: Connection, read: Understood) -> str | None:
         """Why a note is left out of recall: by the settings, or as a conflict copy."""
         if (reason := self.hidden_reason(read.path)) is not None or (copy := notes.copy_at(db, read.path)) is None:
             return reason
@@ -259,7 +258,7 @@ class Reconciling:
                 notes.follow_files(db, came, went)  # first: after a pass that is cut short nobody would know of them
                 self.report.modified += sync.judge_copies_of(db, came | went, notes.named_by(db))
                 if self._much:
-                    text.expect_much(db)
+                    sync.database.expect_much(db)
             self._put_notes([entries[path] for path in to_read])
             self._forget(too_large)
         return self.report
@@ -328,7 +327,7 @@ class Reconciling:
                     first, size = first + 1, size + entry.size
             yield batch
 
-    def _put(self, db: apsw.Connection, path: str, read: Looked, now: Row | None, named: Named, rows: Rows) -> None:
+    def _put(self, db: Connection, path: str, read: Looked, now: Row | None, named: Named, rows: Rows) -> None:
         """Put a file that was read. `now` is what the index knows of it, which may be more than when the pass began."""
         known = self.known.get(path)
         if now != known:  # somebody put or removed it since: what was read may be older than that
@@ -354,7 +353,7 @@ class Reconciling:
                 (self.report.added if known is None else self.report.modified).append(path)
             self.sync.put_note(db, read, named, known or origin, rows)
 
-    def _origin(self, db: apsw.Connection, sha256: str) -> Row | None:
+    def _origin(self, db: Connection, sha256: str) -> Row | None:
         """The note that a new file of these bytes was before, unless another process has given it a new name since."""
         gone = self._gone.get(sha256, [])
         while gone:
@@ -372,8 +371,7 @@ class Reconciling:
                 self.report.removed.append(path)
             if too_large:
                 self.report.modified += self.sync.judge_copies_of(db, too_large, notes.named_by(db))
-            unfolded = text.unfolded(db)
-        text.fold(unfolded, lambda: self.sync.database.writing_on(self.generation))
+        self.sync.database.fold(lambda: self.sync.database.writing_on(self.generation))
         self.sync.database.checkpoint()
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import apsw
-
+from simplemem.index.connection import Connection
 from simplemem.index.door import Stat
 from simplemem.index.notes import Rows, vector_space
 from simplemem.note.names import base_name
@@ -20,20 +17,9 @@ from simplemem.note.words import MARKS, language_of, may_hold_names, parts_of_na
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
-# In `block_text` ids lie further apart. FTS5 looks deleted rows up by their lowest bits: where these were the same for
-# all notes, a search took three times as long once twenty notes had changed.
-_FURTHER = 317
-APART = (1 << SHIFT) + _FURTHER
-PLACE_OF_ROW = f"(block_text.rowid - block_text.rowid / {APART} * {_FURTHER})"
 _MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
-_PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
-_PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_VECTOR = "INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)"
 _PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
-_TABLES = ("note_text", "block_text")
-_WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
-_OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
-_PAGES_AT_ONCE = 1000
 
 
 class Unit(NamedTuple):
@@ -118,7 +104,7 @@ def units(note_id: int, read: Understood) -> list[tuple[int, Unit, str]]:
 
 
 def put(
-    db: apsw.Connection, note_id: int, read: Understood, rows: Rows, *, new: bool, private: bool = False
+    db: Connection, note_id: int, read: Understood, rows: Rows, *, new: bool, private: bool = False
 ) -> list[tuple[int, str]]:
     """Keep a note's text rows in `rows`, with vectors whose text is the same; returns the places that need one."""
     kept: dict[bytes, bytes] = {}
@@ -130,18 +116,15 @@ def put(
     summary = "\n".join([read.head.description, *read.note.aliases]).strip()  # what stands in no passage
     whole = "\n".join([*filter(None, [summary]), *(unit.text for unit in read.blocks)])
     names = may_hold_names(whole)
-    rows.add(_PUT_NOTE_TEXT, [(note_id, title, _as_indexed(whole, language, names=names) + MARKS.get(language, ""))])
     every = units(note_id, read)
     texts = [(place, text, text_hash(text)) for place, _, text in every if text]
     hashes = {place: hash_ for place, _, hash_ in texts}
     quoted = json.encoder.encode_basestring
     above = {headings: f"[{', '.join(map(quoted, headings))}]" for headings in {unit.headings for _, unit, _ in every}}
     rows.add(_PUT_PLACE, [(id_, u.start, u.stop, u.line, above[u.headings], hashes.get(id_)) for id_, u, _ in every])
-    blocks = every[len(read.passages) :]
-    rows.add(
-        _PUT_BLOCK_TEXT,
-        [(_row_of(id_), title, _as_indexed(u.text, language, names=names)) for id_, u, _ in blocks],
-    )
+    whole = _as_indexed(whole, language, names=names) + MARKS.get(language, "")
+    blocks = [(id_, _as_indexed(u.text, language, names=names)) for id_, u, _ in every[len(read.passages) :]]
+    db.put_words(rows, note_id, title, whole, blocks)
     if rows.is_remote is None:
         rows.is_remote = (space := vector_space(db)) is not None and space.remote
     wanted = [] if private and rows.is_remote else texts
@@ -160,49 +143,18 @@ def _as_indexed(text: str, language: str, *, names: bool = True) -> str:
     return "\n".join([searchable(text), parts, stems_of(text, language) if language else "", ""])
 
 
-def _row_of(place: int) -> int:
-    """The row of a block in its table of words."""
-    return place + (place >> SHIFT) * _FURTHER
-
-
 def span(note_id: int) -> tuple[int, int]:
     """The first id of a note's places, and the first behind them."""
     return note_id << SHIFT, (note_id + 1) << SHIFT
 
 
-def remove(db: apsw.Connection, note_id: int) -> None:
+def remove(db: Connection, note_id: int) -> None:
     """Forget a note's text and vectors."""
-    db.execute("DELETE FROM note_text WHERE rowid = ?", (note_id,)).fetchall()
     first, after = span(note_id)
-    blocks: Any = db.execute("SELECT id FROM places WHERE id >= ? AND id < ?", (first | BLOCK, after))
-    rows = [(_row_of(place),) for (place,) in blocks]
-    db.executemany("DELETE FROM block_text WHERE rowid = ?", rows)  # as a subquery it cost twice as much
+    blocks = db.execute("SELECT id FROM places WHERE id >= ? AND id < ?", (first | BLOCK, after))
+    db.remove_words(note_id, [place for (place,) in blocks])
     for table in ("places", "vectors"):
         db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", (first, after)).fetchall()
-
-
-def expect_much(db: apsw.Connection) -> None:
-    """Before very many notes: segments of the word tables are not merged again and again while they come."""
-    for table in _TABLES:
-        db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES)
-
-
-def unfolded(db: apsw.Connection) -> list[str]:
-    """The word tables that still expect much: of this pass, or of a process that died."""
-    return [table for table in _TABLES if db.execute(f"SELECT v FROM {table}_config WHERE k = 'automerge'").get == 0]
-
-
-def fold(tables: Iterable[str], transaction: Callable[[], AbstractContextManager[apsw.Connection]]) -> None:
-    """After much was put: merge the segments of these tables, a few pages a transaction."""
-    for table in tables:
-        merged = True
-        while merged:
-            with transaction() as db:
-                before = db.total_changes()
-                db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-_PAGES_AT_ONCE,)).fetchall()
-                merged = db.total_changes() - before >= 2
-        with transaction() as db:
-            db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _OTHERWISE)
 
 
 class Waiting:

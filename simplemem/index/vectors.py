@@ -15,9 +15,9 @@ import apsw
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
-from simplemem.index.database import WAL_LIMIT_AMID_MUCH, Database
+from simplemem.index.connection import IDS, Connection, Ids, Tables
+from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Embedded, Nearness
-from simplemem.index.legs import IDS, Ids, bound
 from simplemem.index.notes import stat_of, vector_space, waiting
 from simplemem.index.sync import Progress
 from simplemem.index.text import BLOCK, SHIFT, Waiting, span, understood, units
@@ -45,24 +45,28 @@ _TAKE_OVER = f"""
         AND p.hash IS NOT NULL AND p.id NOT IN (SELECT id FROM main.vectors));
 """
 
+_PUT = """INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)
+          ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, vector = excluded.vector"""
+
 Paths = Callable[[Collection[int]], Mapping[int, str]]
 """The paths of notes that are there."""
 _ToEmbed = tuple[int, str, list[tuple[int, str]]]
 """A note, the hash that it had ("" when it could not be read just now), and its places with their texts."""
 
 
-def adopt(database: Database, embedder: Embedder) -> None:
+def adopt(database: Tables, embedder: Embedder) -> None:
     """Make the index one of this embedder's vectors. Another's are let go, or its own of when it was elsewhere."""
     wanted = embedder.name, embedder.remote
     with database.reading() as db:
         found = vector_space(db)
     if found is None or (found.embedder, found.remote) != wanted:
         with database.writing() as db:
-            db.execute("DELETE FROM vectors; DELETE FROM vector_space").fetchall()
+            for table in ("vectors", "vector_space"):
+                db.execute(f"DELETE FROM {table}").fetchall()
             db.execute("INSERT INTO vector_space VALUES (?, 0, ?)", wanted).fetchall()
-            wants_none = "hidden IS NOT NULL OR (:remote AND private IS NOT NULL)"
-            sql = f"UPDATE notes SET refused = NULL, embedded = ({wants_none})"
-            db.execute(sql, {"remote": embedder.remote}).fetchall()
+            wants_none = "hidden IS NOT NULL OR (:remote = 1 AND private IS NOT NULL)"
+            sql = f"UPDATE notes SET refused = NULL, embedded = CASE WHEN {wants_none} THEN 1 ELSE 0 END"
+            db.execute(sql, {"remote": int(embedder.remote)}).fetchall()
 
 
 def take_over(db: apsw.Connection, old: Path, width: int | None) -> None:
@@ -80,29 +84,29 @@ def take_over(db: apsw.Connection, old: Path, width: int | None) -> None:
             db.execute("DETACH old").fetchall()
 
 
-def put(db: apsw.Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes], refused: str = "") -> bool:
+def put(db: Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes], refused: str = "") -> bool:
     """Store a note's vectors, unless the note has changed since its text was read; and what the embedder refused."""
     if db.execute("SELECT sha256 FROM notes WHERE id = ?", (note_id,)).get != sha256:
         return False
     wanted = hashes_of(db, note_id)
     rows = ((place, wanted[place], vector) for place, vector in vectors.items() if place in wanted)
-    db.executemany("INSERT OR REPLACE INTO vectors (id, hash, vector) VALUES (?, ?, ?)", rows)
+    db.executemany(_PUT, rows)
     # Whoever holds the vectors in memory follows by the number of the change.
     sql = "UPDATE notes SET embedded = 1, refused = nullif(?, ''), rev = ? WHERE id = ?"
     db.execute(sql, (refused, notes.next_rev(db), note_id)).fetchall()
     return True
 
 
-def hashes_of(db: apsw.Connection, note_id: int, *, missing: bool = False) -> dict[int, bytes]:
+def hashes_of(db: Connection, note_id: int, *, missing: bool = False) -> dict[int, bytes]:
     """The places of a note that are to have a vector, or lack it, with the hash of what it is made of."""
     lacking = "AND id NOT IN (SELECT id FROM vectors WHERE id >= ?1 AND id < ?2)" if missing else ""
     sql = f"SELECT id, hash FROM places WHERE id >= ?1 AND id < ?2 AND hash IS NOT NULL {lacking}"
     return dict(db.execute(sql, span(note_id)))
 
 
-def embedded(db: apsw.Connection, embedder: str, remote: bool) -> Embedded:
+def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
     """How far an embedder is, which may not have begun yet."""
-    sql = "SELECT count(*), coalesce(sum(private IS NOT NULL), 0) FROM notes WHERE hidden IS NULL"
+    sql = "SELECT count(*), count(private) FROM notes WHERE hidden IS NULL"
     visible, private = next(db.execute(sql))
     wanted = visible - private if remote else visible
     space = vector_space(db)
@@ -116,7 +120,7 @@ class Filling:
     """Embeds what is missing. `ready` holds texts that need no reading. What was made before a failure is kept."""
 
     vault: Vault
-    database: Database
+    database: Tables
     embedder: Embedder
     progress: Progress | None = None
     stopped: Callable[[], bool] = lambda: False
@@ -208,17 +212,17 @@ class Filling:
         return first | second, refused | refused_too
 
 
-def stored(db: apsw.Connection, some: Iterable[int] | None, *, blocks: bool = False) -> Iterable[tuple[int, bytes]]:
+def stored(db: Connection, some: Iterable[int] | None, *, blocks: bool = False) -> Iterable[tuple[int, bytes]]:
     """The places and vectors of the passages of some notes or of all, or of their blocks, in order."""
-    where = f"(v.id & {BLOCK} <> 0) = :blocks"
+    where = f"(v.id & {BLOCK}) / {BLOCK} = :blocks"
     if some is None:
-        return db.execute(f"SELECT v.id, v.vector FROM vectors v WHERE {where} ORDER BY v.id", {"blocks": blocks})
+        return db.execute(f"SELECT v.id, v.vector FROM vectors v WHERE {where} ORDER BY v.id", {"blocks": int(blocks)})
     sql = f"""SELECT v.id, v.vector FROM {IDS} n CROSS JOIN vectors v
               WHERE v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT}) AND {where}"""
-    return db.execute(sql, {"ids": bound(sorted(some)), "blocks": blocks})
+    return db.execute(sql, {"ids": db.many(sorted(some)), "blocks": int(blocks)})
 
 
-def nearest_places(db: apsw.Connection, query: bytes, some: Iterable[int]) -> dict[int, int]:
+def nearest_places(db: Connection, query: bytes, some: Iterable[int]) -> dict[int, int]:
     """Of each of some notes the passage that is nearest; those without a vector are absent."""
     rows = list(stored(db, some))
     near = distances(query, b"".join(vector for _, vector in rows)).tolist()
@@ -228,12 +232,12 @@ def nearest_places(db: apsw.Connection, query: bytes, some: Iterable[int]) -> di
     return {note: place for note, (_, place) in best.items()}
 
 
-def vectors_of(db: apsw.Connection, note_id: int) -> list[bytes]:
+def vectors_of(db: Connection, note_id: int) -> list[bytes]:
     """The vectors of a note's passages."""
-    return [vector for _, vector in stored(db, [note_id])]
+    return [vector for _, vector in sorted(stored(db, [note_id]))]
 
 
-def mean_vector(db: apsw.Connection, note: int) -> bytes | None:
+def mean_vector(db: Connection, note: int) -> bytes | None:
     """The middle of a note's passages, as a vector of the same kind."""
     import numpy as np
 
@@ -319,7 +323,7 @@ class VectorsInMemory:
         self._asked = False
 
     def nearest(
-        self, db: apsw.Connection, whose: object, query: bytes, ids: Ids, limit: int, also: Iterable[int], paths: Paths
+        self, db: Connection, whose: object, query: bytes, ids: Ids, limit: int, also: Iterable[int], paths: Paths
     ) -> dict[int, Nearness]:
         """The notes with the nearest passages, among `ids`, and those in `also`, by the vectors of `whose` index."""
         import numpy as np
@@ -346,7 +350,7 @@ class VectorsInMemory:
         nearest = np.maximum(passages, np.maximum(blocks[: len(passages)], 0.0))[held]
         return dict(zip(held, map(Nearness, passages[held].tolist(), nearest.tolist()), strict=True))
 
-    def _follow(self, db: apsw.Connection, whose: object) -> None:
+    def _follow(self, db: Connection, whose: object) -> None:
         seen, (before, rev) = (whose, notes.newest_rev(db)), self._seen
         if whose != before or self._passages.left > _LEFT + len(self._passages.owners) // 4:
             self._passages, self._blocks, self._asked = _Rows(stored(db, None)), None, self._asked and whose == before

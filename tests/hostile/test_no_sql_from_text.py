@@ -31,11 +31,12 @@ _SQL = re.compile(
 OURS = {
     "index/audit.py": "apart count leg m name note of_note own part rest shift",
     "index/changes.py": "condition order",
-    "index/database.py": "name setting",
-    "index/legs.py": "among_ids k name narrowed note part place row score source table where",
+    "index/database.py": "name",
+    "index/filters.py": "_ORDER[sort] k name source where",
+    "index/legs.py": "narrowed note place row score source table",
     "index/notes.py": "columns marks table where",
     "index/text.py": "table",
-    "index/vectors.py": "lacking wants_none where",
+    "index/vectors.py": "lacking table wants_none where",
 }
 """By file, what a statement is made of that the reading below cannot see to be ours: tables, columns and conditions out
 of lists of that file, and numbers. A name that comes from a caller or a note has no place here: it is bound as a

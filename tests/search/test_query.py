@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.door import AnyOf, Standing, Term
-from simplemem.index.legs import Counts, fts_terms, vocabulary
+from simplemem.index.legs import Counts, fts_terms
 from simplemem.note.words import MARKS, stems_of
 from simplemem.search.query import Query, read_query, with_forms
 
@@ -64,7 +64,7 @@ class Words:
         self.db.executemany("INSERT INTO note_text (title, body) VALUES ('', ?)", [(text,) for text in texts])
 
     def vocabulary(self, asked: Sequence[AnyOf]) -> tuple[list[int], Standing]:
-        return vocabulary(self.db, asked, Counts(0)), Standing(0, (), {})
+        return Counts(0).vocabulary(self.db, asked), Standing(0, (), {})
 
     def found(self, terms: Sequence[Term]) -> list[int]:
         expression = " OR ".join(fts_terms(terms))

@@ -1,0 +1,96 @@
+"""How the rooms of the index speak to an engine: in SQL that SQLite and PostgreSQL both take, with SQLite's marks for
+values. Words are not among its tables: each engine keeps and ranks those in a way of its own, behind `Words`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from simplemem.index.door import AnyOf, Match, Question, Term
+
+if TYPE_CHECKING:
+    from simplemem.index.notes import Rows
+
+MANY = "carray(?)"
+"""Many values as a table whose column is `value`, bound by `Connection.many`."""
+IDS = "carray(:ids)"
+LAST = "\U0010ffff"  # behind every path
+SET_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+
+Ids = Sequence[int] | None
+"""The notes to look among; None for all."""
+Leg = list[Match]
+"""The notes or blocks that one way finds, best first."""
+
+
+class Cursor(Protocol):
+    """Rows of an answer. `get` is the first column of the first of them."""
+
+    @property
+    def get(self) -> Any: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __next__(self) -> Any: ...
+
+
+class Connection(Protocol):
+    """A thread's way to the tables, and to the words beside them."""
+
+    def execute(self, statements: str, bindings: Any = None, /) -> Cursor: ...
+    def executemany(self, statements: str, rows: Any, /) -> object: ...
+    def many(self, values: Iterable[Any], /) -> Any: ...
+    def state(self) -> object:
+        """What changes whenever anybody writes."""
+
+    def words(self, notes: int) -> Words:
+        """The words of so many notes as they are now."""
+
+    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None: ...
+    def remove_words(self, note: int, places: Sequence[int]) -> None: ...
+    def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
+        """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
+
+
+class Words(Protocol):
+    """The words of one state of the index, counted and ranked by BM25."""
+
+    def vocabulary(self, db: Any, asked: Sequence[AnyOf]) -> list[int]: ...
+    def holding(self, db: Any, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]: ...
+    def rank(self, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
+        """The best notes; of the best of these the best blocks, and those with words side by side."""
+
+    def blocks(self, db: Any, terms: Sequence[Term], limit: int, some: Sequence[int]) -> Leg: ...
+
+
+Transaction = Callable[[], AbstractContextManager[Any]]
+
+
+class Tables(Protocol):
+    """One vault's tables in an engine, for any thread."""
+
+    generation: int
+
+    def connection(self) -> Connection: ...
+    def reading(self) -> AbstractContextManager[Connection]:
+        """One snapshot for several queries."""
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """One transaction, re-entrant in a thread: the outermost commits."""
+
+    def writing_on(self, generation: int) -> AbstractContextManager[Connection]:
+        """A transaction on the very tables that were read before."""
+
+    def meta(self, key: str) -> str | None: ...
+    def set_meta(self, key: str, value: str) -> None: ...
+    def checkpoint(self, most: int = ..., /) -> None: ...
+    def expect_much(self, db: Any) -> None:
+        """Before very many notes."""
+
+    def fold(self, transaction: Transaction) -> None:
+        """After them: merge what was written, a part a transaction."""
+
+    def check(self) -> list[str]: ...
+    def discard(self) -> None: ...
+    def close(self) -> None: ...
