@@ -118,6 +118,10 @@ class IndexSettings(_Section):
 
     max_note_mb: float = _setting(5.0, "megabytes; a larger note is listed by `stats`, not searched", gt=0, le=64)
     scan_minutes: float = _setting(5.0, "minutes between two looks of a server at all notes", ge=0.05, le=1_000_000)
+    engine: str = _setting("", "a PostgreSQL that many servers share", "no", eg="postgresql://memory@db/memory")
+    schema_name: str = _setting(
+        "", "the schema there; made of the vault's name", "no", pattern="^[a-z_][a-z0-9_]{0,40}$|^$"
+    )
     watch: Literal["auto", "poll", "off"] = _setting("auto", "how a server hears of changes; network drives want poll")
 
 

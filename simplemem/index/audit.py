@@ -9,10 +9,7 @@ from heapq import merge
 from itertools import groupby, zip_longest
 from typing import Any
 
-import apsw
-
 from simplemem.index.connection import Connection
-from simplemem.index.legs import APART
 
 Row = tuple[Any, ...]
 Difference = tuple[Row | None, Row | None]
@@ -46,8 +43,7 @@ _TABLES = {
     "note": """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
                       words, hidden, problem, private FROM notes ORDER BY path""",
 }
-_LEGS = {"note_text": 1, "block_text": APART}  # and how far the rows of two notes lie apart
-_ORDER = {name: number for number, name in enumerate([*_TABLES, *_OF_NOTE, *_LEGS])}
+_ORDER = {name: number for number, name in enumerate([*_TABLES, *_OF_NOTE, "note_text", "block_text"])}
 
 
 def counts(db: Connection) -> dict[str, Any]:
@@ -103,51 +99,28 @@ def inspection(db: Connection) -> dict[str, dict[str, Any]]:
     return notes
 
 
-def dump(db: apsw.Connection, *, vectors: bool = True, words: bool = True) -> Iterator[Row]:
+def dump(db: Connection, *, vectors: bool = True, words: bool = True) -> Iterator[Row]:
     """Every row that is a function of the vault and the settings, in order; of each word sums that tell its places."""
     for name, sql in _TABLES.items():
         yield from ((name, *row) for row in db.execute(sql))
     for name, columns in _OF_NOTE.items():
         if vectors or name != "vectors":
             note, _, rest = columns.partition(", ")
-            sql = f"""SELECT coalesce(n.of, '?'), {rest} FROM (SELECT {note} AS note, * FROM {name})
+            sql = f"""SELECT coalesce(n.of, '?'), {rest} FROM (SELECT {note} AS note, * FROM {name}) t
                       LEFT JOIN (SELECT id AS note, path AS of FROM notes) n USING (note) ORDER BY 1, 2, 3"""
             yield from ((name, *row) for row in db.execute(sql))
-    for leg, apart in _LEGS.items() if words else ():
-        try:
-            db.execute(f"CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, {leg}, instance)").fetchall()
-            db.execute("CREATE TEMP TABLE numbers (id INTEGER PRIMARY KEY, number INTEGER)").fetchall()
-            db.execute("INSERT INTO numbers SELECT id, row_number() OVER (ORDER BY path) FROM notes").fetchall()
-            is_counted = db.execute("SELECT 1 FROM numbers WHERE id <> number LIMIT 1").fetchone() is None
-            m = "doc" if is_counted else f"(coalesce(number, -1) * {apart:d} + doc % {apart:d})"
-            of_note = "" if is_counted else f"LEFT JOIN temp.numbers ON id = doc / {apart:d}"
-            sql = f"""SELECT '', term, count(*), sum({m} % 1000000007), sum({m} % 65537 * ("offset" * "offset" % 65521)),
-                             sum({m} % 65521 * ((2 * "offset" + col) % 65521))
-                      FROM temp.places {of_note} GROUP BY term"""
-            yield from ((leg, *row) for row in db.execute(sql))
-        finally:
-            db.execute("DROP TABLE IF EXISTS temp.places").fetchall()
-            db.execute("DROP TABLE IF EXISTS temp.numbers").fetchall()
+    if words:
+        yield from db.dumped_words()
 
 
-def _hold_same_words(ours: apsw.Connection, theirs: apsw.Connection) -> bool:
-    """Whether the tables of words are equal to the byte: so they are of an index made in one go, and nothing counted."""
-    queries = ["SELECT id, path FROM notes ORDER BY 1"]
-    for leg in _LEGS:
-        queries += [f"SELECT * FROM {leg}_{part} ORDER BY 1, 2" for part in ("docsize", "idx")]
-        # The row that lists the segments (10) begins with how often a setting of the table was changed.
-        queries.append(f"SELECT id, iif(id = 10, substr(block, 5), block) FROM {leg}_data ORDER BY 1")
-    return all(row == other for sql in queries for row, other in zip_longest(ours.execute(sql), theirs.execute(sql)))
-
-
-def differences(ours: apsw.Connection, theirs: apsw.Connection, *, vectors: bool) -> Iterator[Difference]:
+def differences(ours: Connection, theirs: Connection, *, vectors: bool) -> Iterator[Difference]:
     """The rows, both in order of their places, that only one index has, or that say another thing at the same place."""
 
     def place(of: tuple[bool, Row]) -> tuple[int, str, str]:
         table, note, number, *_ = (*of[1], "")
         return _ORDER[table], str(note), f"{number:09d}" if isinstance(number, int) else str(number)
 
-    read = partial(dump, vectors=vectors, words=not _hold_same_words(ours, theirs))
+    read = partial(dump, vectors=vectors, words=not ours.holds_same_words(theirs))
     if all(row == other for row, other in zip_longest(read(ours), read(theirs))):
         return  # as nearly always, and told in half the time
     first = ((True, row) for row in read(ours))

@@ -1,16 +1,18 @@
 """How the rooms of the index speak to an engine: in SQL that SQLite and PostgreSQL both take, with SQLite's marks for
-values. Words are not among its tables: each engine keeps and ranks those in a way of its own, behind `Words`."""
+values. Words are not among its tables: each engine keeps those in a way of its own (ranking.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from simplemem.index.door import AnyOf, Match, Question, Term
+from simplemem.index.door import Match
 
 if TYPE_CHECKING:
     from simplemem.index.notes import Rows
+    from simplemem.index.ranking import Ranking
 
 MANY = "carray(?)"
 """Many values as a table whose column is `value`, bound by `Connection.many`."""
@@ -44,24 +46,19 @@ class Connection(Protocol):
     def state(self) -> object:
         """What changes whenever anybody writes."""
 
-    def words(self, notes: int) -> Words:
+    def words(self, notes: int) -> Ranking:
         """The words of so many notes as they are now."""
 
     def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None: ...
     def remove_words(self, note: int, places: Sequence[int]) -> None: ...
+    def dumped_words(self) -> Iterator[tuple[Any, ...]]:
+        """What the index holds of words, in order, so that two can be compared."""
+
+    def holds_same_words(self, other: Any, /) -> bool:
+        """Whether that can be told without reading all of it."""
+
     def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
         """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
-
-
-class Words(Protocol):
-    """The words of one state of the index, counted and ranked by BM25."""
-
-    def vocabulary(self, db: Any, asked: Sequence[AnyOf]) -> list[int]: ...
-    def holding(self, db: Any, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]: ...
-    def rank(self, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
-        """The best notes; of the best of these the best blocks, and those with words side by side."""
-
-    def blocks(self, db: Any, terms: Sequence[Term], limit: int, some: Sequence[int]) -> Leg: ...
 
 
 Transaction = Callable[[], AbstractContextManager[Any]]
@@ -71,6 +68,8 @@ class Tables(Protocol):
     """One vault's tables in an engine, for any thread."""
 
     generation: int
+    path: Path  # where this machine keeps it, or what only it needs
+    engine: str  # its name and version
 
     def connection(self) -> Connection: ...
     def reading(self) -> AbstractContextManager[Connection]:
@@ -90,6 +89,19 @@ class Tables(Protocol):
 
     def fold(self, transaction: Transaction) -> None:
         """After them: merge what was written, a part a transaction."""
+
+    def beside(self) -> Any:
+        """Empty tables, private to this process until `replace_with` puts them in the place of these."""
+
+    def replace_with(self, fresh: Any) -> None: ...
+    def drop(self) -> None:
+        """Close them, and remove them."""
+
+    def take_vectors(self, old: Any, width: int | None) -> None:
+        """Take vectors of the same embedder and width from others, wherever the text is the same."""
+
+    def size(self) -> int:
+        """Bytes on disk."""
 
     def check(self) -> list[str]: ...
     def discard(self) -> None: ...

@@ -19,6 +19,7 @@ from simplemem.errors import Unavailable
 from simplemem.index import legs
 from simplemem.index.connection import SET_META, Transaction
 from simplemem.index.notes import Rows
+from simplemem.index.text import SHIFT
 from simplemem.vault.lock import is_alive
 
 SCHEMA_VERSION = 15
@@ -36,6 +37,14 @@ _NOT_TAKEN = {
     apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
     apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
 }  # fmt: skip
+
+_TAKE_OVER = f"""
+    INSERT INTO main.vectors SELECT p.id, p.hash, v.vector FROM main.places p
+        JOIN main.notes n ON n.id = p.id >> {SHIFT} JOIN old.vectors v ON v.hash = p.hash WHERE n.embedded = 0 GROUP BY p.id;
+    UPDATE main.notes SET embedded = 1 WHERE embedded = 0 AND NOT EXISTS (
+        SELECT 1 FROM main.places p WHERE p.id >= notes.id << {SHIFT} AND p.id < (notes.id + 1) << {SHIFT}
+        AND p.hash IS NOT NULL AND p.id NOT IN (SELECT id FROM main.vectors));
+"""
 
 Lock = Callable[[], AbstractContextManager[None]]
 Found = Literal["ours", "none", "newer", "foreign"]
@@ -101,6 +110,12 @@ class Connection(apsw.Connection):
     def remove_words(self, note: int, places: Sequence[int]) -> None:
         legs.remove(self, note, places)
 
+    def dumped_words(self) -> Iterator[tuple[Any, ...]]:
+        return legs.dumped(self)
+
+    def holds_same_words(self, other: Connection) -> bool:
+        return legs.hold_same_words(self, other)
+
     def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, str]:
         """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
         matching = " AND ".join(map(legs.quoted, stretches)) or legs.quoted(())
@@ -163,6 +178,7 @@ class Database:
         self._open: dict[int, tuple[threading.Thread, Connection]] = {}
         self._guard = threading.Lock()
         self._writing, self._next_to_write = threading.Lock(), threading.Lock()
+        self.engine = f"SQLite {apsw.sqlite_lib_version()}"
         self.generation = 0  # grows when another file took the place of ours
         self._identity: tuple[int, int] | None = None
         self._prepare()
@@ -324,7 +340,36 @@ class Database:
         self._take_up(self._identity)
         self.connection()
 
-    def replace_with(self, fresh: Path) -> None:
+    def beside(self) -> Database:
+        """A fresh, empty index, private to this process until `replace_with` swaps it in."""
+        return Database(beside(self.path), self._lock)
+
+    def take_vectors(self, old: Database, width: int | None) -> None:
+        """Take vectors from another index, wherever the text is the same, if they are of our embedder and of this width."""
+        db = self.connection()
+        with suppress(apsw.Error):  # what cannot be read there is made again
+            db.execute("ATTACH ? AS old", (str(old.path),)).fetchall()
+            try:
+                sql = "SELECT o.dimension FROM old.vector_space o JOIN main.vector_space s USING (embedder)"
+                dimension = db.execute(sql).get
+                if dimension and width in (None, dimension):
+                    with db:
+                        db.execute("UPDATE main.vector_space SET dimension = ?", (dimension,)).fetchall()
+                        db.execute(_TAKE_OVER).fetchall()
+            finally:
+                db.execute("DETACH old").fetchall()
+
+    def drop(self) -> None:
+        """Close it and remove it from the disk."""
+        self.close()
+        for end in ("", *_LOGS):
+            Path(f"{self.path}{end}").unlink(missing_ok=True)
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return sum(file.stat().st_size for file in self.path.parent.glob(f"{self.path.name}*"))
+
+    def replace_with(self, fresh: Database) -> None:
         """Swap a completely built index in. Other threads and processes notice by the file's identity."""
         with self._lock():
             with self._guard:
@@ -332,11 +377,11 @@ class Database:
             if held is not None:
                 held[1].close()
                 self._local.held = None
-            with closing(connect(fresh)) as db:  # leaving WAL folds its log in: all of it is in one file
+            with closing(connect(fresh.path)) as db:  # leaving WAL folds its log in: all of it is in one file
                 db.execute("PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL").fetchall()
             remove_logs(self.path)
-            os.replace(fresh, self.path)
-            remove_logs(fresh)
+            os.replace(fresh.path, self.path)
+            remove_logs(fresh.path)
         self.connection()
 
     def close(self) -> None:

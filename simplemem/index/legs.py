@@ -6,13 +6,15 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from simplemem.index.connection import IDS, Ids, Leg, Transaction
-from simplemem.index.door import AnyOf, Match, Question, Term
+from simplemem.index.door import AnyOf, Match, Term
+from simplemem.index.ranking import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, B, Ranking
 from simplemem.index.text import SHIFT
 
 if TYPE_CHECKING:
@@ -29,15 +31,13 @@ _A_SEEK = 200  # entries that are walked in the time in which one word is sought
 _SOUGHT = 30  # rows: so few are sought one by one
 
 LEGS = {"note": "note_text", "block": "block_text"}
-
-TITLE_WEIGHT, BODY_WEIGHT = 10.0, 1.0  # docs/search.md
-_K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's
 _MOST_TERMS = 20_000  # whose counts are kept
 
 # In `block_text` ids lie further apart. FTS5 looks deleted rows up by their lowest bits: where these were the same for
 # all notes, a search took three times as long once twenty notes had changed.
 _FURTHER = 317
 APART = (1 << SHIFT) + _FURTHER
+_APART = {"note_text": 1, "block_text": APART}  # how far the rows of two notes lie apart
 PLACE_OF_ROW = f"(block_text.rowid - block_text.rowid / {APART} * {_FURTHER})"
 _PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
@@ -110,35 +110,6 @@ def _count_and_rows(db: apsw.Connection, table: str, expression: str, ids: Seque
               FROM {table} WHERE {table} MATCH :expression"""
     count, rows = next(db.execute(sql, {"expression": expression, "ids": bound(ids)}))
     return int(count), set(json.loads(rows))
-
-
-def legs(db: apsw.Connection, question: Question, ids: Ids, counts: Counts) -> tuple[Leg, Leg, Leg]:
-    """The best notes by their words, and of the best of these the best blocks and those with words side by side."""
-    if not question.terms:
-        return [], [], []
-    asked = question.terms
-    terms = _telling(db, "note", asked, counts)
-    notes = leg(db, "note", terms, question.notes, ids, counts)
-    if len(notes) < question.notes and len(terms) < len(asked):  # then notes that hold no other word are looked for too
-        terms, notes = asked, leg(db, "note", asked, question.notes, ids, counts)
-    last = question.closer  # and those that score as the last: the order in which notes were indexed says nothing
-    while 0 < last < len(notes) and round(notes[last].score, 9) == round(notes[question.closer - 1].score, 9):
-        last += 1
-    closer = [match.note for match in notes[:last]]
-    others = asked if terms is asked or not closer else _telling(db, "block", asked, counts)
-    blocks = leg(db, "block", others, question.blocks, closer, counts)
-    common = {word for term in asked if term not in terms for word in term.words}
-    pairs = [pair for pair in question.pairs if common.isdisjoint(pair.words)]
-    return notes, blocks, leg(db, "note", pairs, question.notes, closer, counts) if pairs else []
-
-
-def _telling(db: apsw.Connection, name: str, terms: Sequence[Term], counts: Counts) -> Sequence[Term]:
-    """The terms without those of half of the notes or a quarter of the blocks: BM25 gives these little."""
-    if counts.notes <= MOST_SCORED // 3:
-        return terms
-    most = counts.notes // 2 if name == "note" else counts.rows(db, LEGS[name]) // 4
-    telling = [term for term in terms if counts.of(db, LEGS[name], *fts_terms([term])) <= most]
-    return telling if 0 < len(telling) < len(terms) else terms
 
 
 def leg(
@@ -230,28 +201,29 @@ def scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
     told: tuple[list[float], float] | None = row.aux_data
     if told is None:  # the first row of a question
         rows, counts = row.row_count, json.loads(str(given[0]))
-        idfs = [max(math.log((rows - count + 0.5) / (count + 0.5)), _LEAST_IDF) for count in counts]
-        told = idfs, _K1 * _B * rows / max(1, row.column_total_size(-1))
+        idfs = [max(math.log((rows - count + 0.5) / (count + 0.5)), LEAST_IDF) for count in counts]
+        told = idfs, K1 * B * rows / max(1, row.column_total_size(-1))
         row.aux_data = told
     idfs, by_size = told
-    flat = _K1 * (1 - _B) + by_size * row.column_size(-1)
+    flat = K1 * (1 - B) + by_size * row.column_size(-1)
     score = 0.0
     for phrase, idf in enumerate(idfs):
         in_title, in_body = row.phrase_locations(phrase)[:2]
         if in_title or in_body:
             found = TITLE_WEIGHT * len(in_title) + BODY_WEIGHT * len(in_body)
-            score += idf * found * (_K1 + 1) / (found + flat)
+            score += idf * found * (K1 + 1) / (found + flat)
     return score
 
 
-class Counts:
+class Counts(Ranking):
     """How many rows of a table hold a term, which is written as FTS5 takes it; for one state of the index."""
 
     def __init__(self, notes: int) -> None:
-        self.notes = notes  # how many there are
+        super().__init__(notes)
         self._of: dict[tuple[str, str], int] = {}
 
-    def rows(self, db: apsw.Connection, table: str) -> int:
+    def rows(self, db: apsw.Connection, name: str) -> int:
+        table = LEGS[name]
         if (table, "") not in self._of:
             self._of[table, ""] = int(db.execute(f"SELECT count(*) FROM {table}_docsize").get)
         return self._of[table, ""]
@@ -273,18 +245,43 @@ class Counts:
         self._of[table, term], rows = _count_and_rows(db, table, term, ids)
         return rows
 
+    def count(self, db: apsw.Connection, name: str, term: Term) -> int:
+        return self.of(db, LEGS[name], *fts_terms([term]))
+
+    def leg(self, db: apsw.Connection, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
+        return leg(db, name, terms, limit, ids, self)
+
     def vocabulary(self, db: apsw.Connection, asked: Sequence[AnyOf]) -> list[int]:
-        """How many notes hold one of the words, for each of some groups of them."""
         return [self.of(db, "note_text", " OR ".join(fts_terms(group))) for group in asked]
 
     def holding(self, db: apsw.Connection, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:
-        """For each group of words how many notes hold one of them, and which of `some` do."""
         return [_count_and_rows(db, "note_text", " OR ".join(fts_terms(group)), some) for group in groups]
 
-    def rank(self, db: apsw.Connection, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
-        """The best notes by their words, and of the best of these the best blocks and those with words side by side."""
-        return legs(db, question, ids, self)
 
-    def blocks(self, db: apsw.Connection, terms: Sequence[Term], limit: int, some: Sequence[int]) -> Leg:
-        """The best blocks of some notes."""
-        return leg(db, "block", terms, limit, some, self)
+def dumped(db: apsw.Connection) -> Iterator[tuple[Any, ...]]:
+    """Of each word sums that tell its places, in order."""
+    for leg, apart in _APART.items():
+        try:
+            db.execute(f"CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, {leg}, instance)").fetchall()
+            db.execute("CREATE TEMP TABLE numbers (id INTEGER PRIMARY KEY, number INTEGER)").fetchall()
+            db.execute("INSERT INTO numbers SELECT id, row_number() OVER (ORDER BY path) FROM notes").fetchall()
+            is_counted = db.execute("SELECT 1 FROM numbers WHERE id <> number LIMIT 1").fetchone() is None
+            m = "doc" if is_counted else f"(coalesce(number, -1) * {apart:d} + doc % {apart:d})"
+            of_note = "" if is_counted else f"LEFT JOIN temp.numbers ON id = doc / {apart:d}"
+            sql = f"""SELECT '', term, count(*), sum({m} % 1000000007), sum({m} % 65537 * ("offset" * "offset" % 65521)),
+                             sum({m} % 65521 * ((2 * "offset" + col) % 65521))
+                      FROM temp.places {of_note} GROUP BY term"""
+            yield from ((leg, *row) for row in db.execute(sql))
+        finally:
+            db.execute("DROP TABLE IF EXISTS temp.places").fetchall()
+            db.execute("DROP TABLE IF EXISTS temp.numbers").fetchall()
+
+
+def hold_same_words(ours: apsw.Connection, theirs: apsw.Connection) -> bool:
+    """Whether the tables of words are equal to the byte: so they are of an index made in one go, and nothing counted."""
+    queries = ["SELECT id, path FROM notes ORDER BY 1"]
+    for leg in _APART:
+        queries += [f"SELECT * FROM {leg}_{part} ORDER BY 1, 2" for part in ("docsize", "idx")]
+        # The row that lists the segments (10) begins with how often a setting of the table was changed.
+        queries.append(f"SELECT id, iif(id = 10, substr(block, 5), block) FROM {leg}_data ORDER BY 1")
+    return all(row == other for sql in queries for row, other in zip_longest(ours.execute(sql), theirs.execute(sql)))

@@ -144,7 +144,11 @@ def newest_rev(db: Connection) -> int:
 
 def next_rev(db: Connection) -> int:
     """The number of the change that is being made."""
-    return int(db.execute("UPDATE meta SET value = CAST(value AS BIGINT) + 1 WHERE key = 'rev' RETURNING value").get)
+    return int(
+        db.execute(
+            "UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE key = 'rev' RETURNING value"
+        ).get
+    )
 
 
 def count(db: Connection) -> int:

@@ -18,8 +18,8 @@ import apsw
 
 from simplemem.errors import Unavailable
 from simplemem.index import audit, door, filters, notes, vectors
-from simplemem.index.connection import Connection, Words
-from simplemem.index.database import Damaged, Database, Lock, Replaced, beside, open_database
+from simplemem.index.connection import Connection, Tables
+from simplemem.index.database import Damaged, Replaced
 from simplemem.index.door import Matches, Narrow, NoteId, Question, Standing
 from simplemem.index.notes import vector_space, waiting
 from simplemem.index.text import BLOCK, SHIFT
@@ -47,9 +47,8 @@ def _asks(question: Callable[Concatenate[Connection, P], T]) -> Callable[Concate
 class Sidecar:
     """One vault's sidecar, for any thread. `begin_anew` is called when another file, perhaps empty, took its place."""
 
-    def __init__(self, path: Path, lock: Lock, begin_anew: Callable[[], None] = lambda: None) -> None:
-        self._lock, self._begin_anew = lock, begin_anew
-        self.database: Database = open_database(path, lock)
+    def __init__(self, database: Tables, begin_anew: Callable[[], None] = lambda: None) -> None:
+        self.database, self._begin_anew = database, begin_anew
         self.taken_up = self.generation  # that of the file as it was when it was last asked
         self._vectors = VectorsInMemory()
         self._local = threading.local()
@@ -66,10 +65,6 @@ class Sidecar:
         except Damaged:
             self.database.discard()
         return self.database.generation
-
-    def build_beside(self) -> Database:
-        """A fresh, empty index, private to this process until `Database.replace_with` swaps it in."""
-        return Database(beside(self.path), self._lock)
 
     def close(self) -> None:
         self.database.close()
@@ -189,7 +184,7 @@ class Sidecar:
             rows |= notes.rows_of(db, reached - rows.keys())
             blocks_of: dict[NoteId, list[door.PlaceId]] = {note: [] for note in rows}
             if blocks and question.terms and rows:
-                matches = self._kept(db).words.blocks(db, question.terms, _MOST_BLOCKS, list(rows))
+                matches = self._kept(db).words.leg(db, "block", question.terms, _MOST_BLOCKS, list(rows))
                 for match in sorted(matches, key=lambda match: (-round(match.score, 6), match.place)):
                     blocks_of[match.note].append(match.place)
             found = {note: place for note, place in some.items() if place}
@@ -263,7 +258,7 @@ class Kept:
     def __init__(self, db: Connection) -> None:
         self.state = db.state()
         self.standing = Standing(notes.count(db), vector_space(db), waiting(db))
-        self.words: Words = db.words(self.standing.notes)
+        self.words = db.words(self.standing.notes)
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()
         self._paths: dict[NoteId, str] = {}

@@ -6,12 +6,8 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import apsw
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
@@ -37,14 +33,6 @@ _LEFT = 1_000  # rows of notes that changed or went, and a quarter of all: then 
 _NOBODY = 0  # is no note
 _FAR = -2.0  # below every cosine
 _NOTES_AT_ONCE = 500  # that are looked up to have their vectors made
-_TAKE_OVER = f"""
-    INSERT INTO main.vectors SELECT p.id, p.hash, v.vector FROM main.places p JOIN main.notes n ON n.id = p.id >> {SHIFT}
-        JOIN old.vectors v ON v.hash = p.hash WHERE n.embedded = 0 GROUP BY p.id;
-    UPDATE main.notes SET embedded = 1 WHERE embedded = 0 AND NOT EXISTS (
-        SELECT 1 FROM main.places p WHERE p.id >= notes.id << {SHIFT} AND p.id < (notes.id + 1) << {SHIFT}
-        AND p.hash IS NOT NULL AND p.id NOT IN (SELECT id FROM main.vectors));
-"""
-
 _PUT = """INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)
           ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, vector = excluded.vector"""
 
@@ -67,21 +55,6 @@ def adopt(database: Tables, embedder: Embedder) -> None:
             wants_none = "hidden IS NOT NULL OR (:remote = 1 AND private IS NOT NULL)"
             sql = f"UPDATE notes SET refused = NULL, embedded = CASE WHEN {wants_none} THEN 1 ELSE 0 END"
             db.execute(sql, {"remote": int(embedder.remote)}).fetchall()
-
-
-def take_over(db: apsw.Connection, old: Path, width: int | None) -> None:
-    """Take vectors from another index, wherever the text is the same, if they are of our embedder and of this width."""
-    with suppress(apsw.Error):  # what cannot be read there is made again
-        db.execute("ATTACH ? AS old", (str(old),)).fetchall()
-        try:
-            sql = "SELECT o.dimension FROM old.vector_space o JOIN main.vector_space s USING (embedder)"
-            dimension = db.execute(sql).get
-            if dimension and width in (None, dimension):
-                with db:
-                    db.execute("UPDATE main.vector_space SET dimension = ?", (dimension,)).fetchall()
-                    db.execute(_TAKE_OVER).fetchall()
-        finally:
-            db.execute("DETACH old").fetchall()
 
 
 def put(db: Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes], refused: str = "") -> bool:

@@ -231,7 +231,7 @@ class Bench:
 
     def take_vectors(self, other: Bench) -> None:
         """Take the vectors of another store's index that a service was paid for, wherever the text is the same."""
-        self._core.embedding.take_over(other._core.index.path, self._core.index.database)
+        self._core.embedding.take_over(other._core.index.database, self._core.index.database)
 
     def expect_more(self) -> None:
         """More questions will come: what is slow to load is kept."""

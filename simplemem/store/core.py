@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING, TypeVar
 from simplemem.config import Settings, load_settings
 from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
-from simplemem.index.database import Damaged, Database
+from simplemem.index.connection import Tables
+from simplemem.index.database import Damaged, Lock, open_database
 from simplemem.index.door import Row, Standing, Stat
 from simplemem.index.notes import is_note, stat_of
 from simplemem.index.sidecar import Sidecar
@@ -71,7 +73,8 @@ class Core:
         self.git_trouble = ""  # why the history that was asked for last lacks what git knows
         self.committing = Committing(self.vault, self.settings.git)
         lock = nullcontext if self.vault.read_only else self.vault.lock  # a read-only disk has none
-        self.index = Sidecar(_index_path(self.root, self.settings, self.vault), lock, self._begin_anew)
+        path = _index_path(self.root, self.settings, self.vault)
+        self.index = Sidecar(_tables(path, self.settings, self.root, lock), self._begin_anew)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
         self.changes = ChangeTable(self.index.database, self.vault, self.index.consistently)
@@ -201,7 +204,7 @@ class Core:
         hint = f"Did you mean {near[0]}?" if near else "Search for it, or list what there is."
         raise NotFound(f"there is no memory called {name!r}", candidates=near, hint=hint)
 
-    def sync_of(self, database: Database) -> Sync:
+    def sync_of(self, database: Tables) -> Sync:
         """What keeps a database in step with this vault."""
         largest, private = self.settings.max_note_bytes, self.settings.embed.private
         return Sync(self.vault, database, lambda path: self.conventions.hidden_reason(path), largest, private)
@@ -222,15 +225,15 @@ class Core:
             self.rows.waiting = None
         if rebuild:
             self._follow_obsidian()
-            fresh = self.index.build_beside()
+            fresh = self.index.database.beside()
             rows = self.sync_of(fresh)
             rows.scan(progress)
             if embed:
-                self.embedding.take_over(self.index.path, fresh)
+                self.embedding.take_over(self.index.database, fresh)
                 self.embedding.fill(progress, begin=True, ready=rows.waiting, into=fresh)
             fresh.set_meta("scanned", "yes")
             fresh.close()
-            self.index.database.replace_with(fresh.path)
+            self.index.database.replace_with(fresh)
         report = self.compare_all(progress, believe=believe)
         if embed:
             fill = partial(self.embedding.fill, progress, begin=begin, ready=self.rows.waiting)
@@ -362,6 +365,20 @@ class Core:
 def change_by(by: By, tool: str) -> Change:
     """Who changes something, as the vault keeps it; `tool` where none is named."""
     return Change(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))
+
+
+def _tables(path: Path, settings: Settings, root: Path, lock: Lock) -> Tables:
+    """The index where the settings want it. Who sees less of the vault has a schema of its own, as it has a file."""
+    if not settings.index.engine:
+        return open_database(path, lock)
+    try:
+        from simplemem.index.postgres.database import PostgresDatabase
+    except ImportError as error:
+        hint = "pip install 'simplemem-vault[postgres]'"
+        raise Unavailable(f"an index in PostgreSQL needs {error.name}", hint=hint) from error
+    plain = re.sub(r"[^a-z0-9]+", "_", root.name.lower()).strip("_")[:20]
+    schema = settings.index.schema_name or f"{plain}_{hashlib.sha256(str(root).encode()).hexdigest()[:8]}"
+    return PostgresDatabase(settings.index.engine, f"{schema}{path.stem.removeprefix('index').replace('-', '_')}", path)
 
 
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:

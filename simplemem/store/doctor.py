@@ -134,7 +134,7 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
     if damage:
         return
     core.changes.newest()  # the table of changes has all that is in the log
-    rebuilt = core.index.build_beside()
+    rebuilt = core.index.database.beside()
     fresh = core.sync_of(rebuilt)
     fresh.waiting = None  # no vectors are made of it
 
@@ -149,9 +149,7 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
                 core.compare_all()
                 found = compared()
     finally:
-        rebuilt.close()
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{rebuilt.path}{suffix}").unlink(missing_ok=True)
+        rebuilt.drop()
     for here, there in found:
         row = here or there or ("", "")
         ours, theirs = ("nothing" if each is None else shorten(repr(each), 160) for each in (here, there))

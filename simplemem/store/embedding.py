@@ -8,17 +8,16 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index.database import Database
+from simplemem.index.connection import Tables
 from simplemem.index.door import QueryVector, Standing
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Progress
 from simplemem.index.text import Waiting
-from simplemem.index.vectors import Filling, adopt, take_over
+from simplemem.index.vectors import Filling, adopt
 from simplemem.note.words import without_stop_words
 from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.services.wordllama import WordLlama
@@ -96,9 +95,7 @@ class Embedding:
         """Why vectors are not being made just now; nothing when they are."""
         return f"{self._failure}; new texts are searched by words only until it does." if self._failure else ""
 
-    def fill(
-        self, progress: Progress | None, *, begin: bool, ready: Waiting | None, into: Database | None = None
-    ) -> int:
+    def fill(self, progress: Progress | None, *, begin: bool, ready: Waiting | None, into: Tables | None = None) -> int:
         """Make the vectors that are missing, once no other process is at it, and return of how many notes. With `begin`
         a person asked, and a new embedder may begin; without, a model gets one batch, for the time of a question."""
         embedder, _ = self.wanted()
@@ -142,7 +139,7 @@ class Embedding:
             self._making.release()
         return max(0.0, self._not_before - time.monotonic()) if self._failure else None
 
-    def take_over(self, old: Path, into: Database) -> None:
+    def take_over(self, old: Tables, into: Tables) -> None:
         """Take what a service made for another index, wherever the text is the same: none is paid for twice."""
         if not isinstance(embedder := self.wanted()[0], ServiceEmbedder):
             return
@@ -150,7 +147,7 @@ class Embedding:
         with suppress(Unavailable):  # what it gives now; a service that is away is believed to be the one it was
             width = len(embedder.query("memory", deadline=time.monotonic() + self._settings.embed.query_seconds))
         adopt(into, embedder)
-        take_over(into.connection(), old, width)
+        into.take_vectors(old, width)
 
     def _may_begin(self, embedder: Embedder, *, first: bool) -> bool:
         """Whether vectors may be made unasked. `first`: a new embedder may take another's place, once in a process."""

@@ -31,7 +31,7 @@ _SQL = re.compile(
 OURS = {
     "index/audit.py": "apart count leg m name note of_note own part rest shift",
     "index/changes.py": "condition order",
-    "index/database.py": "name",
+    "index/database.py": "name setting",
     "index/filters.py": "_ORDER[sort] k name source where",
     "index/legs.py": "narrowed note place row score source table",
     "index/notes.py": "columns marks table where",

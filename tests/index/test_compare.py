@@ -17,7 +17,7 @@ Write = Callable[[str, str | bytes], Path]
 def compared(store: EnhancedStore) -> list[Difference]:
     """Where the store's index is not what one made anew is."""
     step = store._core
-    rebuilt = step.index.build_beside()
+    rebuilt = step.index.database.beside()
     step.sync_of(rebuilt).scan()
     try:
         with step.index.database.reading() as ours, rebuilt.reading() as theirs:
@@ -52,7 +52,7 @@ def test_words_are_counted_only_where_the_tables_of_words_differ(
         with plain_store._core.index.database.writing() as db:
             db.execute("INSERT INTO note_text (note_text, rank) VALUES ('automerge', 4)").fetchall()
     step, asked = plain_store._core, list[str]()
-    rebuilt = step.index.build_beside()
+    rebuilt = step.index.database.beside()
     step.sync_of(rebuilt).scan()
     with step.index.database.reading() as ours, rebuilt.reading() as theirs:
         for db in (ours, theirs):

@@ -251,7 +251,7 @@ from simplemem.config import Settings
 from simplemem.store import EnhancedStore
 
 store = EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provider": "none"}}))
-store._core.index.build_beside()
+store._core.index.database.beside()
 os.kill(os.getpid(), 9)
 """
 

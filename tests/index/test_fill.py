@@ -62,8 +62,8 @@ class Kept:
 
     def __init__(self, root: Path, database: Path) -> None:
         self.vault = Vault(root, durable=False)
-        self.index = Sidecar(database, nullcontext)
-        self.database: Database = self.index.database
+        self.index = Sidecar(database_at := Database(database, nullcontext))
+        self.database = database_at
         self.rows = Sync(self.vault, self.database, lambda path: None, 1_000_000)
 
     def fill(self, embedder: WordLlama) -> int:

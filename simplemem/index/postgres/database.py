@@ -1,0 +1,366 @@
+"""A vault's tables in PostgreSQL: one schema, rebuilt beside itself and renamed into place. One process writes at a time,
+for as long as a transaction takes; readers wait for nobody. A server that is away is said, and nothing is lost."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import errors, sql
+
+from simplemem.errors import Unavailable
+from simplemem.index.connection import SET_META, Transaction
+from simplemem.index.database import Damaged, Replaced
+from simplemem.index.notes import Rows
+from simplemem.index.postgres import words
+from simplemem.index.text import SHIFT
+
+SHAPE = "1"  # of the tables; another's are made anew
+_SCHEMA = Path(__file__).with_name("schema.sql")
+_TAKE_OVER = f"""
+    INSERT INTO vectors SELECT DISTINCT ON (p.id) p.id, p.hash, v.vector FROM places p
+        JOIN notes n ON n.id = p.id >> {SHIFT} JOIN {{there}}.vectors v ON v.hash = p.hash WHERE n.embedded = 0;
+    UPDATE notes SET embedded = 1 WHERE embedded = 0 AND NOT EXISTS (
+        SELECT 1 FROM places p LEFT JOIN vectors v USING (id) WHERE p.id >= notes.id << {SHIFT}
+        AND p.id < (notes.id + 1) << {SHIFT} AND p.hash IS NOT NULL AND v.id IS NULL)"""
+_SECONDS = 10  # to wait for a connection
+_MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
+_MANY = re.compile(
+    r"(?P<before>\b\w*\s+(?:NOT )?IN \(SELECT value FROM )?carray\((?P<mark>[^)]+)\)(?P<as> +(?:AS )?[a-z]+\b)?"
+)
+
+
+class _Cursor(psycopg.RawCursor[Any]):
+    """Rows of an answer; none of a statement that has none."""
+
+    @property
+    def get(self) -> Any:
+        row = self.fetchone()
+        return None if row is None else row[0]
+
+    def fetchall(self) -> list[Any]:
+        return super().fetchall() if self.description else []
+
+
+@lru_cache(maxsize=1000)
+def translated(statement: str) -> tuple[str, tuple[str, ...]]:
+    """A statement with PostgreSQL's marks for values, and the names of these where they have any."""
+
+    def many(found: re.Match[str]) -> str:
+        before, mark = found["before"] or "", found["mark"]
+        kind = "bigint" if mark == ":ids" or re.match(r"\w*id\b", before) else "text"
+        return f"{before}unnest({mark}::{kind}[]) AS {(found['as'] or ' many').split()[-1]}(value)"
+
+    names: list[str] = []
+    count = 0
+
+    def marked(found: re.Match[str]) -> str:
+        nonlocal count
+        if found[2]:
+            names.extend([] if found[2] in names else [found[2]])
+            return f"${names.index(found[2]) + 1}"
+        if found[0][0] != "?":
+            return found[0]
+        count += 1
+        return f"${found[1] or count}"
+
+    spoken = re.sub(r"CROSS JOIN (\w+ \w+ ON)", r"JOIN \1", _MANY.sub(many, statement))
+    return _MARK.sub(marked, spoken), tuple(names)
+
+
+def _storable(value: Any) -> Any:
+    """A value as PostgreSQL takes it: truth as a number, and no text with a NUL."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return list(map(_storable, value))
+    return value.replace("\0", "\ufffd") if isinstance(value, str) and "\0" in value else value
+
+
+class Connection:
+    """A thread's connection."""
+
+    def __init__(self, raw: psycopg.Connection[Any]) -> None:
+        self.raw = raw
+        self.seen: tuple[str, str] = ("", "")  # whose tables they are, and the last transaction, when it last looked
+
+    @property
+    def in_transaction(self) -> bool:
+        return self.raw.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
+
+    def execute(self, statement: str, values: Any = None) -> _Cursor:
+        spoken, names = translated(statement)
+        given = [values[name] for name in names] if names else list(values or ())
+        cursor = _Cursor(self.raw)
+        return cursor.execute(spoken, [_storable(value) for value in given] or None)
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        given = [[_storable(value) for value in row] for row in rows]
+        if statement == words.PUT:
+            words.write(self, [tuple(row) for row in given])
+        elif given:
+            _Cursor(self.raw).executemany(translated(statement)[0], given)
+
+    def copy(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Many rows of our own making, at once."""
+        with self.raw.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+
+    def many(self, values: Iterable[Any]) -> Any:
+        return list(values)
+
+    def state(self) -> object:
+        return self.seen
+
+    def words(self, notes: int) -> words.PackedWords:
+        return words.PackedWords(notes)
+
+    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
+        words.put(rows, note, title, body, blocks)
+
+    def remove_words(self, note: int, _places: Sequence[int]) -> None:
+        words.remove(self, note)
+
+    def dumped_words(self) -> Iterator[tuple[Any, ...]]:
+        statement = """SELECT n.path, w.title, w.body, w.blocks FROM note_words w LEFT JOIN notes n ON n.id = w.note_id
+                       ORDER BY 1"""
+        return (("note_text", *row) for row in self.execute(statement))
+
+    def holds_same_words(self, other: Connection) -> bool:
+        return self is other
+
+    def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
+        """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
+        return f"SELECT value FROM unnest(:{name}::bigint[]) AS many(value)", words.PackedWords(0).all_of(
+            self, stretches
+        )
+
+
+class PostgresDatabase:
+    """Connections to one vault's tables, one a thread. `path` is where this machine keeps what only it needs."""
+
+    def __init__(self, url: str, schema: str, path: Path) -> None:
+        self.url, self.schema, self.path = url, schema, path
+        self._local = threading.local()
+        self._open: dict[int, tuple[threading.Thread, Connection]] = {}
+        self._guard = threading.Lock()
+        self.generation = 0
+        self._made = ""  # which tables they are
+        with _errors_as_ours():
+            self._prepare()
+            self.engine = f"PostgreSQL {self._connect().raw.info.server_version // 10000}"
+
+    def _prepare(self, *, anew: bool = False) -> None:
+        """Make the tables if there are none, or others than ours. Cold starts of many servers meet here."""
+        db = self._connect()
+        with self._locked(db):
+            there = db.execute("SELECT to_regclass(?)", (f"{self.schema}.meta",)).get
+            shape = there and db.execute("SELECT value FROM meta WHERE key = 'shape'").get
+            if anew or shape != SHAPE:
+                name = sql.Identifier(self.schema).as_string()
+                for each in (f"DROP SCHEMA IF EXISTS {name} CASCADE", f"CREATE SCHEMA {name}"):
+                    db.execute(each)
+                _Cursor(db.raw).execute(_SCHEMA.read_text(encoding="utf-8"))
+                facts = {"rev": "0", "shape": SHAPE, "made": uuid.uuid4().hex, "state": "0"}
+                db.executemany(SET_META, facts.items())
+        self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
+
+    def _connect(self) -> Connection:
+        held: Connection | None = getattr(self._local, "held", None)
+        if held is not None and not held.raw.closed:
+            return held
+        raw = psycopg.connect(self.url, autocommit=True, connect_timeout=_SECONDS)
+        raw.execute(sql.SQL("SET search_path = {}, public").format(sql.Identifier(self.schema)))
+        raw.execute("SET default_toast_compression = 'lz4'") if _has_lz4(raw) else None
+        self._local.held = connection = Connection(raw)
+        with self._guard:
+            for ident, (thread, old) in list(self._open.items()):
+                if not thread.is_alive():
+                    old.raw.close()
+                    del self._open[ident]
+            self._open[threading.get_ident()] = (threading.current_thread(), connection)
+        return connection
+
+    def connection(self) -> Connection:
+        """This thread's connection."""
+        with _errors_as_ours():
+            db = self._connect()
+            if not db.in_transaction:
+                self._look(db)
+        return db
+
+    def _look(self, db: Connection) -> None:
+        """Notice what others did: another transaction, or other tables in the place of ours."""
+        found = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('made', 'state')").fetchall())
+        db.seen = found["made"], found["state"]
+        with self._guard:
+            if found["made"] != self._made:
+                self._made = found["made"]
+                self.generation += 1
+
+    def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        with _errors_as_ours():
+            return self.connection().execute(statement, values).fetchall()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One snapshot for several queries."""
+        with _errors_as_ours():
+            db = self._connect()
+            if db.in_transaction:
+                yield db
+                return
+            with self._transaction(db, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+                self._look(db)
+                yield db
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One transaction, re-entrant in a thread: the outermost commits. Others wait for it."""
+        with _errors_as_ours():
+            db = self._connect()
+            if db.in_transaction:
+                yield db
+                return
+            with self._locked(db):
+                self._look(db)
+                yield db
+                db.seen = db.seen[0], str(int(db.seen[1]) + 1)
+                db.execute(SET_META, ("state", db.seen[1]))
+
+    @contextmanager
+    def writing_on(self, generation: int) -> Iterator[Connection]:
+        """A transaction on the very tables that were read before: in others, ids may mean other notes."""
+        with self.writing() as db:
+            if self.generation != generation:
+                raise Replaced
+            yield db
+
+    @contextmanager
+    def _locked(self, db: Connection) -> Iterator[None]:
+        with self._transaction(db, "BEGIN"):
+            lock = hashlib.sha256(self.schema.encode()).digest()[:8]
+            db.execute("SELECT pg_advisory_xact_lock(?::bigint)", (int.from_bytes(lock, "big", signed=True),))
+            yield
+
+    @contextmanager
+    def _transaction(self, db: Connection, begin: str) -> Iterator[None]:
+        db.raw.execute(begin)
+        try:
+            yield
+            db.raw.execute("COMMIT")
+        except BaseException:
+            with suppress(psycopg.Error):
+                db.raw.execute("ROLLBACK")
+            raise
+
+    def meta(self, key: str) -> str | None:
+        found = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(found[0][0]) if found else None
+
+    def set_meta(self, key: str, value: str) -> None:
+        with self.writing() as db:
+            db.execute(SET_META, (key, value))
+
+    def expect_much(self, db: Connection) -> None:
+        """Nothing is to be done before very many notes."""
+
+    def fold(self, transaction: Transaction) -> None:
+        """Merge segments of words, as many a transaction as are of a like size."""
+        while True:
+            with self.reading() as db:
+                some = words.to_merge(db)
+            if not some:
+                return
+            with transaction() as db:
+                words.merge(db, [segment for segment in words.to_merge(db) if segment in some])
+
+    def checkpoint(self, _most: int = 0) -> None:
+        """After some were put: the words of single notes are merged once there are many."""
+        self.fold(self.writing)
+
+    def check(self) -> list[str]:
+        """What is wrong with the tables, as far as the server sees."""
+        try:
+            self.rows("SELECT count(*) FROM notes")
+        except (Unavailable, Damaged) as error:
+            return [str(error)]
+        return []
+
+    def discard(self) -> None:
+        """Put empty tables in the place of these."""
+        with _errors_as_ours():
+            self._prepare(anew=True)
+        self.generation += 1
+
+    def beside(self) -> PostgresDatabase:
+        """Empty tables, private to this process until `replace_with` puts them in the place of these."""
+        return PostgresDatabase(self.url, f"{self.schema[:40]}_new_{uuid.uuid4().hex[:8]}", self.path)
+
+    def take_vectors(self, old: PostgresDatabase, width: int | None) -> None:
+        """Take vectors of the same embedder and width from other tables, wherever the text is the same."""
+        there = sql.Identifier(old.schema).as_string()
+        with self.writing() as db:
+            space = db.execute(
+                f"SELECT o.dimension FROM {there}.vector_space o JOIN vector_space s USING (embedder)"
+            ).get
+            if space and width in (None, space):
+                db.execute("UPDATE vector_space SET dimension = ?", (space,))
+                db.execute(_TAKE_OVER.format(there=there))
+
+    def drop(self) -> None:
+        """Remove them."""
+        with _errors_as_ours():
+            self._connect().execute(f"DROP SCHEMA IF EXISTS {sql.Identifier(self.schema).as_string()} CASCADE")
+        self.close()
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        statement = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relnamespace = to_regnamespace(?)"
+        return int(self.rows(statement, (self.schema,))[0][0] or 0)
+
+    def replace_with(self, fresh: PostgresDatabase) -> None:
+        """Put these completely built tables in the place of ours."""
+        ours, theirs = sql.Identifier(self.schema).as_string(), sql.Identifier(fresh.schema).as_string()
+        with _errors_as_ours():
+            db = self._connect()
+            with self._locked(db):
+                db.execute(f"DROP SCHEMA IF EXISTS {ours} CASCADE")
+                db.execute(f"ALTER SCHEMA {theirs} RENAME TO {ours}")
+
+    def close(self) -> None:
+        """Close every connection. Call when no other thread is using them."""
+        with self._guard:
+            for _, connection in self._open.values():
+                connection.raw.close()
+            self._open.clear()
+        self._local = threading.local()
+
+
+def _has_lz4(raw: psycopg.Connection[Any]) -> bool:
+    found = raw.execute(
+        "SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"
+    ).fetchone()
+    return bool(found and found[0])
+
+
+@contextmanager
+def _errors_as_ours() -> Iterator[None]:
+    """A server that is away or busy is Unavailable, tables that are not there are Damaged."""
+    try:
+        yield
+    except (errors.UndefinedTable, errors.InvalidSchemaName, errors.UndefinedColumn) as error:
+        raise Damaged(str(error)) from error
+    except psycopg.OperationalError as error:
+        hint = "Is the database of `index.engine` running, and may this user connect? Notes are safe without it."
+        raise Unavailable(f"the index's database does not answer ({str(error).strip()})", hint=hint) from error
