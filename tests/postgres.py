@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -44,5 +45,5 @@ def running() -> Iterator[str]:
                 assert server.poll() is None, "the server ended"
             yield f"postgresql://memory@/postgres?host={folder}"
         finally:
-            server.terminate()
+            server.send_signal(signal.SIGINT)  # without waiting for who is connected
             server.wait(30)

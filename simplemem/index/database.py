@@ -7,8 +7,7 @@ import ctypes
 import os
 import threading
 import uuid
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +17,7 @@ import apsw
 from simplemem.errors import Unavailable
 from simplemem.index import legs
 from simplemem.index.connection import SET_META, Transaction
-from simplemem.index.notes import Rows
+from simplemem.index.legs import Connection
 from simplemem.index.text import SHIFT
 from simplemem.vault.lock import is_alive
 
@@ -40,7 +39,8 @@ _NOT_TAKEN = {
 
 _TAKE_OVER = f"""
     INSERT INTO main.vectors SELECT p.id, p.hash, v.vector FROM main.places p
-        JOIN main.notes n ON n.id = p.id >> {SHIFT} JOIN old.vectors v ON v.hash = p.hash WHERE n.embedded = 0 GROUP BY p.id;
+        JOIN main.notes n ON n.id = p.id >> {SHIFT} JOIN old.vectors v ON v.hash = p.hash
+        WHERE n.embedded = 0 GROUP BY p.id;
     UPDATE main.notes SET embedded = 1 WHERE embedded = 0 AND NOT EXISTS (
         SELECT 1 FROM main.places p WHERE p.id >= notes.id << {SHIFT} AND p.id < (notes.id + 1) << {SHIFT}
         AND p.hash IS NOT NULL AND p.id NOT IN (SELECT id FROM main.vectors));
@@ -85,41 +85,6 @@ def beside(path: Path) -> Path:
 def remove_logs(path: Path) -> None:
     for end in _LOGS:
         Path(f"{path}{end}").unlink(missing_ok=True)
-
-
-class Connection(apsw.Connection):
-    """A connection to SQLite, with words in its FTS5 tables."""
-
-    def many(self, values: Iterable[Any]) -> Any:
-        """Many values as `carray` takes them."""
-        if isinstance(values, array):
-            return legs.bound(values)
-        given = tuple(values)
-        return apsw.carray(given) if given and isinstance(given[0], str) else legs.bound(given)
-
-    def state(self) -> tuple[int, int]:
-        """What changes whenever anybody writes: others, or this connection itself."""
-        return int(self.execute("PRAGMA data_version").get), self.total_changes()
-
-    def words(self, notes: int) -> legs.Counts:
-        return legs.Counts(notes)
-
-    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
-        legs.put(rows, note, title, body, blocks)
-
-    def remove_words(self, note: int, places: Sequence[int]) -> None:
-        legs.remove(self, note, places)
-
-    def dumped_words(self) -> Iterator[tuple[Any, ...]]:
-        return legs.dumped(self)
-
-    def holds_same_words(self, other: Connection) -> bool:
-        return legs.hold_same_words(self, other)
-
-    def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, str]:
-        """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
-        matching = " AND ".join(map(legs.quoted, stretches)) or legs.quoted(())
-        return f"SELECT rowid FROM note_text WHERE note_text MATCH :{name}", matching
 
 
 def connect(path: Path) -> Connection:
@@ -345,7 +310,7 @@ class Database:
         return Database(beside(self.path), self._lock)
 
     def take_vectors(self, old: Database, width: int | None) -> None:
-        """Take vectors from another index, wherever the text is the same, if they are of our embedder and of this width."""
+        """Take vectors of our embedder and of this width from another index, wherever the text is the same."""
         db = self.connection()
         with suppress(apsw.Error):  # what cannot be read there is made again
             db.execute("ATTACH ? AS old", (str(old.path),)).fetchall()

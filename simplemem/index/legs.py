@@ -285,3 +285,38 @@ def hold_same_words(ours: apsw.Connection, theirs: apsw.Connection) -> bool:
         # The row that lists the segments (10) begins with how often a setting of the table was changed.
         queries.append(f"SELECT id, iif(id = 10, substr(block, 5), block) FROM {leg}_data ORDER BY 1")
     return all(row == other for sql in queries for row, other in zip_longest(ours.execute(sql), theirs.execute(sql)))
+
+
+class Connection(apsw.Connection):
+    """A connection to SQLite, with words in its FTS5 tables."""
+
+    def many(self, values: Iterable[Any]) -> Any:
+        """Many values as `carray` takes them."""
+        if isinstance(values, array):
+            return bound(values)
+        given = tuple(values)
+        return apsw.carray(given) if given and isinstance(given[0], str) else bound(given)
+
+    def state(self) -> tuple[int, int]:
+        """What changes whenever anybody writes: others, or this connection itself."""
+        return int(self.execute("PRAGMA data_version").get), self.total_changes()
+
+    def words(self, notes: int) -> Counts:
+        return Counts(notes)
+
+    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
+        put(rows, note, title, body, blocks)
+
+    def remove_words(self, note: int, places: Sequence[int]) -> None:
+        remove(self, note, places)
+
+    def dumped_words(self) -> Iterator[tuple[Any, ...]]:
+        return dumped(self)
+
+    def holds_same_words(self, other: Connection) -> bool:
+        return hold_same_words(self, other)
+
+    def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, str]:
+        """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
+        matching = " AND ".join(map(quoted, stretches)) or quoted(())
+        return f"SELECT rowid FROM note_text WHERE note_text MATCH :{name}", matching

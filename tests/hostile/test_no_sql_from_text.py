@@ -29,11 +29,13 @@ _SQL = re.compile(
     r"\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|FROM|WHERE|ORDER BY|MATCH|JOIN|VALUES|EXISTS)\b"
 )
 OURS = {
-    "index/audit.py": "apart count leg m name note of_note own part rest shift",
+    "index/audit.py": "count name note own rest",
     "index/changes.py": "condition order",
     "index/database.py": "name setting",
     "index/filters.py": "_ORDER[sort] k name source where",
-    "index/legs.py": "narrowed note place row score source table",
+    "index/legs.py": "apart leg m name narrowed note of_note part place row score source table",
+    "index/postgres/database.py": "name ours sql.Identifier(self.schema).as_string() table theirs there",
+    "index/postgres/words.py": "chosen table",
     "index/notes.py": "columns marks table where",
     "index/text.py": "table",
     "index/vectors.py": "lacking table wants_none where",

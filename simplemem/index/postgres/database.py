@@ -1,5 +1,5 @@
-"""A vault's tables in PostgreSQL: one schema, rebuilt beside itself and renamed into place. One process writes at a time,
-for as long as a transaction takes; readers wait for nobody. A server that is away is said, and nothing is lost."""
+"""A vault's tables in PostgreSQL: one schema, rebuilt beside itself and renamed into place. One process writes at a
+time, for as long as a transaction takes; readers wait for nobody. A server that is away is said; nothing is lost."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Connection:
 
     def execute(self, statement: str, values: Any = None) -> _Cursor:
         spoken, names = translated(statement)
-        given = [values[name] for name in names] if names else list(values or ())
+        given = [values[name] for name in names] if isinstance(values, dict) else list(values or ())
         cursor = _Cursor(self.raw)
         return cursor.execute(spoken, [_storable(value) for value in given] or None)
 
@@ -169,7 +169,8 @@ class PostgresDatabase:
                 name = sql.Identifier(self.schema).as_string()
                 for each in (f"DROP SCHEMA IF EXISTS {name} CASCADE", f"CREATE SCHEMA {name}"):
                     db.execute(each)
-                _Cursor(db.raw).execute(_SCHEMA.read_text(encoding="utf-8"))
+                made = _SCHEMA.read_text(encoding="utf-8").replace("STRING", 'TEXT COLLATE "C"')
+                _Cursor(db.raw).execute(made)
                 facts = {"rev": "0", "shape": SHAPE, "made": uuid.uuid4().hex, "state": "0"}
                 db.executemany(SET_META, facts.items())
         self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)

@@ -1,0 +1,244 @@
+"""PostgreSQL behind the door: whatever happens to a vault, it answers as the sidecar does."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from postgres import HAS_SERVER, needs_postgres, running
+
+from simplemem.config import Settings
+from simplemem.errors import SimplememError, Unavailable
+from simplemem.index.audit import differences
+from simplemem.index.door import Narrow, Question, Term
+from simplemem.store import EnhancedStore
+
+pytestmark = needs_postgres
+if HAS_SERVER:
+    import psycopg
+
+    from simplemem.index.postgres.database import translated
+
+WORDS = (
+    "plum pear sailing sailed harbour harbours Kiel-Canal naïve 東京都 設定 snake_case HTTPServer über don't".split()
+)
+TAGS = ("fruit", "status/done", "Ann Lee", "trip")
+QUESTIONS = [
+    "plum",
+    "sailing to the harbour",
+    '"plum pear"',
+    "東京",
+    "snake case server",
+    "-plum harbour",
+    "tag:fruit pear",
+    "zurich",
+]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with running() as url:
+        yield url
+
+
+class Both:
+    """One vault, and a store of each engine on it."""
+
+    def __init__(self, root: Path, url: str) -> None:
+        self.root, self.url = root, url
+        self.sidecar, self.postgres = EnhancedStore(root), self.opened()
+
+    def opened(self) -> EnhancedStore:
+        return EnhancedStore(self.root, Settings.model_validate({"index": {"engine": self.url}}))
+
+    def close(self) -> None:
+        self.sidecar.close()
+        self.postgres.close()
+
+    def each(self) -> list[EnhancedStore]:
+        for store in (self.sidecar, self.postgres):
+            store.sync()
+        return [self.sidecar, self.postgres]
+
+    def alike(self, chance: random.Random) -> None:
+        """Every question has one answer, each leg by itself."""
+        narrows = [
+            Narrow(), Narrow(tags={"fruit": "", "trip": ""}), Narrow(tags={"fruit": "", "trip": ""}, require_all=True),
+            Narrow(prefix="a/"), Narrow(phrases=("plum pear",)), Narrow(without=("harbour",)), Narrow(type="person"),
+            Narrow(properties={"rank": "3"}), Narrow(only=("a/n1.md", "n2.md")), Narrow(link_to="n2.md"),
+            Narrow(author="human"), Narrow(since="2026-01-02", until="2026-01-09"), Narrow(hidden=True),
+        ]  # fmt: skip
+        picked = chance.sample(WORDS, 4)
+        terms = [Term((picked[0],)), Term(tuple(picked[1:3])), Term((picked[3][:3],), beginning=True)]
+        for narrow in narrows:
+            asked = Question(tuple(terms), (Term(tuple(picked[:2])),), title=picked[0], narrow=narrow)
+            legs = [self._legs(store, asked) for store in (self.sidecar, self.postgres)]
+            assert legs[0] == legs[1], (narrow, terms)
+        for ask in (
+            lambda store: store._core.index.vocabulary([terms, terms[:1]])[0],
+            lambda store: [row.path for row in store._core.index.page(Narrow(hidden=True), "title", 50).rows],
+            lambda store: (
+                sorted(store._core.index.links(), key=str) and [each[1:] for each in store._core.index.links()]
+            ),
+            lambda store: store._core.index.called("n2"),
+            lambda store: store._core.index.near_names("n", 5, ["a/"]),
+            lambda store: store._core.index.tag_counts(),
+            lambda store: store._core.index.inspection(),
+            lambda store: store._core.index.counts(),
+            lambda store: [self._hits(store, question) for question in QUESTIONS],
+        ):
+            answers: list[Any] = [ask(store) for store in (self.sidecar, self.postgres)]
+            assert answers[0] == answers[1]
+
+    @staticmethod
+    def _hits(store: EnhancedStore, question: str) -> list[tuple[str, float, int]]:
+        hits = store.search(question, limit=10).hits
+        return sorted((hit.name, round(hit.score, 6), hit.line) for hit in hits)
+
+    @staticmethod
+    def _legs(store: EnhancedStore, question: Question) -> list[Any]:
+        found = store._core.index.ask(question)
+        legs = [
+            sorted((found.paths[match.note], match.place & 0xFFFFF, round(match.score, 6)) for match in leg)
+            for leg in (found.notes, found.blocks, found.pairs)
+        ]
+        return [*legs, found.passed, sorted(found.paths[note] for note in found.titled if note in found.paths)]
+
+    def as_made_anew(self) -> None:
+        core = self.postgres._core
+        core.changes.newest()
+        fresh = core.index.database.beside()
+        core.sync_of(fresh).scan()
+        try:
+            with core.index.database.reading() as ours, fresh.reading() as theirs:
+                assert list(differences(ours, theirs, vectors=False)) == []
+        finally:
+            fresh.drop()
+
+
+@pytest.fixture
+def both(tmp_path: Path, server: str) -> Iterator[Both]:
+    made = Both(tmp_path, server)
+    yield made
+    made.close()
+
+
+def text(chance: random.Random) -> str:
+    paragraphs = (" ".join(chance.choices(WORDS, k=chance.randint(1, 12))) for _ in range(chance.randint(1, 4)))
+    kind, tags = chance.choice(("person", "memory")), ", ".join(chance.sample(TAGS, 2))
+    head = f"---\ntags: [{tags}]\nrank: {chance.randint(1, 4)}\ntype: {kind}\n---\n"
+    links = f"\n[[n{chance.randint(0, 6)}]] and ![[pic.png]]\n"
+    return chance.choice((head, "")) + "# Plum\n\n" + "\n\n".join(paragraphs) + chance.choice((links, ""))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_sequence_of_changes_is_answered_alike(both: Both, seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(5):
+        for _ in range(8):
+            name = f"{chance.choice(('', 'a/', 'b/'))}n{chance.randint(0, 6)}"
+            store = chance.choice((both.sidecar, both.postgres))
+            try:
+                match chance.choice(("create", "create", "append", "move", "delete", "by hand", "file")):
+                    case "create":
+                        store.create(name, text(chance), overwrite=True)
+                    case "append":
+                        store.update(name, append=f"\n{chance.choice(WORDS)} {chance.choice(WORDS)}\n")
+                    case "move":
+                        store.move(name, f"{chance.choice(('', 'a/'))}n{chance.randint(0, 6)}")
+                    case "delete":
+                        store.delete(name)
+                    case "by hand":
+                        file = both.root / f"{name}.md"
+                        file.parent.mkdir(exist_ok=True)
+                        file.write_text(text(chance), encoding="utf-8")
+                    case "file":
+                        (both.root / "pic.png").write_bytes(b"picture")
+            except SimplememError:
+                pass  # a note that is not there, or is
+        both.each()
+        both.alike(chance)
+    both.as_made_anew()
+
+
+def test_words_that_were_merged_count_as_before(both: Both) -> None:
+    chance = random.Random(1)
+    for k in range(60):  # a segment each
+        both.postgres.create(f"c/n{k % 40}", text(chance), overwrite=True)
+    both.each()
+    database = both.postgres._core.index.database
+    assert database.rows("SELECT count(*) FROM held") == [(40,)]
+    assert database.rows("SELECT count(DISTINCT segment) FROM postings")[0][0] < 40
+    both.alike(chance)
+
+
+def test_a_rebuild_takes_the_place_of_what_another_server_uses(both: Both) -> None:
+    both.postgres.create("n1", "plum")
+    other = both.opened()
+    both.postgres.sync(rebuild=True)
+    assert [hit.name for hit in other.search("plum").hits] == ["n1"]
+    other.create("n2", "plum pear")
+    assert {hit.name for hit in both.postgres.search("plum").hits} == {"n1", "n2"}
+    other.close()
+
+
+def test_a_schema_that_was_dropped_comes_back(both: Both) -> None:
+    both.postgres.create("n1", "plum")
+    with psycopg.connect(both.url, autocommit=True) as db:
+        db.execute(f"DROP SCHEMA {both.postgres._core.index.database.schema} CASCADE")  # type: ignore[attr-defined]
+    assert [hit.name for hit in both.postgres.search("plum").hits] == ["n1"]
+
+
+def test_a_connection_that_is_cut_is_said_and_made_again(both: Both) -> None:
+    both.postgres.create("n1", "plum")
+    with psycopg.connect(both.url, autocommit=True) as db:
+        db.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = 'postgres'"
+        )
+    with pytest.raises(Unavailable, match="does not answer"):
+        both.postgres.search("plum")
+    assert [hit.name for hit in both.postgres.search("plum").hits] == ["n1"]
+
+
+def test_a_server_that_is_away_is_said(tmp_path: Path) -> None:
+    away = Settings.model_validate({"index": {"engine": f"postgresql://memory@/postgres?host={tmp_path}"}})
+    with pytest.raises(Unavailable, match="does not answer") as refused:
+        EnhancedStore(tmp_path, away)
+    assert "Notes are safe" in (refused.value.hint or "")
+
+
+def test_two_stores_write_at_once_and_both_are_found(both: Both) -> None:
+    import threading
+
+    other = both.opened()
+
+    def many(store: EnhancedStore, name: str) -> None:
+        for k in range(20):
+            store.create(f"{name}{k}", f"plum {name} number {k}")
+
+    threads = [threading.Thread(target=many, args=each) for each in ((both.postgres, "x"), (other, "y"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert both.postgres.stats()["notes"] == other.stats()["notes"] == 40
+    other.close()
+    both.as_made_anew()
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("SELECT ? WHERE a = ?", "SELECT $1 WHERE a = $2"),
+        ("a = ?1 OR b > ?1 || '/'", "a = $1 OR b > $1 || '/'"),
+        ("x = :b AND y = :a AND z = :b AND w = ':c?'", "x = $1 AND y = $2 AND z = $1 AND w = ':c?'"),
+        ("n.id IN (SELECT value FROM carray(?))", "n.id IN (SELECT value FROM unnest($1::bigint[]) AS many(value))"),
+        ("path IN (SELECT value FROM carray(?))", "path IN (SELECT value FROM unnest($1::text[]) AS many(value))"),
+        ("FROM carray(:ids) n CROSS JOIN places p", "FROM unnest($1::bigint[]) AS n(value) CROSS JOIN places p"),
+    ],
+)
+def test_statements_are_said_in_the_other_engines_words(said: str, meant: str) -> None:
+    assert translated(said)[0] == meant
