@@ -7,12 +7,13 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import apsw
 import numpy as np
 
-from simplemem.index.connection import Ids, Leg
+from simplemem.index.connection import LAST, Ids, Leg
 from simplemem.index.door import Match, Term
 from simplemem.index.ranking import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, B, Ranking
 from simplemem.index.text import SHIFT
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from simplemem.index.postgres.database import Connection
 
 POSTING = np.dtype([("note", "<u4"), ("title", "<u2"), ("body", "<u2"), ("blocks", "<u2"), ("words", "<u4")])
+_NONE = np.empty(0, "<u4")
 PUT = "INSERT INTO note_words (note_id, title, body, blocks) VALUES (?, ?, ?, ?)"
 _MOST = 65_535
+_MOST_KEPT = 300  # words that are kept of one state
 _MERGED = 12  # segments of a like size become one
 _TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
 _local = threading.local()
@@ -147,6 +150,7 @@ class PackedWords(Ranking):
     def __init__(self, notes: int) -> None:
         super().__init__(notes)
         self._of: dict[Phrase, Any] = {}
+        self._in_blocks: dict[Phrase, int] = {}
         self._gone: dict[int, list[int]] | None = None
         self._totals: tuple[int, int, int, int] = (0, 0, 0, 0)
 
@@ -155,6 +159,9 @@ class PackedWords(Ranking):
         if self._gone is None:
             self._gone = _gone(db.execute("SELECT segment, note_id FROM gone").fetchall())
             self._totals = db.execute("SELECT notes, words, blocks, block_words FROM totals").fetchall()[0]
+        if len(self._of) > _MOST_KEPT:
+            self._of.clear()
+            self._in_blocks.clear()
         unknown = [phrase for phrase in asked if phrase not in self._of]
         for word in dict.fromkeys(word for phrase in unknown for word in phrase):
             if word.endswith("*") and (word,) not in self._of:
@@ -167,43 +174,51 @@ class PackedWords(Ranking):
                 parts[word].append(_alive(np.frombuffer(data, POSTING), self._gone.get(segment)))
             self._of |= {(word,): np.concatenate(rows or [np.empty(0, POSTING)]) for word, rows in parts.items()}
         if longer := [phrase for phrase in unknown if phrase not in self._of]:
-            self._side_by_side(db, longer)
+            self._of |= self._counted(db, {phrase: self._candidates(phrase) for phrase in longer})
         return {phrase: self._of[phrase] for phrase in asked}
 
     def _beginning(self, db: Connection, start: str) -> Any:
         """The postings of all words that begin so, as those of one word."""
-        sql = "SELECT segment, data FROM postings WHERE word >= ? AND word < ? || '\U0010ffff'"
+        sql = f"SELECT segment, data FROM postings WHERE word >= ? AND word < ? || '{LAST}'"
         found = db.execute(sql, (start, start)).fetchall()
         rows = [_alive(np.frombuffer(data, POSTING), (self._gone or {}).get(of))["note"] for of, data in found]
-        notes = np.unique(np.concatenate(rows or [np.empty(0, "<u4")]))
-        return self._counted(db, [(f"{start}*",)], {(f"{start}*",): notes})[(f"{start}*",)]
+        phrase = (f"{start}*",)
+        return self._counted(db, {phrase: np.unique(np.concatenate(rows or [_NONE]))})[phrase]
 
-    def _side_by_side(self, db: Connection, asked: Sequence[Phrase]) -> None:
-        """The postings of words that stand side by side: looked for in the notes that hold all of them."""
-        candidates = {}
-        for phrase in asked:
-            every = [self._of[(word,)]["note"] for word in dict.fromkeys(phrase)]
-            notes = every[0]
-            for other in every[1:]:
-                notes = np.intersect1d(notes, other)
-            candidates[phrase] = notes
-        self._of |= self._counted(db, asked, candidates)
+    def _candidates(self, phrase: Phrase) -> Any:
+        """The notes that hold all words of a phrase somewhere."""
+        return reduce(np.intersect1d, [self._of[(word,)]["note"] for word in dict.fromkeys(phrase)])
 
-    def _counted(self, db: Connection, asked: Sequence[Phrase], candidates: dict[Phrase, Any]) -> dict[Phrase, Any]:
-        every = np.unique(np.concatenate([candidates[phrase] for phrase in asked])).tolist()
-        wanted = {phrase: set(candidates[phrase].tolist()) for phrase in asked}
-        found: dict[Phrase, list[tuple[int, ...]]] = {phrase: [] for phrase in asked}
-        sql = """SELECT w.note_id, w.title, w.body, w.blocks, h.words FROM note_words w JOIN held h USING (note_id)
+    def _counted(self, db: Connection, candidates: dict[Phrase, Any]) -> dict[Phrase, Any]:
+        """The postings of phrases, which are looked for in the texts of some notes."""
+        every = np.unique(np.concatenate(list(candidates.values()))).tolist()
+        wanted = {phrase: set(notes.tolist()) for phrase, notes in candidates.items()}
+        found: dict[Phrase, list[tuple[int, ...]]] = {phrase: [] for phrase in candidates}
+        sql = """SELECT w.note_id, w.title, w.body, h.words FROM note_words w JOIN held h USING (note_id)
                  WHERE w.note_id IN (SELECT value FROM carray(?)) ORDER BY 1"""
-        for note, title, body, blocks, size in db.execute(sql, (every,)) if every else ():
-            for phrase in asked:
-                if note in wanted[phrase]:
-                    in_title, in_body = occurrences(phrase, title), occurrences(phrase, body)
-                    lines = blocks.split("\n")[:-1]
-                    holding = sum(1 for line in lines if in_title or occurrences(phrase, line.partition(":")[2]))
-                    if in_title or in_body or holding:
-                        found[phrase].append((note, min(_MOST, in_title), min(_MOST, in_body), holding, size))
+        for note, title, body, size in db.execute(sql, (every,)) if every else ():
+            for phrase, notes in wanted.items():
+                if note in notes:
+                    counts = min(_MOST, occurrences(phrase, title)), min(_MOST, occurrences(phrase, body))
+                    found[phrase].append((note, *counts, 0, size))
         return {phrase: np.array(rows, POSTING) for phrase, rows in found.items()}
+
+    def _blocks_with(self, db: Connection, phrase: Phrase) -> int:
+        """How many blocks hold a phrase. Of a single word its postings say so."""
+        rows = self._of[phrase]
+        if len(phrase) == 1 and not phrase[0].endswith("*"):
+            return int(rows["blocks"].sum())
+        if phrase not in self._in_blocks:
+            some = (rows["note"] if len(phrase) == 1 else self._candidates(phrase)).tolist()
+            sql = "SELECT title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(:ids))"
+            self._in_blocks[phrase] = sum(
+                1
+                for title, blocks in db.execute(sql, {"ids": some})
+                for everywhere in [occurrences(phrase, title) > 0]
+                for line in blocks.split("\n")[:-1]
+                if everywhere or occurrences(phrase, line.partition(":")[2])
+            )
+        return self._in_blocks[phrase]
 
     @staticmethod
     def _in_notes(rows: Any) -> Any:
@@ -216,7 +231,7 @@ class PackedWords(Ranking):
         if not asked:
             return 0
         rows = found[asked[0]]
-        return len(self._in_notes(rows)) if name == "note" else int(rows["blocks"].sum())
+        return len(self._in_notes(rows)) if name == "note" else self._blocks_with(db, asked[0])
 
     def rows(self, db: Connection, name: str) -> int:
         self._read(db, ())
@@ -233,17 +248,13 @@ class PackedWords(Ranking):
     def _holders(self, db: Connection, groups: Sequence[Sequence[Term]]) -> list[Any]:
         asked = [phrases(group) for group in groups]
         found = self._read(db, list(dict.fromkeys(phrase for group in asked for phrase in group)))
-        none = np.empty(0, "<u4")
         every = ([self._in_notes(found[phrase])["note"] for phrase in group] for group in asked)
-        return [np.unique(np.concatenate(notes or [none])) for notes in every]
+        return [np.unique(np.concatenate(notes or [_NONE])) for notes in every]
 
     def all_of(self, db: Connection, stretches: Sequence[Sequence[str]]) -> list[int]:
         """The notes that hold every one of these, word for word."""
         every = self._holders(db, [[Term(tuple(stretch))] for stretch in stretches])
-        notes = every[0] if every else np.empty(0, "<u4")
-        for other in every[1:]:
-            notes = np.intersect1d(notes, other)
-        return [int(note) for note in notes]
+        return reduce(np.intersect1d, every).tolist() if every else []
 
     def leg(self, db: Connection, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
         if ids is not None and not len(ids):
@@ -252,7 +263,7 @@ class PackedWords(Ranking):
         found = self._read(db, asked)
         if name == "note":
             return self._best_notes([self._in_notes(found[phrase]) for phrase in asked], limit, ids)
-        return self._best_blocks(db, {phrase: int(found[phrase]["blocks"].sum()) for phrase in asked}, limit, ids or ())
+        return self._best_blocks(db, {phrase: self._blocks_with(db, phrase) for phrase in asked}, limit, ids or ())
 
     def _best_notes(self, postings: Sequence[Any], limit: int, ids: Ids) -> Leg:
         count, words, *_ = self._totals
