@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from postgres import HAS_SERVER, needs_postgres, running
+from postgres import PROGRAMS, needs_postgres, running
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
@@ -17,7 +17,7 @@ from simplemem.index.door import Narrow, Question, Term
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres
-if HAS_SERVER:
+if PROGRAMS is not None:
     import psycopg
 
     from simplemem.index.postgres.database import translated
