@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -199,8 +200,8 @@ def test_vectors_are_taken_over_where_the_text_is_the_same_and_of_this_width(
             other.rows.scan()
             vectors.adopt(other.database, far)
             (tmp_path / "damaged.db").write_bytes(b"no index at all" * 1000)
-            vectors.take_over(other.database.connection(), tmp_path / "damaged.db", None)
-            vectors.take_over(other.database.connection(), kept.index.path, width)
+            other.database.take_vectors(SimpleNamespace(path=tmp_path / "damaged.db"), None)  # type: ignore[arg-type]
+            other.database.take_vectors(kept.database, width)
             other.fill(far)
             assert len(far.given) == asked
             assert other.lengths() == {128} and other.index.embedded("half", True).waiting == 0

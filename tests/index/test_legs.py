@@ -191,7 +191,7 @@ def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
             terms = [common, *asked(chance)]
             every = legs.leg(db, "note", terms, NOTES, None)
             expressions.clear()
-            found, *_ = legs.legs(db, Question(tuple(terms), notes=20, closer=10), None, Counts(NOTES))
+            found, *_ = Counts(NOTES).rank(db, Question(tuple(terms), notes=20, closer=10), None)
             assert [match.score for match in found] == pytest.approx([match.score for match in every[:20]], abs=1e-4)
             if any(2 * Counts(NOTES).of(db, "note_text", *legs.fts_terms([term])) <= NOTES for term in terms):
                 assert f'"{WORDS[0]}"' not in expressions[0]

@@ -90,7 +90,10 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     ]
     for tool, sent in moves:
         assert server.ask("POST", f"/default/api/v1/tools/{tool}", sent).status == 200, (tool, sent)
-    shutil.copy2(root / "vault" / "ada" / "came.md", root / "alone" / "vault" / "ada")
+    alone = root / "alone" / "vault"
+    shutil.copy2(root / "vault" / "ada" / "came.md", alone / "ada")
+    for note in alone.glob("*/ada/*.md"):  # made a moment later, perhaps in the next second
+        shutil.copy2(root / "vault" / note.relative_to(alone), note)
     yield server
     server.process.kill()
     server.process.wait()
