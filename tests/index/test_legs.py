@@ -176,6 +176,7 @@ def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
 ) -> None:
     """BM25 gives them nothing, and in a large vault they are nearly all of the entries."""
     monkeypatch.setattr(legs, "MOST_SCORED", 90)
+    monkeypatch.setattr(ranking, "FEW_NOTES", 30)
     expressions: list[str] = []
     best = legs._best
 
