@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from simplemem.index import legs, notes, text
+from simplemem.index import legs, notes, ranking, text
 from simplemem.index.database import Database, open_database
 from simplemem.index.door import Match, Question, Stat, Term
 from simplemem.index.legs import LEGS, Counts
