@@ -1,5 +1,5 @@
 """How the rooms of the index speak to an engine: in SQL that SQLite and PostgreSQL both take, with SQLite's marks for
-values. Words are not among its tables: each engine keeps those in a way of its own (ranking.py)."""
+values. Words are not among its tables: each engine keeps those in a way of its own (door.Ranking)."""
 
 from __future__ import annotations
 
@@ -8,22 +8,16 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from simplemem.index.door import Match
+from simplemem.index.door import Ranking
 
 if TYPE_CHECKING:
     from simplemem.index.notes import Rows
-    from simplemem.index.ranking import Ranking
 
 MANY = "carray(?)"
 """Many values as a table whose column is `value`, bound by `Connection.many`."""
 IDS = "carray(:ids)"
 LAST = "\U0010ffff"  # behind every path
 SET_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-
-Ids = Sequence[int] | None
-"""The notes to look among; None for all."""
-Leg = list[Match]
-"""The notes or blocks that one way finds, best first."""
 
 
 class Cursor(Protocol):

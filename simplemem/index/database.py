@@ -7,7 +7,8 @@ import ctypes
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +18,6 @@ import apsw
 from simplemem.errors import Unavailable
 from simplemem.index import legs
 from simplemem.index.connection import SET_META, Transaction
-from simplemem.index.legs import Connection
 from simplemem.index.text import SHIFT
 from simplemem.vault.lock import is_alive
 
@@ -85,6 +85,20 @@ def beside(path: Path) -> Path:
 def remove_logs(path: Path) -> None:
     for end in _LOGS:
         Path(f"{path}{end}").unlink(missing_ok=True)
+
+
+class Connection(legs.Asking):
+    """A connection to SQLite, with words in its FTS5 tables."""
+
+    def many(self, values: Iterable[Any]) -> Any:
+        """Many values as `carray` takes them. An array of nothing cannot be handed over, and no id is negative."""
+        given = values if isinstance(values, array) else tuple(values)
+        is_text = bool(given) and isinstance(given[0], str)
+        return apsw.carray(given if is_text or (isinstance(given, array) and given) else array("q", given or (-1,)))
+
+    def state(self) -> tuple[int, int]:
+        """What changes whenever anybody writes: others, or this connection itself."""
+        return int(self.execute("PRAGMA data_version").get), self.total_changes()
 
 
 def connect(path: Path) -> Connection:

@@ -8,17 +8,13 @@ import math
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
-from simplemem.index.connection import IDS, Ids, Leg, Transaction
-from simplemem.index.door import AnyOf, Match, Term
-from simplemem.index.ranking import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, B, Ranking
-from simplemem.index.text import SHIFT
-
-if TYPE_CHECKING:
-    from simplemem.index.notes import Rows
+from simplemem.index.connection import IDS, Transaction
+from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, AnyOf, B, Ids, Leg, Match, Ranking, Term
+from simplemem.index.text import APART, PLACE_OF_ROW, Writing
 
 MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
 _CHOOSING = 0.4  # of them, for the words that choose
@@ -33,14 +29,7 @@ _SOUGHT = 30  # rows: so few are sought one by one
 LEGS = {"note": "note_text", "block": "block_text"}
 _MOST_TERMS = 20_000  # whose counts are kept
 
-# In `block_text` ids lie further apart. FTS5 looks deleted rows up by their lowest bits: where these were the same for
-# all notes, a search took three times as long once twenty notes had changed.
-_FURTHER = 317
-APART = (1 << SHIFT) + _FURTHER
 _APART = {"note_text": 1, "block_text": APART}  # how far the rows of two notes lie apart
-PLACE_OF_ROW = f"(block_text.rowid - block_text.rowid / {APART} * {_FURTHER})"
-_PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
-_PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
 _TABLES = ("note_text", "block_text")
 _WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
 _OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
@@ -61,24 +50,6 @@ def quoted(words: Iterable[str]) -> str:
 def fts_terms(terms: Sequence[Term]) -> list[str]:
     """Terms as FTS5 takes them, once each."""
     return list(dict.fromkeys(quoted(term.words) + "*" * term.beginning for term in terms))
-
-
-def put(rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
-    """Keep the words of a note and its blocks in `rows`."""
-    rows.add(_PUT_NOTE_TEXT, [(note, title, body)])
-    rows.add(_PUT_BLOCK_TEXT, [(_row_of(place), title, words) for place, words in blocks])
-
-
-def remove(db: apsw.Connection, note: int, blocks: Sequence[int]) -> None:
-    """Forget the words of a note and its blocks."""
-    db.execute("DELETE FROM note_text WHERE rowid = ?", (note,)).fetchall()
-    rows = [(_row_of(place),) for place in blocks]
-    db.executemany("DELETE FROM block_text WHERE rowid = ?", rows)  # as a subquery it cost twice as much
-
-
-def _row_of(place: int) -> int:
-    """The row of a block in its table of words."""
-    return place + (place >> SHIFT) * _FURTHER
 
 
 def expect_much(db: apsw.Connection) -> None:
@@ -287,33 +258,16 @@ def hold_same_words(ours: apsw.Connection, theirs: apsw.Connection) -> bool:
     return all(row == other for sql in queries for row, other in zip_longest(ours.execute(sql), theirs.execute(sql)))
 
 
-class Connection(apsw.Connection):
-    """A connection to SQLite, with words in its FTS5 tables."""
-
-    def many(self, values: Iterable[Any]) -> Any:
-        """Many values as `carray` takes them."""
-        if isinstance(values, array):
-            return bound(values)
-        given = tuple(values)
-        return apsw.carray(given) if given and isinstance(given[0], str) else bound(given)
-
-    def state(self) -> tuple[int, int]:
-        """What changes whenever anybody writes: others, or this connection itself."""
-        return int(self.execute("PRAGMA data_version").get), self.total_changes()
+class Asking(Writing):
+    """A connection to SQLite, as those who search use it."""
 
     def words(self, notes: int) -> Counts:
         return Counts(notes)
 
-    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
-        put(rows, note, title, body, blocks)
-
-    def remove_words(self, note: int, places: Sequence[int]) -> None:
-        remove(self, note, places)
-
     def dumped_words(self) -> Iterator[tuple[Any, ...]]:
         return dumped(self)
 
-    def holds_same_words(self, other: Connection) -> bool:
+    def holds_same_words(self, other: apsw.Connection) -> bool:
         return hold_same_words(self, other)
 
     def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, str]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
-from simplemem.index.connection import IDS, Connection, Ids, Tables
+from simplemem.index.connection import IDS, Connection, Tables
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH
-from simplemem.index.door import Embedded, Nearness
+from simplemem.index.door import Embedded, Ids, Nearness
 from simplemem.index.notes import stat_of, vector_space, waiting
 from simplemem.index.sync import Progress
 from simplemem.index.text import BLOCK, SHIFT, Waiting, span, understood, units

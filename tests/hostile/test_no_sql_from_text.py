@@ -32,7 +32,7 @@ OURS = {
     "index/audit.py": "count name note own rest",
     "index/changes.py": "condition order",
     "index/database.py": "name setting",
-    "index/filters.py": "_ORDER[sort] k name source where",
+    "index/sidecar.py": "_ORDER[sort] k name source where",
     "index/legs.py": "apart leg m name narrowed note of_note part place row score source table",
     "index/postgres/database.py": "name ours sql.Identifier(self.schema).as_string() table theirs there",
     "index/postgres/words.py": "chosen table",

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from simplemem.index import legs, notes, ranking, text
+from simplemem.index import door, legs, notes, text
 from simplemem.index.database import Database, open_database
 from simplemem.index.door import Match, Question, Stat, Term
 from simplemem.index.legs import LEGS, Counts
@@ -176,7 +176,7 @@ def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
 ) -> None:
     """BM25 gives them nothing, and in a large vault they are nearly all of the entries."""
     monkeypatch.setattr(legs, "MOST_SCORED", 90)
-    monkeypatch.setattr(ranking, "FEW_NOTES", 30)
+    monkeypatch.setattr(door, "FEW_NOTES", 30)
     expressions: list[str] = []
     best = legs._best
 

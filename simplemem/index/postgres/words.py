@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import numpy as np
 
-from simplemem.index.connection import LAST, Ids, Leg
-from simplemem.index.door import Match, Term
-from simplemem.index.ranking import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, B, Ranking
+from simplemem.index.connection import LAST
+from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, B, Ids, Leg, Match, Ranking, Term
 from simplemem.index.text import SHIFT
 
 if TYPE_CHECKING:
