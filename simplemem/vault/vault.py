@@ -165,6 +165,7 @@ class Vault:
                     most = f"at most {disk.MOST_BYTES:,} are written"
                     raise TooLong(f"{len(wish.data):,} bytes for {wish.path!r}; {most}.")
             with telling(wishes[0].op, wishes[0].path, writing=True), self._beneath() as here:
+                self.journal.resume(here)
                 written = Operation(self, here, wishes).carry_out(change)
         if self.on_written is not None and written[0].changed:
             self.on_written(written[0].version)

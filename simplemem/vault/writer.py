@@ -82,27 +82,65 @@ class Operation:
 
     def carry_out(self, change: Change) -> list[Written]:
         """All of it or nothing; the answers in the order of the wishes."""
-        self._vault.journal.resume(self._here)
-        history = self._vault.history
         for wish in self._wishes:
-            with suppress(FileNotFoundError, NotADirectoryError):
-                data, _ = disk.read_file(self._here, wish.path)
+            if (data := self._text(wish.path)) is not None:
                 self._texts[wish.path] = data, sha256(data)
         if all(map(self._is_done, self._wishes)):
-            last = [next(history.log.of(wish.target), None) for wish in self._wishes]
+            last = [next(self._vault.history.log.of(wish.target), None) for wish in self._wishes]
             return [
                 self._written(wish, wish.after, one.id if one is not None and one.after == wish.after else "", False)
                 for wish, one in zip(self._wishes, last, strict=True)
             ]
         for wish in self._wishes:
             self._check_expected(wish)
-            if wish.path in self._texts:  # of a move too: where it goes, another program may change it unseen
-                history.keep(self._here, *self._texts[wish.path])
         for wish in self._wishes:
             self._check_free(wish)
+        versions = self._versions(change)
+        self._make(versions)
+        paired = zip(self._wishes, versions, strict=True)
+        return [self._written(wish, wish.before, version.id, True) for wish, version in paired]
+
+    # -- where the notes lie: in a folder
+
+    def _text(self, path: str) -> bytes | None:
+        """What lies at a path, None for nothing."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return disk.read_file(self._here, path)[0]
+        return None
+
+    def _names(self, folder: str) -> list[str]:
+        """What is in a folder."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return self._here.folder(parent(folder)).names()
+        return []
+
+    def _entry(self, path: str) -> Entry | None:
+        return entry_at(self._here, path)
+
+    def _check_writable(self, path: str) -> None:
+        """Refuse what is write-protected, or no file."""
+        with suppress(FileNotFoundError):
+            if not self._here.stat(path).st_mode & 0o222:
+                raise ReadOnly(f"{path!r} is write-protected.", hint="Allow writing to the file first.")
+
+    def _in_trash(self, path: str, number: int) -> str | None:
+        """Where a file goes that is deleted; what clashes there is numbered (obsidian.md §5)."""
+        top = f"{OWN_TRASH}/{spell(number)}" if self._vault.trash_kind == "own" else OBSIDIAN_TRASH
+        (stem, ending), clashes = os.path.splitext(f"{top}/{path}"), 1
+        place = f"{stem}{ending}"
+        while self._entry(place) is not None:
+            clashes += 1
+            place = f"{stem} {clashes}{ending}"
+        return place
+
+    def _make(self, versions: Sequence[Version]) -> None:
+        """Carry the wishes out, which are these versions."""
+        keep = self._vault.history.keep
+        for wish in self._wishes:
+            if wish.path in self._texts:  # of a move too: where it goes, another program may change it unseen
+                keep(self._here, *self._texts[wish.path])
             if wish.data is not None:
-                history.keep(self._here, wish.data, wish.after or "")
-        paired = list(zip(self._wishes, self._versions(change), strict=True))
+                keep(self._here, wish.data, wish.after or "")
         try:
             self._stage()
         except BaseException:
@@ -110,23 +148,26 @@ class Operation:
                 disk.remove(self._here, temp)
             raise
         try:
+            paired = zip(self._wishes, versions, strict=True)
             steps = [Step(version, self._staged.get(wish.path, wish.trash)) for wish, version in paired]
             self._vault.journal.perform(self._here, steps)
         except Intruded as event:
             wish = next(wish for wish in self._wishes if event.path in (wish.path, wish.new_path))
             raise self._conflict(wish) from event
         except FileExistsError as error:
-            raise _exists(self._wishes[0].target) from error
-        return [self._written(wish, wish.before, version.id, True) for wish, version in paired]
+            raise taken(self._wishes[0].target) from error
+
+    # -- for every vault alike
 
     def _written(self, wish: Wish, before: str | None, version: str, changed: bool) -> Written:
-        return Written(wish.target, wish.after, before, version, entry_at(self._here, wish.target), changed)
+        return Written(wish.target, wish.after, before, version, self._entry(wish.target), changed)
 
     def _is_done(self, wish: Wish) -> bool:
         """A repeated write that has happened is success: the answer to the first may have been lost (F66)."""
         if wish.new_path is None and not wish.gone:
             return wish.path in self._texts and self._texts[wish.path][1] == wish.after
-        if wish.path in self._texts or disk.hash_of(self._here, wish.target) != wish.after:
+        there = self._text(wish.target)
+        if wish.path in self._texts or (None if there is None else sha256(there)) != wish.after:
             return False
         asked = (wish.path, wish.new_path, wish.before, wish.after)
         last = next(self._vault.history.log.of(wish.path), None)
@@ -136,15 +177,14 @@ class Operation:
         if wish.path not in self._texts:
             if wish.before is None:
                 return
-            with suppress(FileNotFoundError):
-                self._here.stat(wish.path)  # a link or a file where a folder should be is told as such
+            self._check_writable(wish.path)  # a link or a file where a folder should be is told as such
             raise self._conflict(wish) if wish.op == "undo" else no_such(wish.path)
         if wish.before is None and wish.op != "undo":
-            raise _exists(wish.path)
+            raise taken(wish.path)
         if self._texts[wish.path][1] != wish.before:
             raise self._conflict(wish)
-        if wish.data is not None and not self._here.stat(wish.path).st_mode & 0o222:
-            raise ReadOnly(f"{wish.path!r} is write-protected.", hint="Allow writing to the file first.")
+        if wish.data is not None:
+            self._check_writable(wish.path)
 
     def _check_free(self, wish: Wish) -> None:
         """obsidian.md §5: unique without regard to case and to how accents are spelled."""
@@ -156,14 +196,12 @@ class Operation:
             found = [f"{above}{name}{ending}" for above in found for name in self._called_so(above, compare_key(part))]
         for twin in found:
             if is_path(twin) and (twin != wish.path or wish.new_path is None):
-                raise _exists(twin)
+                raise taken(twin)
 
     def _called_so(self, folder: str, key: str) -> list[str]:
         """The names in a folder with this compare key: looked for in all of them together first, they may be many."""
         if folder not in self._folders:
-            names: list[str] = []
-            with suppress(FileNotFoundError, NotADirectoryError):
-                names = self._here.folder(parent(folder)).names()
+            names = self._names(folder)
             self._folders[folder] = names, f"/{'/'.join(names)}/".lower()
         names, together = self._folders[folder]
         if together.isascii() and f"/{key}/" not in together:
@@ -171,10 +209,8 @@ class Operation:
         return [name for name in names if compare_key(name) == key]
 
     def _conflict(self, wish: Wish) -> Conflict:
-        path = wish.path
-        try:
-            data, _ = disk.read_file(self._here, path)
-        except FileNotFoundError:
+        path, data = wish.path, self._text(wish.path)
+        if data is None:
             hint = "Look for it under another name, or create it anew."
             return Conflict(f"{path!r} was deleted or moved meanwhile.", current_sha256=None, hint=hint, path=path)
         had = self._vault.history.content(wish.before) if wish.before else None
@@ -203,14 +239,8 @@ class Operation:
         number, steps = log.next_number(self._here), list[dict[str, str | None]]()
         for wish in self._wishes:
             step = {"path": wish.path, "new_path": wish.new_path, "op": wish.op, "before": wish.before}
-            if wish.gone:  # in the trash, what clashes is numbered (obsidian.md §5)
-                top = f"{OWN_TRASH}/{spell(number)}" if self._vault.trash_kind == "own" else OBSIDIAN_TRASH
-                (stem, ending), clashes = os.path.splitext(f"{top}/{wish.path}"), 1
-                place = f"{stem}{ending}"
-                while entry_at(self._here, place) is not None:
-                    clashes += 1
-                    place = f"{stem} {clashes}{ending}"
-                step["trash"] = place
+            if wish.gone:
+                step["trash"] = self._in_trash(wish.path, number)
             steps.append(step | {"after": wish.after})
         return log.stamp(steps, first=number, tool=change.tool, who=change.who, reason=change.reason)
 
@@ -220,6 +250,6 @@ def no_such(path: str) -> NotFound:
     return NotFound(f"There is no {path!r} in the vault.")
 
 
-def _exists(path: str) -> AlreadyExists:
+def taken(path: str) -> AlreadyExists:
     hint = "Choose another name, or change the one there is."
     return AlreadyExists(f"{path!r} is there already.", hint=hint, path=path)
