@@ -113,6 +113,13 @@ class SyncSettings(_Section):
     every: float = _setting(0.0, "minutes between two exchanges; 0 is never", "no", eg=10.0, ge=0, le=100_000)
 
 
+class BranchSettings(_Section):
+    """A branch of a git repository as the vault of many servers, in place of the folder (docs/engine.md)."""
+
+    repository: str = _setting("", "a bare repository, or its address", "no", eg="ssh://git@example.org/memory.git")
+    name: str = _setting("main", "the branch", "no", pattern=r"^[\w][\w./-]{0,99}$")
+
+
 class IndexSettings(_Section):
     """What is indexed, and how often the whole vault is looked through."""
 
@@ -210,6 +217,7 @@ class Settings(_Section):
     history: HistorySettings = HistorySettings()
     git: GitSettings = GitSettings()
     sync: SyncSettings = SyncSettings()
+    branch: BranchSettings = BranchSettings()
     index: IndexSettings = IndexSettings()
     write: WriteSettings = WriteSettings()
     access: AccessSettings = AccessSettings()

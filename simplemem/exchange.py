@@ -21,7 +21,7 @@ from simplemem import git
 from simplemem.errors import Unavailable
 
 _SECONDS: Final = 300
-_ADDRESS: Final = re.compile(r"(?:ssh|https|file)://[^\s-]\S*+|(?!-)[\w.-]++(?:@[\w.-]++)?+:(?!:)[^\s\\]++")
+ADDRESS: Final = re.compile(r"(?:ssh|https|file)://[^\s-]\S*+|(?!-)[\w.-]++(?:@[\w.-]++)?+:(?!:)[^\s\\]++")
 _STAGED: Final = (
     FileStatus.INDEX_NEW
     | FileStatus.INDEX_MODIFIED
@@ -96,10 +96,10 @@ class Exchange:
         if not url:
             raise Unavailable("the repository has no remote", hint="`git remote add origin ADDRESS` names one.")
         path = self.place.top / os.path.expanduser(url)
-        if not _ADDRESS.fullmatch(url) and not (path.is_dir() and not url.startswith("-")):
+        if not ADDRESS.fullmatch(url) and not (path.is_dir() and not url.startswith("-")):
             hint = "Give it a path, or an address of ssh or https."
             raise Unavailable(f"the address of the remote {self.remote} is none that is used here: {url!r}", hint=hint)
-        return url if _ADDRESS.fullmatch(url) else str(path)
+        return url if ADDRESS.fullmatch(url) else str(path)
 
     def fetch(self) -> None:
         """Bring their commits into the repository."""
@@ -150,7 +150,7 @@ class Exchange:
 
     def _unhooked(self) -> list[str]:
         """Of a remote on this disk the hooks would run here, as whoever runs this."""
-        if _ADDRESS.fullmatch(self.url) and not self.url.startswith("file:"):
+        if ADDRESS.fullmatch(self.url) and not self.url.startswith("file:"):
             return []
         words = (_program(self.place.top), "-c", f"core.hooksPath={self._room / 'none'}", "receive-pack")
         return [f"--receive-pack={shlex.join(words)}"]
@@ -160,27 +160,7 @@ class Exchange:
         self.repo.references.create(self._tracking, commit, force=True)
 
     def _git(self, *arguments: str) -> str:
-        env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key in _FROM_OUTSIDE}
-        env |= {"GIT_DIR": str(self._room), "GIT_ALLOW_PROTOCOL": "file:ssh:https", "LC_ALL": "C"}
-        off = [word for each in (f"core.hooksPath={self._room / 'none'}", *_OFF) for word in ("-c", each)]
-        command = [_program(self.place.top), *off, *arguments]
-        try:
-            done = subprocess.run(
-                command,
-                cwd=self._room,
-                env=env,
-                capture_output=True,
-                timeout=_SECONDS,
-                stdin=subprocess.DEVNULL,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise Unavailable(f"git gave no answer within {_SECONDS} s", hint="Is the network there?") from None
-        said = done.stderr.decode("utf-8", "replace")
-        if done.returncode:
-            words = " ".join(line.strip() for line in said.splitlines()[-6:] if not line.startswith("hint:"))
-            raise Unavailable(f"{self.remote} cannot be reached: {words[:500]}", hint="Does `git fetch` do it?")
-        return done.stdout.decode("utf-8", "replace")
+        return run(self._room, self.place.top, self.remote, *arguments)
 
     @property
     def base(self) -> pygit2.Commit | None:
@@ -229,6 +209,32 @@ class Exchange:
                 made = self.repo.create_commit(None, person, person, "simplemem: sync\n", tree, parents)
             git.go_on(self.repo, self.place, index, self.branch, made)
         return made
+
+
+def run(git_dir: Path, top: Path, remote: str, *arguments: str) -> str:
+    """What the person's git says in a repository of ours. Nothing that lies in `top` is run, nor any hook."""
+    nowhere = git_dir / "none"
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key in _FROM_OUTSIDE}
+    env |= {"GIT_DIR": str(git_dir), "GIT_ALLOW_PROTOCOL": "file:ssh:https", "LC_ALL": "C"}
+    off = [word for each in (f"core.hooksPath={nowhere}", *_OFF) for word in ("-c", each)]
+    command = [_program(top), *off, *arguments]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=git_dir,
+            env=env,
+            capture_output=True,
+            timeout=_SECONDS,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"git gave no answer within {_SECONDS} s", hint="Is the network there?") from None
+    said = done.stderr.decode("utf-8", "replace")
+    if done.returncode:
+        words = " ".join(line.strip() for line in said.splitlines()[-6:] if not line.startswith("hint:"))
+        raise Unavailable(f"{remote} cannot be reached: {words[:500]}", hint="Does `git fetch` do it?")
+    return done.stdout.decode("utf-8", "replace")
 
 
 def _program(top: Path) -> str:

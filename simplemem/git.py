@@ -184,7 +184,7 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
             was = _file(parents[0].tree, old) if old else None
         op = "move" if old else "create" if was is None else "delete" if now is None else "update"
         when = datetime.fromtimestamp(max(0, min(commit.author.time, _YEAR_9999)), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        said = (_line(commit.author.name), _line(commit.message.partition("\n")[0]))
+        said = (one_line(commit.author.name), one_line(commit.message.partition("\n")[0]))
         ours, texts = set(_VERSION.findall(commit.message)), (_text(repo, was), _text(repo, now))
         yield Commit(str(commit.id), name[cut:], old[cut:] if old else None, op, when, *said, ours, *texts)
         name = old or name
@@ -201,7 +201,7 @@ def _text(repo: pygit2.Repository, file: pygit2.IndexEntry | None) -> bytes | No
     return blob.data if isinstance(blob, pygit2.Blob) and blob.size <= _MOST_BYTES else None
 
 
-def _line(text: str, most: int = 300) -> str:
+def one_line(text: str, most: int = 300) -> str:
     """One line of printable text: what could hold two lines could forge an entry, or a trailer of somebody else's."""
     words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return words if len(words) <= most else words[: most - 1] + "…"
@@ -211,8 +211,8 @@ def commit(
     root: Path, patches: Sequence[Patch], subject: str, said: Mapping[str, str], when: int, allowed: Sequence[str] = ()
 ) -> None:
     """Commit these changes, all or none, and nothing that a person staged or edited; Unavailable where it is theirs."""
-    trailers = (f"Simplemem-{key}: {line}\n" for key, value in said.items() if (line := _line(value)))
-    message = f"{_line(subject, 110)}\n\n{''.join(trailers)}"
+    trailers = (f"Simplemem-{key}: {line}\n" for key, value in said.items() if (line := one_line(value)))
+    message = f"{one_line(subject, 110)}\n\n{''.join(trailers)}"
     with opened(root, allowed) as (repo, place), index_held(repo, place) as index:
         settle(repo, place)
         if repo.state() != RepositoryState.NONE:

@@ -48,6 +48,7 @@ class IndexState(Value):
     notes: int
     pending: int
     reason: str = ""
+    commit: str = ""  # of a branch: what it is of
 
 
 class Filter(Value):

@@ -230,6 +230,8 @@ def _unread(db: Connection, log: Log) -> tuple[int, bytes, bool]:
     offset, size = int(start), int(length)
     lines = log.whole_lines(offset - size)
     if _digest(lines[:size]) != digest:
+        if log.refresh():
+            return _unread(db, log)
         return 0, log.whole_lines(), True
     return offset, lines[size:], False
 

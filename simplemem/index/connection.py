@@ -17,6 +17,7 @@ MANY = "carray(?)"
 """Many values as a table whose column is `value`, bound by `Connection.many`."""
 IDS = "carray(:ids)"
 LAST = "\U0010ffff"  # behind every path
+COMMIT = "commit"  # in `meta`: the one of a branch that the rows are of
 SET_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 

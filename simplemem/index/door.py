@@ -246,11 +246,13 @@ class VectorSpace(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How many notes there are, whose vectors the index holds if any, and how many notes wait for theirs."""
+    """How many notes there are, whose vectors the index holds if any, how many notes wait for theirs, and the commit
+    of a branch that they are of."""
 
     notes: int
     space: VectorSpace | None = None
     waiting: int = 0
+    commit: str = ""
 
 
 class Embedded(NamedTuple):

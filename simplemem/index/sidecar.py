@@ -20,7 +20,7 @@ import apsw
 from simplemem.errors import Unavailable
 from simplemem.index import audit, door, notes, vectors
 from simplemem.index.changes import written_by
-from simplemem.index.connection import IDS, LAST, Connection, Tables
+from simplemem.index.connection import COMMIT, IDS, LAST, Connection, Tables
 from simplemem.index.database import Damaged, Replaced
 from simplemem.index.door import Beside, Matches, Narrow, NoteId, NotePage, Position, Question, Row, Standing
 from simplemem.index.notes import vector_space, waiting
@@ -370,7 +370,8 @@ class Kept:
 
     def __init__(self, db: Connection) -> None:
         self.state = db.state()
-        self.standing = Standing(notes.count(db), vector_space(db), waiting(db))
+        commit = db.execute("SELECT value FROM meta WHERE key = ?", (COMMIT,)).get
+        self.standing = Standing(notes.count(db), vector_space(db), waiting(db), commit or "")
         self.words = db.words(self.standing.notes)
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()

@@ -13,7 +13,7 @@ from typing import Any
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import changes, notes, text
-from simplemem.index.connection import Connection, Tables
+from simplemem.index.connection import COMMIT, SET_META, Connection, Tables
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Row, Stat
 from simplemem.index.notes import Rows, is_note, stat_of
@@ -84,6 +84,9 @@ class Sync:
         moved: tuple[str, str] | None = None,
     ) -> None:
         """Index notes that we have just written, deleted or moved in one step. One that moved keeps its vectors."""
+        if self.vault.is_branch:
+            self.scan()
+            return
         read = [understood(path, note, stat_of(entry)) for path, note, entry in written]
         gone = {*gone, *(moved[:1] if moved else ())}
         with self.database.writing() as db:
@@ -104,8 +107,11 @@ class Sync:
 
     def look_at(self, paths: Collection[str]) -> SyncReport:
         """Paths that may have changed: files or folders, there or gone. `""` is the vault itself."""
-        if "" in paths:
+        if "" in paths or self.vault.is_branch:
             return self.scan()
+        return self._compared(paths)
+
+    def _compared(self, paths: Collection[str]) -> SyncReport:
         entries: dict[str, Entry] = {}
         known: dict[str, Row] = {}
         files: set[str] = set()
@@ -122,13 +128,21 @@ class Sync:
             if self._is_as_known(entries[path], known[path]):
                 del entries[path], known[path]
                 files.discard(path)
-        return Reconciling(self, entries, known, files, generation).carry_out(total)
+        return Reconciling(self, entries, known, files, generation).carry_out(None if self.vault.is_branch else total)
 
     def scan(
         self, progress: Progress | None = None, *, believe: bool = False, seen: list[Entry] | None = None
     ) -> SyncReport:
-        """Compare the whole vault, as it was `seen`, with the index. `believe` accepts that many notes are gone."""
+        """Compare the whole vault, as it was `seen`, with the index; of a branch, what changed since the commit that the
+        index is of. `believe` accepts that many notes are gone."""
         began = time.perf_counter()
+        if self.vault.is_branch:
+            seen, believe, newest = None, True, self.vault.newest()
+            changed = self.vault.changed(known, newest) if (known := self.database.meta(COMMIT)) else None
+            if changed is not None and len(changed) <= _BATCH:
+                report = self._compared(changed) if changed else SyncReport()
+                self._reached(newest)
+                return report
         with suppress(SimplememError, OSError):  # a log that cannot be read keeps no note out of the index
             changes.follow(self.database, self.vault.history.log)
         with collector_at_rest():
@@ -137,8 +151,18 @@ class Sync:
                 known, files, generation = notes.known_at(db), notes.all_files(db), self.database.generation
             found = Reconciling(self, entries, known, files, generation, progress)
             report = found.carry_out(None if believe else len(known))
+        if self.vault.is_branch:
+            self._reached(newest)
         report.seconds = time.perf_counter() - began
         return report
+
+    def _reached(self, commit: str) -> None:
+        """The index is of this commit, if not of a later one by now: its rows are as new, or newer."""
+        if self.database.meta(COMMIT) != commit:
+            with self.database.writing() as db:
+                known = db.execute("SELECT value FROM meta WHERE key = ?", (COMMIT,)).get
+                if known is None or self.vault.changed(known, commit) is None or self.vault.is_before(known, commit):
+                    db.execute(SET_META, (COMMIT, commit)).fetchall()
 
     def look(self, path: str, known: Row | None = None, reading: Callable[[str], File] | None = None) -> Looked:
         """Read a file and understand it, unless its bytes and its date are those that the index knows."""

@@ -17,7 +17,7 @@ from simplemem.index.database import Damaged
 from simplemem.index.sync import Stopped
 from simplemem.note.names import name_of
 from simplemem.vault.lock import FileLock
-from simplemem.vault.watch import EVERYTHING, Watch
+from simplemem.vault.watch import EVERYTHING, Watching
 
 if TYPE_CHECKING:
     from simplemem.index.door import Mark
@@ -39,7 +39,7 @@ class Background:
         self._core, self._embed = core, embed
         self._scan_seconds = core.settings.index.scan_minutes * 60
         self._leadership = FileLock(str(core.index.path.parent), f"{core.index.path.stem}.leader")
-        self._watch: Watch | None = None
+        self._watch: Watching | None = None
         self._stop, self._wake = threading.Event(), threading.Event()
         self._hints: set[str] = set()
         self._scan_wanted = self._fill_wanted = True
@@ -80,7 +80,7 @@ class Background:
                 leads = self._leadership.held()
                 watch = self._core.settings.index.watch
                 if leads and self._watch is None and watch != "off":
-                    self._watch = Watch(self._core.root, poll=watch == "poll", warn=_LOG.warning)
+                    self._watch = self._core.vault.watch(poll=watch == "poll", warn=_LOG.warning)
                     self._scan_wanted = True  # what changed before the watching began
                 self._update(leads=leads)
                 if leads and not self._is_checked and not self._is_interrupted():
@@ -178,7 +178,7 @@ class CatchUp:
 
     def __init__(self, core: Core) -> None:
         self._core, self._guard = core, threading.Lock()
-        self._watch: Watch | None = None
+        self._watch: Watching | None = None
         self._whole_at = 0.0
         self._whole: int | None = None  # the generation of the index that was compared with the whole vault
 
@@ -194,7 +194,8 @@ class CatchUp:
                 self.end()
                 if core.settings.index.watch == "auto":
                     # Other listeners than Linux's hear of a change a moment after it.
-                    self._watch = Watch(core.root, poll=sys.platform != "linux", poll_seconds=0, warn=_LOG.debug)
+                    poll = sys.platform != "linux"
+                    self._watch = core.vault.watch(poll=poll, poll_seconds=0, warn=_LOG.debug)
                 core.compare_all()
                 self._whole_at = time.monotonic()
             else:

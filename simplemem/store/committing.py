@@ -32,7 +32,7 @@ class Committing:
         self._operations: SimpleQueue[str | None] = SimpleQueue()  # by the id of their first version; None ends it
         self._thread = threading.Thread(target=self._run, name="simplemem-commits", daemon=True)
         self.said: list[str] = []  # which changes are left to the person, and why; each told once
-        if settings.commit != "off" and not vault.read_only and is_in_git(vault.root):
+        if settings.commit != "off" and not (vault.read_only or vault.is_branch) and is_in_git(vault.root):
             vault.on_written = self._operations.put
             self._thread.start()
 

@@ -59,8 +59,12 @@ class Core:
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
         self._settings_seen: object = None
         self._follow_obsidian()
-        rules = self.settings.access
-        self.vault = Vault(
+        rules, branch, made = self.settings.access, self.settings.branch, Vault
+        if branch.repository:
+            from simplemem.branch import BranchVault
+
+            made = partial(BranchVault, repository=branch.repository, name=branch.name)
+        self.vault: Vault = made(
             self.root,
             read_only=self.read_only,
             durable=self.settings.write.durability == "full",
@@ -307,8 +311,17 @@ class Core:
         else:
             private = self.embedding.kept_private()
             reason = f"{private} private notes are searched by words only: their text stays on this machine."
-            return IndexState("ready", notes, 0, reason if private else "")
-        return IndexState("partial", notes, pending, reason)
+            return IndexState("ready", notes, 0, reason if private else "", standing.commit)
+        return IndexState("partial", notes, pending, reason, standing.commit)
+
+    def reach(self, commit: str) -> None:
+        """Answer from no commit of the branch before this one. Unavailable where it is not known."""
+        index = self.index.standing().commit
+        if self.vault.is_branch and not (commit == index or self.vault.is_before(commit, index)):
+            if not self.vault.reach(commit):
+                hint = "Is it of this branch, and pushed? Ask again in a moment, or without it."
+                raise Unavailable(f"the commit {commit[:40]} is not here yet", hint=hint)
+            self.tell(self.index.consistently(self.rows.scan).changed())
 
     def not_indexed(self) -> list[tuple[str, str]]:
         """Files of the vault that are not in the index, and why."""
@@ -376,8 +389,9 @@ def _tables(path: Path, settings: Settings, root: Path, lock: Lock) -> Tables:
     except ImportError as error:
         hint = "pip install 'simplemem-vault[postgres]'"
         raise Unavailable(f"an index in PostgreSQL needs {error.name}", hint=hint) from error
-    plain = re.sub(r"[^a-z0-9]+", "_", root.name.lower()).strip("_")[:20]
-    schema = settings.index.schema_name or f"{plain}_{hashlib.sha256(str(root).encode()).hexdigest()[:8]}"
+    place = f"{settings.branch.repository}#{settings.branch.name}" if settings.branch.repository else str(root)
+    plain = re.sub(r"[^a-z0-9]+", "_", Path(place).name.lower()).strip("_")[:20]
+    schema = settings.index.schema_name or f"{plain}_{hashlib.sha256(place.encode()).hexdigest()[:8]}"
     return PostgresDatabase(settings.index.engine, f"{schema}{path.stem.removeprefix('index').replace('-', '_')}", path)
 
 

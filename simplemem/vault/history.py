@@ -155,6 +155,10 @@ class Log:
                 size = found.st_size if stat.S_ISREG(found.st_mode) else 0  # a pipe would keep us waiting
             yield fd, size
 
+    def refresh(self) -> bool:
+        """Whether there is more of it elsewhere, which is here now."""
+        return False
+
     def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
         """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""
         who, reason = _without_secrets(who), _without_secrets(reason)  # the log is never thinned, and git has it too

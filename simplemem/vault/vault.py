@@ -22,6 +22,7 @@ from simplemem.vault.history import History, Kind, Version
 from simplemem.vault.journal import Journal, is_trash
 from simplemem.vault.lock import FileLock, make_sidecar
 from simplemem.vault.paths import MOST_PARTS, SIDECAR, Access, Beneath, Parts, check_path, explain, is_path, telling
+from simplemem.vault.watch import Watch, Watching
 from simplemem.vault.writer import Change, Operation, Wish, Written, no_such
 
 __all__ = ["Change", "Entry", "File", "Vault", "Version", "Wish", "Written"]
@@ -38,6 +39,8 @@ class File(NamedTuple):
 
 class Vault:
     """One folder of notes. Its methods may be called from any thread; writes exclude each other across processes."""
+
+    is_branch = False  # whether the notes are those of a commit, not of a folder
 
     def __init__(
         self,
@@ -164,12 +167,16 @@ class Vault:
                 if wish.data is not None and len(wish.data) > disk.MOST_BYTES:
                     most = f"at most {disk.MOST_BYTES:,} are written"
                     raise TooLong(f"{len(wish.data):,} bytes for {wish.path!r}; {most}.")
-            with telling(wishes[0].op, wishes[0].path, writing=True), self._beneath() as here:
-                self.journal.resume(here)
-                written = Operation(self, here, wishes).carry_out(change)
+            with telling(wishes[0].op, wishes[0].path, writing=True):
+                written = self._carried_out(wishes, change)
         if self.on_written is not None and written[0].changed:
             self.on_written(written[0].version)
         return written
+
+    def _carried_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
+        with self._beneath() as here:
+            self.journal.resume(here)
+            return Operation(self, here, wishes).carry_out(change)
 
     def undo(self, version: str, change: Change) -> list[Written]:
         """Reverse all of an operation. Conflict when one of its notes has changed since; an undo can be undone."""
@@ -209,6 +216,25 @@ class Vault:
         with self._at_work("thin") as here:
             self.journal.resume(here)  # what a crash interrupted is to be in the log first: its texts are needed
             return self.history.thin(here)
+
+    def watch(self, *, poll: bool, poll_seconds: float = 2.0, warn: Callable[[str], None]) -> Watching:
+        """What may have changed from now on."""
+        return Watch(self.root, poll=poll, poll_seconds=poll_seconds, warn=warn)
+
+    def newest(self) -> str:
+        """The newest commit of a branch."""
+        return ""
+
+    def changed(self, since: str, until: str) -> set[str] | None:
+        """The files that differ between two commits; None where the branch did not go on from the first."""
+
+    def is_before(self, commit: str, other: str) -> bool:
+        """Whether a commit is the other, or one that the other stands on."""
+        return commit == other
+
+    def reach(self, commit: str) -> bool:
+        """Whether a commit is in what is read here."""
+        return not commit
 
     @contextmanager
     def _at_work(self, doing: str) -> Iterator[Beneath]:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from simplemem.vault.obsidian import CONVENTION_FILES
 from simplemem.vault.paths import is_unicode
@@ -41,6 +42,16 @@ def file_system(path: str) -> str:
             if line.split(" ", 3)[2] == f"{os.major(device)}:{os.minor(device)}":
                 return line.partition(" - ")[2].partition(" ")[0]
     return ""
+
+
+class Watching(Protocol):
+    """What tells of changes, of a folder or of a branch."""
+
+    poll_seconds: float
+
+    def ring(self) -> None: ...
+    def close(self) -> None: ...
+    def paths(self, seconds: float) -> set[str]: ...
 
 
 class Watch:
