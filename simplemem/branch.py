@@ -5,29 +5,27 @@ only it needs. Of a repository elsewhere that folder has a copy, which the perso
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pygit2
-from pygit2.enums import FileMode, ObjectType, SortMode
+from pygit2.enums import FileMode, RepositoryOpenFlag, SortMode
 
 from simplemem import git
-from simplemem.errors import Invalid, NotFound, Unavailable
+from simplemem.errors import NotFound, Unavailable
 from simplemem.exchange import ADDRESS, Overtaken, run
 from simplemem.vault.disk import Entry, sha256
 from simplemem.vault.history import History, Log, Version, spell, versions_in
 from simplemem.vault.lock import FileLock, SideFile
 from simplemem.vault.obsidian import CONVENTION_FILES
-from simplemem.vault.paths import SIDECAR, Beneath, check_path, is_path
+from simplemem.vault.paths import Beneath, check_path, is_path
 from simplemem.vault.vault import File, Vault
 from simplemem.vault.writer import Change, Operation, Wish, Written, no_such, taken
 
@@ -60,7 +58,7 @@ class Branch:
         """The repository as this thread has it open."""
         if (found := getattr(self._local, "repo", None)) is None:
             try:
-                found = self._local.repo = pygit2.Repository(str(self.path), pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
+                found = self._local.repo = pygit2.Repository(str(self.path), RepositoryOpenFlag.NO_SEARCH)
             except pygit2.GitError as error:
                 hint = "`git init --bare PATH` makes one."
                 raise Unavailable(f"there is no repository at {self.path} ({error})", hint=hint) from error
@@ -74,14 +72,10 @@ class Branch:
     def tree(self, commit: str) -> pygit2.Tree | None:
         return self.repo[commit].peel(pygit2.Tree) if commit else None
 
-    def file(self, commit: str, path: str) -> pygit2.Object | None:
+    def file(self, commit: str, path: str) -> pygit2.Blob | None:
         """The blob of a plain file; None for anything else."""
-        tree = self.tree(commit)
-        try:
-            found = tree[path] if tree is not None and path in tree else None
-        except (KeyError, ValueError):
-            return None
-        return found if found is not None and found.filemode in git.PLAIN else None
+        found = _at(self.tree(commit), path)
+        return found if isinstance(found, pygit2.Blob) and found.filemode in git.PLAIN else None
 
     def holds(self, commit: str) -> bool:
         """Whether a commit is here."""
@@ -107,7 +101,9 @@ class Branch:
     def put(self, parent: str, files: Mapping[str, bytes | None], message: str) -> str:
         """A commit on top of another with these files, None for those that go. Overtaken where the branch went on."""
         repo = self.repo
-        blobs = {tuple(path.split("/")): data if data is None else repo.create_blob(data) for path, data in files.items()}
+        blobs = {
+            tuple(path.split("/")): data if data is None else repo.create_blob(data) for path, data in files.items()
+        }
         tree = _with(repo, self.tree(parent), blobs) or repo.TreeBuilder().write()
         who = git.signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")
         commit = repo.create_commit(None, who, who, message, tree, [parent] if parent else [])
@@ -150,28 +146,37 @@ class Branch:
         return run(self.path, self.path, self.url, *arguments)
 
 
+def _at(tree: pygit2.Tree | None, path: str) -> pygit2.Object | None:
+    """What a tree has at a path: None for nothing, or below a file."""
+    if tree is None or not path:
+        return tree
+    with suppress(KeyError, ValueError):
+        return tree[path]
+    return None
+
+
 def _with(repo: pygit2.Repository, tree: pygit2.Tree | None, blobs: Mapping[tuple[str, ...], Any]) -> pygit2.Oid | None:
     """A tree with these files, None where none is left. Only the folders on the way are written anew."""
     builder = repo.TreeBuilder() if tree is None else repo.TreeBuilder(tree)
     below: dict[str, dict[tuple[str, ...], Any]] = {}
     for (name, *rest), blob in sorted(blobs.items(), key=lambda each: each[1] is not None):  # what goes makes room
-        there = tree[name] if tree is not None and name in tree else None
+        there = _at(tree, name)
         if rest:
             below.setdefault(name, {})[tuple(rest)] = blob
         elif blob is None and there is not None:
             builder.remove(name)
         elif blob is not None:
-            if builder.get(name) is not None and there is not None and there.type != ObjectType.BLOB:
+            if isinstance(there, pygit2.Tree):
                 raise taken(name)
-            builder.insert(name, blob, there.filemode if there is not None else FileMode.BLOB)
+            builder.insert(name, blob, FileMode.BLOB if there is None else there.filemode)
     for name, some in below.items():
-        there = builder.get(name)
-        if there is not None and there.type != ObjectType.TREE:
+        folder = builder.get(name)
+        if folder is not None and not isinstance(folder, pygit2.Tree):
             raise taken(name)
-        made = _with(repo, repo[there.id].peel(pygit2.Tree) if there is not None else None, some)
+        made = _with(repo, folder, some)
         if made is not None:
             builder.insert(name, made, FileMode.TREE)
-        elif there is not None:
+        elif folder is not None:
             builder.remove(name)
     return builder.write() if len(builder) else None
 
@@ -231,7 +236,7 @@ class BranchLog(Log):
             walk.hide(self._followed)
         last, dates, lines = Log(self.root).next_number() - 1, dict[str, int](), []
         for commit in walk:
-            for path in _changed(self.branch.repo, commit):
+            for path in _changed(commit):
                 dates[path] = max(commit.commit_time, dates.get(path, self.dates.get(path, 0)))
             for version in _versions(commit, last):
                 lines.append(_line(self.branch, commit, version))
@@ -253,13 +258,15 @@ class BranchLog(Log):
                     file.write_bytes(blob.data)
 
 
-def _changed(repo: pygit2.Repository, commit: pygit2.Commit) -> set[str]:
+def _changed(commit: pygit2.Commit) -> set[str]:
     """The files that a commit has otherwise than every parent."""
-    found: list[set[str]] = []
-    for parent in commit.parents or [None]:
-        diff = commit.tree.diff_to_tree() if parent is None else parent.tree.diff_to_tree(commit.tree)
-        found.append({path for delta in diff.deltas for path in (delta.old_file.path, delta.new_file.path)})
-    return set.intersection(*found)
+    trees = [parent.tree for parent in commit.parents]
+    diffs = [tree.diff_to_tree(commit.tree) for tree in trees] or [commit.tree.diff_to_tree()]
+    return set.intersection(*map(_named_in, diffs))
+
+
+def _named_in(diff: pygit2.Diff) -> set[str]:
+    return {path for delta in diff.deltas for path in (delta.old_file.path, delta.new_file.path)}
 
 
 def _versions(commit: pygit2.Commit, last: int) -> list[Version]:
@@ -270,7 +277,9 @@ def _versions(commit: pygit2.Commit, last: int) -> list[Version]:
         when = datetime.fromtimestamp(commit.commit_time, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         who, tool, reason = (said.get(each, "") for each in ("Actor", "Tool", "Reason"))
         steps = [
-            Version(spell(first + k), spell(first), path, new, when, op, who, tool, reason, None, None, None, said["Kind"])  # type: ignore[arg-type]
+            Version(
+                spell(first + k), spell(first), path, new, when, op, who, tool, reason, None, None, None, said["Kind"]
+            )
             for k, (op, path, new) in enumerate(json.loads(said["Steps"]))
         ]
         if first > last and list(versions_in(json.dumps(each._asdict()).encode() for each in steps)) == steps:
@@ -297,8 +306,7 @@ class BranchHistory(History):
         for line in self._lines_with(sha):
             for side, blob in zip(("before", "after"), line["blobs"], strict=True):
                 if line[side] == sha and blob is not None:
-                    data: bytes = self.log.branch.repo[blob].data
-                    return data
+                    return self.log.branch.repo[blob].peel(pygit2.Blob).data
         return super().kept(sha)  # of a text that nobody wrote: what a conflict showed
 
     def content(self, sha: str) -> bytes | None:
@@ -330,10 +338,8 @@ class _Draft(Operation):
         return None if blob is None else blob.data
 
     def _names(self, folder: str) -> list[str]:
-        tree = self._branch.tree(self._parent)
-        for name in filter(None, folder.split("/")):
-            tree = tree[name] if tree is not None and name in tree and tree[name].type == ObjectType.TREE else None
-        return [] if tree is None else [each.name for each in tree if each.name]
+        found = _at(self._branch.tree(self._parent), folder.rstrip("/"))
+        return [each.name for each in found if each.name] if isinstance(found, pygit2.Tree) else []
 
     def _entry(self, path: str) -> Entry | None:
         return self._entry_of(self._commit or self._parent, path)
@@ -382,6 +388,11 @@ class BranchVault(Vault):
     def newest(self) -> str:
         return self.log.follow()
 
+    def repository(self) -> git.Opened:
+        """As the functions that read git's history take it."""
+        path = self.branch.path
+        return nullcontext((self.branch.repo, git.Checkout(path, path, path, "", self.branch.ref)))
+
     def reach(self, commit: str) -> bool:
         """Whether a commit is in the branch as it is here, or once it was fetched."""
         return self.branch.is_before(commit, self.newest()) or (
@@ -398,19 +409,15 @@ class BranchVault(Vault):
         trees = self.branch.tree(since), self.branch.tree(until)
         if trees[0] is None or trees[1] is None:
             return None
-        deltas = trees[0].diff_to_tree(trees[1]).deltas
-        return {path for each in deltas for path in (each.old_file.path, each.new_file.path) if is_path(path)}
+        return set(filter(is_path, _named_in(trees[0].diff_to_tree(trees[1]))))
 
     def scan(self) -> list[Entry]:
         return self.entries_below("")
 
     def entries_below(self, folder: str) -> list[Entry]:
-        commit, problems = self.newest(), dict[str, str]()
-        tree = self.branch.tree(commit)
-        for name in check_path(folder) if folder else ():
-            there = tree[name] if tree is not None and name in tree else None
-            tree = there if isinstance(there, pygit2.Tree) else None
-        found = list(self._entries(tree, f"{folder}/" if folder else "", problems)) if tree is not None else []
+        tree, problems = _at(self.branch.tree(self.newest()), folder), dict[str, str]()
+        prefix = f"{'/'.join(check_path(folder))}/" if folder else ""
+        found = list(self._entries(tree, prefix, problems)) if isinstance(tree, pygit2.Tree) else []
         if not folder:
             self.problems = problems
         return sorted((each for each in found if not self.access.hides(each.path)), key=lambda each: each.path)
@@ -483,7 +490,7 @@ class Following:
 
     def __init__(self, vault: BranchVault) -> None:
         self._vault, self._rung = vault, threading.Event()
-        self._seen = vault.newest()
+        self._seen, self._fetched_at = vault.newest(), time.monotonic()
 
     def ring(self) -> None:
         """End a wait, or the next one."""
@@ -496,8 +503,10 @@ class Following:
         """The files that were changed by now; else what is within so many seconds."""
         until, step = time.monotonic() + seconds, _STEP_AWAY if self._vault.branch.url else _STEP
         while True:
-            with suppress(Unavailable):
-                self._vault.branch.fetch()
+            if time.monotonic() - self._fetched_at > _STEP_AWAY:
+                with suppress(Unavailable):  # it is asked again
+                    self._vault.branch.fetch()
+                self._fetched_at = time.monotonic()
             if (newest := self._vault.newest()) != self._seen:
                 seen, self._seen = self._seen, newest
                 return self._vault.changed(seen, newest) or {""}

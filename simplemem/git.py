@@ -8,7 +8,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -56,6 +56,7 @@ class Checkout(NamedTuple):
     git_dir: Path
     common: Path
     prefix: str  # "" or "notes/deep/"
+    ref: str = "HEAD"
 
 
 def _find(root: Path, allowed: Sequence[str]) -> Checkout:
@@ -140,16 +141,19 @@ def _check_plain(folder: Path, only: Collection[str] = ()) -> None:
                 raise Unavailable(message)
 
 
-def history(root: Path, path: str, limit: int = 20, allowed: Sequence[str] = ()) -> list[Commit]:
-    """The commits that changed a note, newest first, through its renames. `allowed`: where else a repository may lie."""
-    with opened(root, allowed) as (repo, place):
+Opened = AbstractContextManager[tuple[pygit2.Repository, Checkout]]
+
+
+def history(repository: Opened, path: str, limit: int = 20) -> list[Commit]:
+    """The commits that changed a note, newest first, through its renames."""
+    with repository as (repo, place):
         return list(islice(_commits_of(repo, place, path), limit))
 
 
-def text_at(root: Path, path: str, commit: str, allowed: Sequence[str] = ()) -> tuple[str, bytes]:
+def text_at(repository: Opened, path: str, commit: str) -> tuple[str, bytes]:
     """A note's path and bytes at a commit, given by its id or the beginning of it, under the name it had then."""
     wanted, found = commit.strip().lower(), None
-    with opened(root, allowed) as (repo, place):
+    with repository as (repo, place):
         with suppress(ValueError):  # several commits begin so
             found = repo.get(wanted) if _ID.fullmatch(wanted) else None
         if not isinstance(found, pygit2.Commit):
@@ -164,10 +168,10 @@ def text_at(root: Path, path: str, commit: str, allowed: Sequence[str] = ()) -> 
 
 def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator[Commit]:
     """The commits that changed a file: those in which it is another than in every parent."""
-    if repo.head_is_unborn:
+    if (head := repo.references.get(place.ref)) is None or (place.ref == "HEAD" and repo.head_is_unborn):
         return
     name, until, cut = place.prefix + path, time.monotonic() + _SECONDS, len(place.prefix)
-    for commit in repo.walk(repo.head.target, SortMode.TOPOLOGICAL | SortMode.TIME):
+    for commit in repo.walk(head.resolve().target, SortMode.TOPOLOGICAL | SortMode.TIME):
         if time.monotonic() > until:
             raise Unavailable(f"git gave no answer within {_SECONDS:g} s.", hint="git.history = false leaves it out.")
         known: list[object] = [repo.get(oid) for oid in commit.parent_ids]

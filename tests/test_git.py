@@ -13,12 +13,20 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.errors import NotFound, Unavailable
-from simplemem.git import history as commits
-from simplemem.git import text_at
+from simplemem.git import Commit, history, opened
+from simplemem.git import text_at as text_in
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
 MONDAY, TUESDAY, FRIDAY = "2026-03-02T10:00:00+0000", "2026-03-03T10:00:00+0000", "2026-03-06T10:00:00+0100"
+
+
+def commits(vault: Path, path: str, limit: int = 20, allowed: tuple[str, ...] = ()) -> list[Commit]:
+    return history(opened(vault, allowed), path, limit)
+
+
+def text_at(vault: Path, path: str, commit: str) -> tuple[str, bytes]:
+    return text_in(opened(vault, ()), path, commit)
 
 
 # -- the history of a note

@@ -138,7 +138,7 @@ class Sync:
         began = time.perf_counter()
         if self.vault.is_branch:
             seen, believe, newest = None, True, self.vault.newest()
-            changed = self.vault.changed(known, newest) if (known := self.database.meta(COMMIT)) else None
+            changed = self.vault.changed(commit, newest) if (commit := self.database.meta(COMMIT)) else None
             if changed is not None and len(changed) <= _BATCH:
                 report = self._compared(changed) if changed else SyncReport()
                 self._reached(newest)

@@ -59,7 +59,8 @@ class Core:
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
         self._settings_seen: object = None
         self._follow_obsidian()
-        rules, branch, made = self.settings.access, self.settings.branch, Vault
+        rules, branch = self.settings.access, self.settings.branch
+        made: Callable[..., Vault] = Vault
         if branch.repository:
             from simplemem.branch import BranchVault
 

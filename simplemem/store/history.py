@@ -28,7 +28,7 @@ from simplemem.vault.history import Version
 from simplemem.vault.vault import File
 
 if TYPE_CHECKING:
-    from simplemem.git import Commit
+    from simplemem.git import Commit, Opened
 
 GONE = "the text is no longer kept"
 _OUTSIDE = "it was changed outside simplemem, nobody knows when"
@@ -266,7 +266,19 @@ def means_commit(core: Core, text: str) -> bool:
     """Whether a version that somebody names is one of git: no version of ours and no date looks like its ids."""
     text = text.strip().lower()
     is_id = _COMMIT.fullmatch(text) is not None and (len(text) >= 40 or not text.isdecimal())
-    return is_id and core.settings.git.history and is_in_git(core.root)
+    return is_id and core.settings.git.history and (core.vault.is_branch or is_in_git(core.root))
+
+
+def _repository(core: Core) -> Opened:
+    """The one that the vault lies in, or is a branch of."""
+    from simplemem import git
+
+    if core.vault.is_branch:
+        from simplemem.branch import BranchVault
+
+        assert isinstance(core.vault, BranchVault)
+        return core.vault.repository()
+    return git.opened(core.root, core.settings.git.folders)
 
 
 def text_at_commit(core: Core, path: str, commit: str) -> tuple[str, bytes]:
@@ -275,7 +287,7 @@ def text_at_commit(core: Core, path: str, commit: str) -> tuple[str, bytes]:
 
     for name in _names(core, path):
         with suppress(NotFound):
-            then, data = git.text_at(core.root, name, commit, core.settings.git.folders)
+            then, data = git.text_at(_repository(core), name, commit)
             if not core.vault.access.hides(then):
                 return then, data
     hint = "The history of a note lists its commits."
@@ -285,13 +297,13 @@ def text_at_commit(core: Core, path: str, commit: str) -> tuple[str, bytes]:
 def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
     """The commits of a memory, newest first; none when git cannot say, and why not stands in `core.git_trouble`."""
     core.git_trouble = ""
-    if not core.settings.git.history or not is_in_git(core.root):
+    if not core.settings.git.history or not (core.vault.is_branch or is_in_git(core.root)):
         return []
     from simplemem import git
 
     try:
         for name in _names(core, path):  # a move that nobody has committed yet is known to our history alone
-            if found := git.history(core.root, name, limit, core.settings.git.folders):
+            if found := git.history(_repository(core), name, limit):
                 hides = core.vault.access.hides
                 return [each for each in found if not hides(each.path) and not hides(each.old_path or each.path)]
     except SimplememError as error:
