@@ -50,6 +50,9 @@ class IndexState(Value):
     reason: str = ""
     commit: str = ""  # of a branch: what it is of
 
+    def as_dict(self) -> dict[str, Any]:
+        return {key: each for key, each in super().as_dict().items() if key != "commit" or each}
+
 
 class Filter(Value):
     """Which memories take part. Names and dates are as a person gives them; the store resolves them."""

@@ -59,6 +59,15 @@ class Connection(Protocol):
 Transaction = Callable[[], AbstractContextManager[Any]]
 
 
+class Leadership(Protocol):
+    """The lead among the servers of one index: one watches, scans and embeds."""
+
+    def held(self) -> bool:
+        """Whether we lead, taking the lead if nobody has it."""
+
+    def give_back(self) -> None: ...
+
+
 class Tables(Protocol):
     """One vault's tables in an engine, for any thread."""
 
@@ -76,6 +85,7 @@ class Tables(Protocol):
     def writing_on(self, generation: int) -> AbstractContextManager[Connection]:
         """A transaction on the very tables that were read before."""
 
+    def leadership(self) -> Leadership: ...
     def meta(self, key: str) -> str | None: ...
     def set_meta(self, key: str, value: str) -> None: ...
     def checkpoint(self, most: int = ..., /) -> None: ...

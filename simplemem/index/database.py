@@ -19,7 +19,7 @@ from simplemem.errors import Unavailable
 from simplemem.index import legs
 from simplemem.index.connection import SET_META, Transaction
 from simplemem.index.text import SHIFT
-from simplemem.vault.lock import is_alive
+from simplemem.vault.lock import FileLock, is_alive
 
 SCHEMA_VERSION = 15
 APPLICATION_ID = 0x736D656D  # "smem"
@@ -270,6 +270,10 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK").fetchall()
                 raise
+
+    def leadership(self) -> FileLock:
+        """The lead of this index, which is of this machine."""
+        return FileLock(str(self.path.parent), f"{self.path.stem}.leader")
 
     def meta(self, key: str) -> str | None:
         found = self.rows("SELECT value FROM meta WHERE key = ?", (key,))

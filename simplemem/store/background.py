@@ -16,7 +16,6 @@ from simplemem.errors import SimplememError
 from simplemem.index.database import Damaged
 from simplemem.index.sync import Stopped
 from simplemem.note.names import name_of
-from simplemem.vault.lock import FileLock
 from simplemem.vault.watch import EVERYTHING, Watching
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class Background:
     def __init__(self, core: Core, *, embed: bool) -> None:
         self._core, self._embed = core, embed
         self._scan_seconds = core.settings.index.scan_minutes * 60
-        self._leadership = FileLock(str(core.index.path.parent), f"{core.index.path.stem}.leader")
+        self._leadership = core.index.database.leadership()
         self._watch: Watching | None = None
         self._stop, self._wake = threading.Event(), threading.Event()
         self._hints: set[str] = set()

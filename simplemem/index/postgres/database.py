@@ -21,6 +21,7 @@ from simplemem.index.connection import SET_META, Transaction
 from simplemem.index.database import Damaged, Replaced
 from simplemem.index.notes import Rows
 from simplemem.index.postgres import words
+from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
 from simplemem.index.text import SHIFT
 
 SHAPE = "1"  # of the tables; another's are made anew
@@ -181,6 +182,9 @@ class PostgresDatabase:
             return held
         raw = psycopg.connect(self.url, autocommit=True, connect_timeout=_SECONDS)
         raw.execute(sql.SQL("SET search_path = {}, public").format(sql.Identifier(self.schema)))
+        raw.execute(
+            f"SET idle_in_transaction_session_timeout = '{_SECONDS}s'"
+        )  # who is stopped in one stops the others
         raw.execute("SET default_toast_compression = 'lz4'") if _has_lz4(raw) else None
         self._local.held = connection = Connection(raw)
         with self._guard:
@@ -235,9 +239,22 @@ class PostgresDatabase:
                 return
             with self._locked(db):
                 self._look(db)
+                if (ours := getattr(self._local, "fence", 0)) and ours != leader_in(db)[0]:
+                    hint = "It goes on by itself, as one of the others."
+                    raise Unavailable("another server leads by now; nothing was written", hint=hint)
                 yield db
+                if ours:
+                    renew(db, ours)
                 db.seen = db.seen[0], str(int(db.seen[1]) + 1)
                 db.execute(SET_META, ("state", db.seen[1]))
+
+    @contextmanager
+    def exclusively(self) -> Iterator[Connection]:
+        """A transaction as `writing`, of which no reader need know."""
+        with _errors_as_ours():
+            db = self._connect()
+            with self._locked(db):
+                yield db
 
     @contextmanager
     def writing_on(self, generation: int) -> Iterator[Connection]:
@@ -264,6 +281,14 @@ class PostgresDatabase:
             with suppress(psycopg.Error):
                 db.raw.execute("ROLLBACK")
             raise
+
+    def leadership(self) -> Lease:
+        """The lead of these tables."""
+        return Lease(self)
+
+    def fence(self, number: int) -> None:
+        """What this thread writes is refused from when another leader than the one of this number is there; 0: never."""
+        self._local.fence = number
 
     def meta(self, key: str) -> str | None:
         found = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
@@ -336,6 +361,9 @@ class PostgresDatabase:
         with _errors_as_ours():
             db = self._connect()
             with self._locked(db):
+                if db.execute("SELECT to_regclass(?)", (f"{self.schema}.meta",)).get:  # no number is used twice
+                    copied = f"SELECT * FROM {ours}.meta WHERE key = '{LEADER}'"
+                    db.execute(f"INSERT INTO {theirs}.meta {copied} ON CONFLICT (key) DO NOTHING")
                 db.execute(f"DROP SCHEMA IF EXISTS {ours} CASCADE")
                 db.execute(f"ALTER SCHEMA {theirs} RENAME TO {ours}")
 
