@@ -303,7 +303,7 @@ class BranchHistory(History):
     log: BranchLog
 
     def kept(self, sha: str) -> bytes | None:
-        for line in self._lines_with(sha):
+        for line in self._lines_with(sha) if len(sha) == 64 else ():
             for side, blob in zip(("before", "after"), line["blobs"], strict=True):
                 if line[side] == sha and blob is not None:
                     return self.log.branch.repo[blob].peel(pygit2.Blob).data
@@ -339,7 +339,7 @@ class _Draft(Operation):
 
     def _names(self, folder: str) -> list[str]:
         found = _at(self._branch.tree(self._parent), folder.rstrip("/"))
-        return [each.name for each in found if each.name] if isinstance(found, pygit2.Tree) else []
+        return [each.name or "" for each in found] if isinstance(found, pygit2.Tree) else []
 
     def _entry(self, path: str) -> Entry | None:
         return self._entry_of(self._commit or self._parent, path)
@@ -424,19 +424,16 @@ class BranchVault(Vault):
 
     def _entries(self, tree: pygit2.Tree, prefix: str, problems: dict[str, str]) -> Iterator[Entry]:
         for each in tree:
-            try:
-                path = prefix + (each.name or "")
-            except UnicodeDecodeError:
-                problems[f"{prefix}{each.raw_name!r}"] = "Its name is not UTF-8."
-                continue
-            if each.name is None or each.name[0] == ".":
+            name = (each.raw_name or b".").decode("utf-8", "surrogateescape")
+            path = prefix + name
+            if name[0] == ".":
                 continue
             if isinstance(each, pygit2.Tree):
                 yield from self._entries(each, f"{path}/", problems)
             elif each.filemode in git.PLAIN and is_path(path):
                 yield self._entry_of(path, each)
             elif each.filemode in git.PLAIN:
-                problems[path] = "Its name cannot be spelled in a path."
+                problems[path.encode("utf-8", "backslashreplace").decode()] = "Its name cannot be spelled in a path."
 
     def entry(self, path: str) -> Entry | None:
         check_path(path)

@@ -14,6 +14,7 @@ from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant
 from simplemem.network.tokens import Scope as Right
 
+COMMIT = "Simplemem-Commit"  # of the vault's branch: what an answer is of, and must know of
 Handler = Callable[[Request, View, Grant], Awaitable[Response]]
 
 
@@ -35,7 +36,16 @@ def handled(
 
     async def handle(request: Request) -> Response:
         grant = granted(request.scope, right)
-        return await handler(request, await site.view(served.name, grant), grant)
+        view = await site.view(served.name, grant)
+        if not served.settings.branch.repository:
+            return await handler(request, view, grant)
+        if after := request.headers.get(COMMIT):
+            await view.door.run(lambda: view.door.store().reach(after))
+        response = await handler(request, view, grant)
+        response.headers[COMMIT] = await view.door.run(
+            lambda: view.door.store().commit(written=request.method not in ("GET", "HEAD"))
+        )
+        return response
 
     return handle
 

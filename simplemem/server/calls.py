@@ -34,6 +34,7 @@ Context = ServerRequestContext[Any, Any]
 
 _AFTER_THE_LIST = 0.05  # seconds until the heavy work begins: the client has its list first
 _MOST_COMPLETIONS = 100
+_COMMIT = "simplemem/commit"  # in the `_meta` of a call: what it must know of; of an answer: what it is of
 
 
 def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
@@ -53,7 +54,8 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
         client = ctx.session.client_params
         who = line(f"{client.client_info.name} {client.client_info.version}", 100) if client else ""
         granted = getattr(ctx.request, "scope", {}).get("grant")  # over the network
-        work = partial(perform, wanted, door, params.arguments, who, granted)
+        after = (params.meta or {}).get(_COMMIT)
+        work = partial(perform, wanted, door, params.arguments, who, granted, after if isinstance(after, str) else "")
         result = await door.run(work, writes=wanted.writes)
         if wanted.writes and not result.is_error:
             await resources.changed_here()
@@ -128,12 +130,17 @@ def carry_out(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str, 
 
 
 def perform(
-    tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str, granted: Granted | None = None
+    tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str, granted: Granted | None = None, after: str = ""
 ) -> types.CallToolResult:
     """Run a tool in this thread. Failures are answers; none is silent, tells a secret or hints at a tool not shown."""
     try:
+        if after:
+            door.store().reach(after)
         reply = carry_out(tool, door, sent, who, granted)
-        return _result(reply.text, reply.data(), is_error=False)
+        result = _result(reply.text, reply.data(), is_error=False)
+        if commit := door.store().commit(written=tool.writes):
+            result.meta = {_COMMIT: commit}
+        return result
     except SimplememError as error:
         failure = error
     except Exception as error:

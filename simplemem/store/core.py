@@ -322,7 +322,7 @@ class Core:
             if not self.vault.reach(commit):
                 hint = "Is it of this branch, and pushed? Ask again in a moment, or without it."
                 raise Unavailable(f"the commit {commit[:40]} is not here yet", hint=hint)
-            self.tell(self.index.consistently(self.rows.scan).changed())
+            self.index.consistently(self._scan)
 
     def not_indexed(self) -> list[tuple[str, str]]:
         """Files of the vault that are not in the index, and why."""

@@ -114,6 +114,16 @@ class EnhancedStore:
 
         return sync(self._core, **by)
 
+    def reach(self, commit: str) -> None:
+        """Answer from now on from no commit of the vault's branch before this one. Unavailable where it is not there."""
+        self._core.reach(commit)
+
+    def commit(self, *, written: bool = False) -> str:
+        """The commit of the vault's branch that answers are of, or that holds what was just `written`; "" where the
+        vault is a folder."""
+        vault = self._core.vault
+        return "" if not vault.is_branch else vault.newest() if written else self._core.index.standing().commit
+
     conflict_copies = _method(conflicts.conflict_copies)
     conflict_merges = _method(conflicts.conflict_merges)
     merge_conflict = _method(conflicts.merge_conflict)

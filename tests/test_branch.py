@@ -1,0 +1,384 @@
+"""A branch of a git repository as the vault of several servers: what a folder promises, it promises."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pygit2
+import pytest
+
+from simplemem.config import Settings, load_settings
+from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError, Unavailable
+from simplemem.index.audit import differences
+from simplemem.store import EnhancedStore
+
+Opening = Callable[..., EnhancedStore]
+_NOT_OURS = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "PATH": "/usr/bin:/bin"}
+_WHO = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgsign=false"]
+
+
+def git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", *_WHO, *words], cwd=folder, env=_NOT_OURS, capture_output=True, check=True)
+    return done.stdout.decode("utf-8", "surrogateescape")
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> Path:
+    pygit2.init_repository(str(tmp_path / "truth.git"), bare=True)
+    return tmp_path / "truth.git"
+
+
+@pytest.fixture
+def server(tmp_path: Path, truth: Path) -> Iterator[Opening]:
+    """A further server of the branch, in a folder of its own."""
+    stores: list[EnhancedStore] = []
+
+    def opened(name: str = "", *, repository: str = "") -> EnhancedStore:
+        branch = {"repository": repository or str(truth)}
+        folder = tmp_path / (name or f"server {len(stores)}")
+        stores.append(EnhancedStore(folder, Settings.model_validate({"branch": branch, "embed": {"provider": "none"}})))
+        return stores[-1]
+
+    yield opened
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def clone(tmp_path: Path, truth: Path) -> Callable[[], Path]:
+    """A person's clone, as it is now."""
+
+    def cloned() -> Path:
+        folder = tmp_path / f"clone {len([*tmp_path.iterdir()])}"
+        git(tmp_path, "clone", "-q", "-b", "main", str(truth), str(folder))
+        return folder
+
+    return cloned
+
+
+def found(store: EnhancedStore, text: str) -> set[str]:
+    store.sync()
+    return {hit.name for hit in store.search(text, limit=20).hits}
+
+
+def files(truth: Path, commit: str = "main") -> dict[str, bytes]:
+    repo = pygit2.Repository(str(truth))
+    diff = repo.revparse_single(commit).peel(pygit2.Tree).diff_to_tree()
+    return {each.old_file.path: repo[each.old_file.id].peel(pygit2.Blob).data for each in diff.deltas}
+
+
+def is_as_made_anew(store: EnhancedStore) -> bool:
+    core = store._core
+    store.sync()
+    core.changes.newest()
+    fresh = core.index.database.beside()
+    core.sync_of(fresh).scan()
+    core.changes.__class__(fresh, core.vault, core.index.consistently).newest()
+    try:
+        with core.index.database.reading() as ours, fresh.reading() as theirs:
+            return list(differences(ours, theirs, vectors=False)) == []
+    finally:
+        fresh.drop()
+
+
+# -- what is written
+
+
+def test_what_one_server_writes_another_reads_and_git_has(server: Opening, truth: Path) -> None:
+    one, other = server(), server()
+    one.create("fruit/Plum", "Plums are blue.", metadata={"tags": ["fruit"]})
+    one.create("Pie", "Made of [[Plum]].")
+    assert found(other, "plums") >= {"fruit/Plum"}
+    other.update("Plum", append="And sweet.")
+    assert one.move("fruit/Plum", "trees/Prune").rewritten == ("Pie",)
+    other.sync()
+    other.delete("Pie")
+    assert set(files(truth)) == {"trees/Prune.md"}
+    assert files(truth)["trees/Prune.md"].endswith(b"Plums are blue.\nAnd sweet.\n")
+    one.sync()
+    assert [each.op for each in one.history("Prune") if each.source == "simplemem"] == ["move", "update", "create"]
+    one.undo(one.history()[0].version)
+    assert set(files(truth)) == {"trees/Prune.md", "Pie.md"}
+    assert is_as_made_anew(one) and is_as_made_anew(other)
+
+
+def test_a_step_of_many_notes_is_one_commit_and_one_undo(server: Opening, truth: Path) -> None:
+    store = server()
+    for k in range(5):
+        store.create(f"n{k}", "To [[Old]].")
+    store.create("Old", "plum")
+    before, count = files(truth), len(git(truth, "rev-list", "main").split())
+    store.move("Old", "New")
+    assert len(git(truth, "rev-list", "main").split()) == count + 1
+    assert files(truth)["n3.md"].endswith(b"To [[New]].\n")
+    store.undo("New")
+    assert files(truth) == before
+
+
+def test_a_stale_write_is_refused_with_a_diff_and_commits_nothing(server: Opening, truth: Path) -> None:
+    one, other = server(), server()
+    one.create("Plum", "Blue.")
+    other.sync()
+    seen = other.read("Plum")
+    one.update("Plum", append="Sweet.")
+    commit = git(truth, "rev-parse", "main")
+    with pytest.raises(Conflict) as refused:
+        other.update("Plum", content="Red.", if_sha256=seen.sha256)
+    assert refused.value.details["current_sha256"] == one.read("Plum").sha256
+    assert "+Sweet." in refused.value.details["diff"]
+    assert git(truth, "rev-parse", "main") == commit
+
+
+def test_nobody_loses_a_write_when_all_write_at_once(server: Opening, truth: Path) -> None:
+    stores = [server() for _ in range(4)]
+    stores[0].create("shared", "Begin.")
+    for store in stores:
+        store.sync()
+
+    def write(store: EnhancedStore, mark: str) -> None:
+        for k in range(12):
+            store.update("shared", append=f"- {mark}{k}")
+            store.create(f"own/{mark}{k}", f"plum {mark}")
+
+    threads = [threading.Thread(target=write, args=(store, f"s{k}-")) for k, store in enumerate(stores)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    there = files(truth)
+    assert {f"- s{k}-{n}" for k in range(4) for n in range(12)} <= {*there["shared.md"].decode().splitlines()}
+    assert len(there) == 1 + 4 * 12
+    for store in stores:
+        store.sync()
+        assert store.stats()["notes"] == 49
+    logs = {Path(store.root, ".simplemem/history/log.jsonl").read_bytes() for store in stores if store.history()}
+    assert len(logs) == 1  # every server tells the same history
+    assert is_as_made_anew(stores[3])
+
+
+@pytest.mark.parametrize(("there", "wanted"), [("Plum", "plum"), ("Caf\u00e9", "CAFE\u0301"), ("a/Plum", "A/plum")])
+def test_a_name_that_another_file_system_would_take_for_one_there_is_refused(
+    server: Opening, truth: Path, there: str, wanted: str
+) -> None:
+    store = server()
+    store.create(there, "one")
+    before = files(truth)
+    with pytest.raises((AlreadyExists, Invalid)):
+        store.create(wanted, "other")
+    assert files(truth) == before
+
+
+def test_a_note_never_takes_the_place_of_a_folder(server: Opening, truth: Path, clone: Any) -> None:
+    server().create("seed", "x")
+    mine = clone()
+    (mine / "a.md").mkdir()
+    (mine / "a.md/b.md").write_text("below")
+    git(mine, "add", "."), git(mine, "commit", "-qm", "odd"), git(mine, "push", "-q")
+    store = server()
+    store.sync()
+    with pytest.raises(AlreadyExists):
+        store.create("a", "instead")
+    assert files(truth)["a.md/b.md"] == b"below"
+
+
+def test_every_byte_of_a_note_stays_but_for_what_is_changed(server: Opening, truth: Path, clone: Any) -> None:
+    server().create("seed", "x")
+    mine = clone()
+    odd = b"\xef\xbb\xbf---\r\nzeta:   'x'   # why\r\n---\r\nBody  \r\nno line end"
+    (mine / "odd.md").write_bytes(odd)
+    git(mine, "add", "."), git(mine, "commit", "-qm", "odd"), git(mine, "push", "-q")
+    store = server()
+    store.sync()
+    store.update("odd", append="more")
+    assert files(truth)["odd.md"] == odd + b"\r\nmore\r\n"
+
+
+# -- what people do with git
+
+
+def test_what_a_person_pushes_is_found_and_told_as_theirs(server: Opening, clone: Any) -> None:
+    store = server()
+    store.create("Plum", "Blue.")
+    mine = clone()
+    (mine / "Zebra.md").write_text("Stripes.")
+    git(mine, "add", "."), git(mine, "commit", "-qm", "Zebras"), git(mine, "push", "-q")
+    assert found(store, "stripes") == {"Zebra"}
+    entry = store.history("Zebra")[0]
+    assert (entry.source, entry.who, entry.op) == ("git", "Ann", "create")
+    assert store.read("Zebra", version=entry.commit).text == "Stripes."
+    git(mine, "rm", "-q", "Zebra.md"), git(mine, "commit", "-qm", "gone"), git(mine, "push", "-q")
+    assert found(store, "stripes") == set()
+    assert is_as_made_anew(store)
+
+
+def test_a_history_that_a_person_merged_is_told_in_the_same_order_everywhere(server: Opening, clone: Any) -> None:
+    store = server()
+    store.create("one", "1")
+    mine = clone()
+    (mine / "theirs.md").write_text("mine")
+    git(mine, "add", "."), git(mine, "commit", "-qm", "theirs")
+    store.create("two", "2")
+    git(mine, "pull", "-q", "--no-rebase", "--no-edit"), git(mine, "push", "-q")
+    store.sync()
+    store.create("three", "3")
+    late = server()
+    late.sync()
+    assert [each.version for each in late.history()] == ["v000003", "v000002", "v000001"]
+    assert {Path(each.root, ".simplemem/history/log.jsonl").read_bytes() for each in (store, late)}.__len__() == 1
+    assert found(late, "mine") == {"theirs"}
+
+
+def test_a_branch_that_was_given_another_history_is_read_anew(server: Opening, clone: Any) -> None:
+    store = server()
+    store.create("one", "plum")
+    mine = clone()
+    store.create("two", "plum")
+    store.sync()
+    (mine / "three.md").write_text("plum")
+    git(mine, "add", "."), git(mine, "commit", "-qm", "three"), git(mine, "push", "-q", "-f")
+    assert found(store, "plum") == {"one", "three"}
+    assert [each.name for each in store.history()] == ["one"]
+    assert is_as_made_anew(store)
+
+
+def test_links_modules_and_names_that_are_none_are_no_notes(server: Opening, truth: Path, clone: Any) -> None:
+    server().create("seed", "plum")
+    mine = clone()
+    (mine / "link.md").symlink_to("/etc/passwd")
+    (mine / ".hidden").mkdir()
+    (mine / ".hidden/plum.md").write_text("plum")
+    Path(f"{mine}/{chr(0xDCFF)}.md").write_text("plum")
+    git(mine, "add", "."), git(mine, "commit", "-qm", "odd"), git(mine, "push", "-q")
+    store = server()
+    assert found(store, "plum") == {"seed"}
+    with pytest.raises(NotFound):
+        store.read("link")
+    assert any("spelled" in each["why"] for each in store.stats()["skipped"])
+
+
+def test_obsidians_settings_are_those_of_the_branch(server: Opening, clone: Any) -> None:
+    store = server()
+    store.create("a/Plum", "x")
+    mine = clone()
+    (mine / ".obsidian").mkdir()
+    (mine / ".obsidian/app.json").write_text('{"userIgnoreFilters": ["a/"]}')
+    git(mine, "add", "."), git(mine, "commit", "-qm", "settings"), git(mine, "push", "-q")
+    store.create("b/Plum", "plum")
+    store.sync(rebuild=True)
+    assert found(store, "plum") == {"b/Plum"}
+
+
+# -- a commit that a client knows
+
+
+def test_an_answer_is_never_of_before_the_commit_it_was_asked_for(server: Opening) -> None:
+    one, other = server(), server()
+    other.create("seed", "x")
+    one.create("Plum", "Blue.")
+    commit = one.commit(written=True)
+    other.reach(commit)
+    assert [hit.name for hit in other.search("blue").hits] == ["Plum"]
+    assert other.commit() == other.search("blue").index.commit == commit
+    with pytest.raises(Unavailable, match="not here yet"):
+        other.reach("0" * 40)
+
+
+# -- a repository elsewhere
+
+
+def test_a_repository_elsewhere_is_written_before_the_answer(server: Opening, truth: Path) -> None:
+    one, other = (server(repository=f"file://{truth}") for _ in range(2))
+    one.create("shared", "Begin.")
+    assert "shared.md" in files(truth)
+
+    def write(store: EnhancedStore, mark: str) -> None:
+        for k in range(4):
+            store.update("shared", append=f"- {mark}{k}")
+
+    other.reach(one.commit(written=True))
+    threads = [threading.Thread(target=write, args=each) for each in ((one, "x"), (other, "y"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {f"- {mark}{k}" for mark in "xy" for k in range(4)} <= {*files(truth)["shared.md"].decode().splitlines()}
+    moved = truth.rename(truth.with_name("away.git"))
+    with pytest.raises(Unavailable):
+        one.create("late", "x")
+    moved.rename(truth)
+    one.create("late", "y")
+    assert files(truth)["late.md"].endswith(b"y\n")
+
+
+# -- where it may not be
+
+
+def test_only_a_bare_repository_that_is_there_is_taken(server: Opening, tmp_path: Path) -> None:
+    pygit2.init_repository(str(tmp_path / "worked in"))
+    with pytest.raises(Unavailable, match="working tree"):
+        server(repository=str(tmp_path / "worked in"))
+    with pytest.raises(Unavailable, match="no repository"):
+        server(repository=str(tmp_path / "nowhere"))
+
+
+def test_a_vault_cannot_name_its_own_branch(tmp_path: Path) -> None:
+    (tmp_path / ".simplemem").mkdir()
+    (tmp_path / ".simplemem/config.toml").write_text('[branch]\nrepository = "/srv/other.git"\n')
+    with pytest.raises(Invalid, match="branch.repository"):
+        load_settings(vault=tmp_path)
+
+
+# -- a folder and a branch
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_changes_leave_in_a_branch_what_they_leave_in_a_folder(
+    server: Opening, truth: Path, tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    folder = EnhancedStore(tmp_path / "folder", Settings.model_validate({"embed": {"provider": "none"}}))
+    servers = [server(), server()]
+    names = ["a", "b", "c/a", "c/d", "A b"]
+    for k in range(40):
+        name, other, word = chance.choice(names), chance.choice(names), f"w{k}"
+        servers_one = chance.choice(servers)
+        servers_one.sync()
+        folder.sync()
+        act = chance.choice(["create", "create", "append", "edit", "tag", "move", "delete", "undo"])
+        outcomes = []
+        for store in (folder, servers_one):
+            try:
+                match act:
+                    case "create":
+                        store.create(name, f"{word} [[{other}]]", metadata={"created": "2026-01-01", "modified": None})
+                    case "append":
+                        store.update(name, append=word)
+                    case "edit":
+                        store.update(name, edits=[{"old": "w", "new": f"{word} w"}])
+                    case "tag":
+                        store.change_tags(name, {word: True, "x": None})
+                    case "move":
+                        store.move(name, other)
+                    case "delete":
+                        store.delete(name)
+                    case "undo":
+                        store.undo(store.history()[0].version)
+                outcomes.append("")
+            except (SimplememError, IndexError) as error:
+                outcomes.append(type(error).__name__)
+        assert outcomes[0] == outcomes[1], (k, act, name, other)
+    undated = lambda text: b"\n".join(line for line in text.split(b"\n") if not line.startswith(b"modified:"))
+    on_disk = {path.relative_to(folder.root).as_posix(): path.read_bytes() for path in folder.root.rglob("*.md")}
+    in_git = files(truth)
+    kept = {path: undated(text) for path, text in on_disk.items() if not path.startswith(".")}
+    assert {path: undated(text) for path, text in in_git.items()} == kept
+    assert [(e.op, e.name) for e in servers[0].history(limit=100)] == [
+        (e.op, e.name) for e in folder.history(limit=100)
+    ]
+    assert is_as_made_anew(servers[1])
+    folder.close()
