@@ -72,6 +72,10 @@ def files(truth: Path, commit: str = "main") -> dict[str, bytes]:
     return {each.old_file.path: repo[each.old_file.id].peel(pygit2.Blob).data for each in diff.deltas}
 
 
+def undated(text: bytes) -> bytes:
+    return b"\n".join(line for line in text.split(b"\n") if not line.startswith(b"modified:"))
+
+
 def is_as_made_anew(store: EnhancedStore) -> bool:
     core = store._core
     store.sync()
@@ -329,7 +333,7 @@ def test_only_a_bare_repository_that_is_there_is_taken(server: Opening, tmp_path
 def test_a_vault_cannot_name_its_own_branch(tmp_path: Path) -> None:
     (tmp_path / ".simplemem").mkdir()
     (tmp_path / ".simplemem/config.toml").write_text('[branch]\nrepository = "/srv/other.git"\n')
-    with pytest.raises(Invalid, match="branch.repository"):
+    with pytest.raises(Invalid, match="repository, which a vault may not"):
         load_settings(vault=tmp_path)
 
 
@@ -372,7 +376,6 @@ def test_any_changes_leave_in_a_branch_what_they_leave_in_a_folder(
             except (SimplememError, IndexError) as error:
                 outcomes.append(type(error).__name__)
         assert outcomes[0] == outcomes[1], (k, act, name, other)
-    undated = lambda text: b"\n".join(line for line in text.split(b"\n") if not line.startswith(b"modified:"))
     on_disk = {path.relative_to(folder.root).as_posix(): path.read_bytes() for path in folder.root.rglob("*.md")}
     in_git = files(truth)
     kept = {path: undated(text) for path, text in on_disk.items() if not path.startswith(".")}
