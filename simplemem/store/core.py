@@ -95,7 +95,9 @@ class Core:
         self._doubted = 0  # notes that vanished all at once: the next scan but one believes it
         self._doubted_since = 0.0
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
-        self._scanned = self.index.consistently(lambda: self.index.database.meta("scanned")) is not None
+        self._scanned = False
+        with suppress(Unavailable):  # an index that is away for now: the next question says so
+            self._scanned = self.index.consistently(lambda: self.index.database.meta("scanned")) is not None
 
     def close(self) -> None:
         """End the background work and let go of every file."""
@@ -295,6 +297,7 @@ class Core:
         """How far the index can be trusted, just now or when it said how far it is."""
         standing = standing or self.index.standing()
         notes, pending = standing.notes, self.embedding.pending(standing)
+        self._scanned = self._scanned or self.index.database.meta("scanned") is not None
         if not self._scanned:
             return IndexState("indexing", notes, pending, "The vault is being read for the first time.")
         if self._doubted:

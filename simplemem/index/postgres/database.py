@@ -1,5 +1,5 @@
 """A vault's tables in PostgreSQL: one schema, rebuilt beside itself and renamed into place. One process writes at a
-time, for as long as a transaction takes; readers wait for nobody. A server that is away is said; nothing is lost."""
+time, for as long as a transaction takes; readers wait for nobody. A server that is away is said, and asked again."""
 
 from __future__ import annotations
 
@@ -91,10 +91,15 @@ class Connection:
     def __init__(self, raw: psycopg.Connection[Any]) -> None:
         self.raw = raw
         self.seen: tuple[str, str] = ("", "")  # whose tables they are, and the last transaction, when it last looked
+        self.in_transaction = False  # of ours, even if the server has ended it: what is in one is done as a whole
 
     @property
-    def in_transaction(self) -> bool:
-        return self.raw.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
+    def is_cut(self) -> bool:
+        """Whether the server has ended it, as far as can be told without asking."""
+        with suppress(psycopg.OperationalError):
+            for _ in ("its last words", "the end"):
+                self.raw.pgconn.consume_input()
+        return self.raw.closed
 
     def execute(self, statement: str, values: Any = None) -> _Cursor:
         spoken, names = translated(statement)
@@ -154,14 +159,13 @@ class PostgresDatabase:
         self._open: dict[int, tuple[threading.Thread, Connection]] = {}
         self._guard = threading.Lock()
         self.generation = 0
-        self._made = ""  # which tables they are
-        with _errors_as_ours():
-            self._prepare()
-            self.engine = f"PostgreSQL {self._connect().raw.info.server_version // 10000}"
+        self._made = ""  # which tables they are, once the server has answered
+        self.engine = "PostgreSQL"
+        with suppress(Unavailable), _errors_as_ours():
+            self._connect()
 
-    def _prepare(self, *, anew: bool = False) -> None:
+    def _prepare(self, db: Connection, *, anew: bool = False) -> None:
         """Make the tables if there are none, or others than ours. Cold starts of many servers meet here."""
-        db = self._connect()
         with self._locked(db):
             there = db.execute("SELECT to_regclass(?)", (f"{self.schema}.meta",)).get
             shape = there and db.execute("SELECT value FROM meta WHERE key = 'shape'").get
@@ -176,10 +180,17 @@ class PostgresDatabase:
         self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
 
     def _connect(self) -> Connection:
+        """This thread's connection, made again if it was cut, to tables that are there."""
         held: Connection | None = getattr(self._local, "held", None)
-        if held is not None and not held.raw.closed:
-            return held
+        if held is None or (held.is_cut and not held.in_transaction):
+            held = self._new_connection()
+        if not self._made:
+            self._prepare(held)
+        return held
+
+    def _new_connection(self) -> Connection:
         raw = psycopg.connect(self.url, autocommit=True, connect_timeout=_SECONDS)
+        self.engine = "PostgreSQL {}.{}".format(*divmod(raw.info.server_version, 10_000))
         raw.execute(sql.SQL("SET search_path = {}, public").format(sql.Identifier(self.schema)))
         raw.execute("SET default_toast_compression = 'lz4'") if _has_lz4(raw) else None
         self._local.held = connection = Connection(raw)
@@ -257,13 +268,18 @@ class PostgresDatabase:
     @contextmanager
     def _transaction(self, db: Connection, begin: str) -> Iterator[None]:
         db.raw.execute(begin)
+        db.in_transaction = True
         try:
             yield
             db.raw.execute("COMMIT")
         except BaseException:
-            with suppress(psycopg.Error):
+            try:
                 db.raw.execute("ROLLBACK")
+            except psycopg.Error:
+                db.raw.close()
             raise
+        finally:
+            db.in_transaction = False
 
     def meta(self, key: str) -> str | None:
         found = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
@@ -301,7 +317,7 @@ class PostgresDatabase:
     def discard(self) -> None:
         """Put empty tables in the place of these."""
         with _errors_as_ours():
-            self._prepare(anew=True)
+            self._prepare(self._connect(), anew=True)
         self.generation += 1
 
     def beside(self) -> PostgresDatabase:
@@ -362,6 +378,6 @@ def _errors_as_ours() -> Iterator[None]:
         yield
     except (errors.UndefinedTable, errors.InvalidSchemaName, errors.UndefinedColumn) as error:
         raise Damaged(str(error)) from error
-    except psycopg.OperationalError as error:
+    except (psycopg.OperationalError, errors.InsufficientPrivilege) as error:
         hint = "Is the database of `index.engine` running, and may this user connect? Notes are safe without it."
         raise Unavailable(f"the index's database does not answer ({str(error).strip()})", hint=hint) from error
