@@ -125,17 +125,17 @@ class Relay:
 
     def __init__(self, folder: Path, server: Server) -> None:
         self.url, self._to = f"postgresql://memory@/postgres?host={folder}", f"{server.folder}/.s.PGSQL.5432"
-        self._left = float("inf")
+        self.left = 1 << 60
         self._ends: list[socket.socket] = []
         self._door = socket.socket(socket.AF_UNIX)
         self._door.bind(str(folder / ".s.PGSQL.5432"))
         self._door.listen()
         threading.Thread(target=self._let_in, daemon=True).start()
 
-    def cut_after(self, messages: float) -> None:
-        self._left = messages
+    def cut_after(self, messages: int) -> None:
+        self.left = messages
 
-    mend = partialmethod(cut_after, float("inf"))
+    mend = partialmethod(cut_after, 1 << 60)
 
     def close(self) -> None:
         with suppress(OSError):
@@ -144,7 +144,7 @@ class Relay:
 
     @property
     def is_cut(self) -> bool:
-        return self._left < 0
+        return self.left < 0
 
     def _let_in(self) -> None:
         with suppress(OSError):
@@ -162,12 +162,12 @@ class Relay:
     def _carry(self, source: socket.socket, sink: socket.socket, count: int) -> None:
         with suppress(OSError):
             while data := source.recv(1 << 20):
-                self._left -= count
-                if self._left < 0:
+                self.left -= count
+                if self.left < 0:
                     break
                 sink.sendall(data)
         ends = [source, sink]
-        if self._left < 0:
+        if self.left < 0:
             ends, self._ends = self._ends, []
         for end in ends:
             with suppress(OSError):

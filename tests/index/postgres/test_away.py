@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from bare_client import Bare
-from postgres import Server, differences_from_anew, needs_postgres, relayed, served
+from postgres import Relay, Server, differences_from_anew, needs_postgres, relayed, served
 from waiting import PATIENCE, eventually
 
 from simplemem.config import Settings
@@ -16,6 +17,7 @@ from simplemem.errors import Unavailable
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres
+CUTS = int(os.environ.get("CUTS", "10"))  # of the connection in each change
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +35,8 @@ def server(running: Server) -> Iterator[Server]:
 
 
 def opened(root: Path, url: str) -> EnhancedStore:
-    return EnhancedStore(root, Settings.model_validate({"index": {"engine": url}, "embed": {"provider": "none"}}))
+    settings = {"index": {"engine": url}, "embed": {"provider": "none"}, "write": {"durability": "fast"}}
+    return EnhancedStore(root, Settings.model_validate(settings))
 
 
 def found(store: EnhancedStore, question: str) -> list[str]:
@@ -124,27 +127,31 @@ def test_wherever_the_connection_breaks_a_change_is_made_or_was_not_begun(
     change: str, vault: Path, server: Server
 ) -> None:
     with relayed(server) as relay, opened(vault, relay.url) as store:
-        for messages in range(500):
-            at = f"at{messages}"
-            store.create(f"{at}a", "A pear.")
-            store.create(f"{at}b", f"To [[{at}a]].")
-            if change in ("undo", "redo"):
-                store.update(f"{at}b", append="More.")
-            if change == "redo":
-                store.undo(f"{at}b")
-            if change == "restore":
-                store.create(f"{at}gone", "A quince.")
-                store.delete(f"{at}gone")
-            before, made = texts(vault), False
-            relay.cut_after(messages)
-            with suppress(Unavailable):
-                CHANGES[change](store, at)
-                made = True
-            done = not relay.is_cut
-            relay.mend()
-            assert (texts(vault) != before) == made, f"cut after {messages} messages"
-            if done:
-                break
-        assert done and messages > 5
+        count = carried_out(change, "whole", store, relay, 1_000_000)
+        assert count > CUTS
+        for messages in range(0, count, max(1, count // CUTS)):
+            carried_out(change, f"at{messages}", store, relay, messages)
         store.list()  # what was written is looked at again, where the index missed it
         assert differences_from_anew(store) == []
+
+
+def carried_out(change: str, at: str, store: EnhancedStore, relay: Relay, messages: int) -> int:
+    """Make a change of new notes, and cut the connection on the way. How much was said."""
+    store.create(f"{at}a", "A pear.")
+    store.create(f"{at}b", f"To [[{at}a]].")
+    if change in ("undo", "redo"):
+        store.update(f"{at}b", append="More.")
+    if change == "redo":
+        store.undo(f"{at}b")
+    if change == "restore":
+        store.create(f"{at}gone", "A quince.")
+        store.delete(f"{at}gone")
+    before, made = texts(store.root), False
+    relay.cut_after(messages)
+    with suppress(Unavailable):
+        CHANGES[change](store, at)
+        made = True
+    said = messages - relay.left
+    relay.mend()
+    assert (texts(store.root) != before) == made, f"cut after {messages} messages"
+    return said
