@@ -77,7 +77,9 @@ class Server:
     def kill(self) -> None:
         """A crash: it and the processes it has for those who are connected."""
         assert self.process is not None
-        rows = subprocess.run(["ps", "-eo", "pid=,ppid="], check=True, capture_output=True, text=True).stdout.split("\n")
+        rows = subprocess.run(["ps", "-eo", "pid=,ppid="], check=True, capture_output=True, text=True).stdout.split(
+            "\n"
+        )
         every = [tuple(map(int, row.split())) for row in rows if row]
         children = [pid for pid, parent in every if parent == self.process.pid]
         for pid in (self.process.pid, *children):
@@ -117,7 +119,6 @@ def running() -> Iterator[str]:
     """The address of a server that runs."""
     with served() as server:
         yield server.url
-
 
 
 class Relay:

@@ -28,6 +28,7 @@ from simplemem.memory import By, IndexState
 from simplemem.note.clock import local
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import counted, well_formed
+from simplemem.services.client import Key
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
@@ -372,7 +373,8 @@ def change_by(by: By, tool: str) -> Change:
 
 def _tables(path: Path, settings: Settings, root: Path, lock: Lock) -> Tables:
     """The index where the settings want it. Who sees less of the vault has a schema of its own, as it has a file."""
-    if not settings.index.engine:
+    address = Key(settings.index.engine, setting="index.engine").value()
+    if not address:
         return open_database(path, lock)
     try:
         from simplemem.index.postgres.database import PostgresDatabase
@@ -381,7 +383,7 @@ def _tables(path: Path, settings: Settings, root: Path, lock: Lock) -> Tables:
         raise Unavailable(f"an index in PostgreSQL needs {error.name}", hint=hint) from error
     plain = re.sub(r"[^a-z0-9]+", "_", root.name.lower()).strip("_")[:20]
     schema = settings.index.schema_name or f"{plain}_{hashlib.sha256(str(root).encode()).hexdigest()[:8]}"
-    return PostgresDatabase(settings.index.engine, f"{schema}{path.stem.removeprefix('index').replace('-', '_')}", path)
+    return PostgresDatabase(address, f"{schema}{path.stem.removeprefix('index').replace('-', '_')}", path)
 
 
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:

@@ -15,22 +15,16 @@ from typing import Any
 
 import psycopg
 from psycopg import errors, sql
+from psycopg.conninfo import conninfo_to_dict
 
-from simplemem.errors import Unavailable
+from simplemem.errors import Invalid, Unavailable
 from simplemem.index.connection import SET_META, Transaction
 from simplemem.index.database import Damaged, Replaced
 from simplemem.index.notes import Rows
 from simplemem.index.postgres import words
-from simplemem.index.text import SHIFT
 
 SHAPE = "1"  # of the tables; another's are made anew
 _SCHEMA = Path(__file__).with_name("schema.sql")
-_TAKE_OVER = f"""
-    INSERT INTO vectors SELECT DISTINCT ON (p.id) p.id, p.hash, v.vector FROM places p
-        JOIN notes n ON n.id = p.id >> {SHIFT} JOIN {{there}}.vectors v ON v.hash = p.hash WHERE n.embedded = 0;
-    UPDATE notes SET embedded = 1 WHERE embedded = 0 AND NOT EXISTS (
-        SELECT 1 FROM places p LEFT JOIN vectors v USING (id) WHERE p.id >= notes.id << {SHIFT}
-        AND p.id < (notes.id + 1) << {SHIFT} AND p.hash IS NOT NULL AND v.id IS NULL)"""
 _SECONDS = 10  # to wait for a connection
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
 _MANY = re.compile(
@@ -155,6 +149,7 @@ class PostgresDatabase:
 
     def __init__(self, url: str, schema: str, path: Path) -> None:
         self.url, self.schema, self.path = url, schema, path
+        self.place = f"{address_of(url)}, schema {schema}"
         self._local = threading.local()
         self._open: dict[int, tuple[threading.Thread, Connection]] = {}
         self._guard = threading.Lock()
@@ -324,17 +319,6 @@ class PostgresDatabase:
         """Empty tables, private to this process until `replace_with` puts them in the place of these."""
         return PostgresDatabase(self.url, f"{self.schema[:40]}_new_{uuid.uuid4().hex[:8]}", self.path)
 
-    def take_vectors(self, old: PostgresDatabase, width: int | None) -> None:
-        """Take vectors of the same embedder and width from other tables, wherever the text is the same."""
-        there = sql.Identifier(old.schema).as_string()
-        with self.writing() as db:
-            space = db.execute(
-                f"SELECT o.dimension FROM {there}.vector_space o JOIN vector_space s USING (embedder)"
-            ).get
-            if space and width in (None, space):
-                db.execute("UPDATE vector_space SET dimension = ?", (space,))
-                db.execute(_TAKE_OVER.format(there=there))
-
     def drop(self) -> None:
         """Remove them."""
         with _errors_as_ours():
@@ -362,6 +346,17 @@ class PostgresDatabase:
                 connection.raw.close()
             self._open.clear()
         self._local = threading.local()
+
+
+def address_of(url: str) -> str:
+    """An address as it may be shown: whom it is asked as, and where. Whatever else it holds may be a secret."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:  # whose message quotes it
+        hint = "postgresql://USER@HOST/DATABASE; the password in ~/.pgpass or PGPASSWORD."
+        raise Invalid("what `index.engine` names is not the address of a PostgreSQL", hint=hint) from None
+    user, host, port, name = (str(parts.get(key) or "") for key in ("user", "host", "port", "dbname"))
+    return f"postgresql://{user and f'{user}@'}{host}{port and f':{port}'}/{name}"
 
 
 def _has_lz4(raw: psycopg.Connection[Any]) -> bool:
