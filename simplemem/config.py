@@ -125,7 +125,12 @@ class IndexSettings(_Section):
 
     max_note_mb: float = _setting(5.0, "megabytes; a larger note is listed by `stats`, not searched", gt=0, le=64)
     scan_minutes: float = _setting(5.0, "minutes between two looks of a server at all notes", ge=0.05, le=1_000_000)
-    engine: str = _setting("", "a PostgreSQL that many servers share", "no", eg="postgresql://memory@db/memory")
+    engine: _ApiKey = _setting(
+        None,
+        "a PostgreSQL that many servers share, or where its address lies",
+        "no",
+        eg="postgresql://memory@db/memory",
+    )
     schema_name: str = _setting(
         "", "the schema there; made of the vault's name", "no", pattern="^[a-z_][a-z0-9_]{0,40}$|^$"
     )
@@ -401,7 +406,7 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"][:2]))
         where = sources.get(key, "")
-        if "api_key" in first["loc"]:  # what is wrong with a key is said without showing it
+        if {"api_key", "engine"} & {*first["loc"]}:  # what is wrong with a key is said without showing it
             kinds = "a text, { env = NAME } or { path = FILE }"
             raise Invalid(f"the setting {key} ({where}) must be {kinds}") from None
         raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error

@@ -273,6 +273,18 @@ class Synced(Value):
     version: str  # of the step that wrote what came, "" if nothing did
 
 
+class MovedIndex(Value):
+    """An index that was built in an engine: of how many notes, and of how many the vectors were `taken` over or `made`."""
+
+    engine: str
+    place: str
+    notes: int
+    taken: int
+    made: int
+    in_use: bool  # the settings already name it
+    trouble: str  # why vectors are missing that could not be made
+
+
 class Undone(Value):
     """A change that was taken back, which can itself be undone."""
 

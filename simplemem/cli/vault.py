@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import time
@@ -23,6 +24,7 @@ from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.memory import ConflictMerge, ConflictMerged, Finding, Mended, Mending
+    from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
 _PANEL = "Keep"
@@ -83,16 +85,29 @@ def _left_out(facts: Mapping[str, Any]) -> list[str]:
 def index(
     rebuild: Annotated[bool, flag("--rebuild", "Throw the index away and make it anew.")] = False,
     watch: Annotated[bool, flag("--watch", "Stay, and index every change as it is made. Ctrl-C ends it.")] = False,
+    engine: Annotated[
+        str, option("--engine", "ENGINE", "Build it in another engine, with the vectors there are.")
+    ] = "",
     vault: VaultOption = None,
 ) -> Iterator[Answer]:
     """Update the index. Other commands do so by themselves. What was made stays when it is ended halfway, and the next
     run goes on from there.
 
+    An ENGINE is the address of a PostgreSQL without a password, a file that holds an address, `settings` for what
+    `index.engine` names, or `sidecar`. The index in use stays as it is until a setting names the other.
+
     $ simplemem index
     $ simplemem index --rebuild
-    $ simplemem index --watch"""
+    $ simplemem index --watch
+    $ simplemem index --engine postgresql://memory@db.example.org/memory
+    $ simplemem index --engine sidecar"""
+    if engine and (rebuild or watch):
+        raise typer.BadParameter("--engine goes without --rebuild and --watch")
     began = time.monotonic()
     with opened(vault, sync=False) as store:
+        if engine:
+            yield _moved(store, engine)
+            return
         try:
             with progress_bar() as progress:
                 report = store.sync(progress=progress, embed=True, rebuild=rebuild)
@@ -120,6 +135,32 @@ def index(
             with suppress(Empty):  # waiting without end would keep Windows from hearing a Ctrl-C
                 names = sorted(changed.get(timeout=1.0))
                 yield Answer({"changed": names}, [[("indexed ", "dim"), (name, "cyan")] for name in names])
+
+
+def _moved(store: EnhancedStore, engine: str) -> Answer:
+    from simplemem.config import settings_with_sources, user_config_path
+
+    if re.search(r"//[^/@]*:[^/@]*@|password=", engine):
+        hint = "Put it into ~/.pgpass, or the whole address into a file: --engine ~/.config/simplemem/engine"
+        raise Invalid("a password on a command line can be read by everybody on this machine", hint=hint)
+    source = {key: source for key, _, source in settings_with_sources(vault=store.root)}["index.engine"]
+    if engine == "settings" and source == "default":
+        raise Invalid("no setting names an engine", hint="--engine postgresql://USER@HOST/DATABASE")
+    named = store.settings.index.engine if engine == "settings" else engine
+    try:
+        with progress_bar() as progress:
+            moved = store.move_index(None if engine == "sidecar" else named, progress)
+    except KeyboardInterrupt:
+        warn("stopped. The index in use is as it was; the same command goes on from here.")
+        raise
+    use = f"Use it by SIMPLEMEM_INDEX_ENGINE={shlex.quote(engine)}, or [index] engine in {user_config_path(os.environ)}"
+    if engine == "sidecar":
+        use = f"Use it by taking index.engine out of {source}"
+    done = f"Built in {moved.engine}: {counted(moved.notes, 'note')}, vectors of {moved.taken} taken over"
+    use = "Your settings name it." if moved.in_use else use
+    lines: Lines = [[(done, "yellow" if moved.trouble else "green")], [("  " + moved.place, "dim")], [f"  {use}"]]
+    warnings = [moved.trouble] if moved.trouble else []
+    return Answer({**moved.as_dict(), "use": use}, lines, warnings=warnings, failed=bool(moved.trouble))
 
 
 @command(commands, _PANEL)

@@ -74,6 +74,7 @@ class Tables(Protocol):
     generation: int
     path: Path  # where this machine keeps it, or what only it needs
     engine: str  # its name and version
+    place: str  # where it is, for people; nothing secret
 
     def connection(self) -> Connection: ...
     def reading(self) -> AbstractContextManager[Connection]:
@@ -101,9 +102,6 @@ class Tables(Protocol):
     def replace_with(self, fresh: Any) -> None: ...
     def drop(self) -> None:
         """Close them, and remove them."""
-
-    def take_vectors(self, old: Any, width: int | None) -> None:
-        """Take vectors of the same embedder and width from others, wherever the text is the same."""
 
     def size(self) -> int:
         """Bytes on disk."""

@@ -18,7 +18,6 @@ import apsw
 from simplemem.errors import Unavailable
 from simplemem.index import legs
 from simplemem.index.connection import SET_META, Transaction
-from simplemem.index.text import SHIFT
 from simplemem.vault.lock import FileLock, is_alive
 
 SCHEMA_VERSION = 15
@@ -36,15 +35,6 @@ _NOT_TAKEN = {
     apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
     apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
 }  # fmt: skip
-
-_TAKE_OVER = f"""
-    INSERT INTO main.vectors SELECT p.id, p.hash, v.vector FROM main.places p
-        JOIN main.notes n ON n.id = p.id >> {SHIFT} JOIN old.vectors v ON v.hash = p.hash
-        WHERE n.embedded = 0 GROUP BY p.id;
-    UPDATE main.notes SET embedded = 1 WHERE embedded = 0 AND NOT EXISTS (
-        SELECT 1 FROM main.places p WHERE p.id >= notes.id << {SHIFT} AND p.id < (notes.id + 1) << {SHIFT}
-        AND p.hash IS NOT NULL AND p.id NOT IN (SELECT id FROM main.vectors));
-"""
 
 Lock = Callable[[], AbstractContextManager[None]]
 Found = Literal["ours", "none", "newer", "foreign"]
@@ -157,7 +147,7 @@ class Database:
         self._open: dict[int, tuple[threading.Thread, Connection]] = {}
         self._guard = threading.Lock()
         self._writing, self._next_to_write = threading.Lock(), threading.Lock()
-        self.engine = f"SQLite {apsw.sqlite_lib_version()}"
+        self.engine, self.place = f"SQLite {apsw.sqlite_lib_version()}", str(path)
         self.generation = 0  # grows when another file took the place of ours
         self._identity: tuple[int, int] | None = None
         self._prepare()
@@ -326,21 +316,6 @@ class Database:
     def beside(self) -> Database:
         """A fresh, empty index, private to this process until `replace_with` swaps it in."""
         return Database(beside(self.path), self._lock)
-
-    def take_vectors(self, old: Database, width: int | None) -> None:
-        """Take vectors of our embedder and of this width from another index, wherever the text is the same."""
-        db = self.connection()
-        with suppress(apsw.Error):  # what cannot be read there is made again
-            db.execute("ATTACH ? AS old", (str(old.path),)).fetchall()
-            try:
-                sql = "SELECT o.dimension FROM old.vector_space o JOIN main.vector_space s USING (embedder)"
-                dimension = db.execute(sql).get
-                if dimension and width in (None, dimension):
-                    with db:
-                        db.execute("UPDATE main.vector_space SET dimension = ?", (dimension,)).fetchall()
-                        db.execute(_TAKE_OVER).fetchall()
-            finally:
-                db.execute("DETACH old").fetchall()
 
     def drop(self) -> None:
         """Close it and remove it from the disk."""

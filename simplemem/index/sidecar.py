@@ -162,7 +162,7 @@ class Sidecar:
 
     def __init__(self, database: Tables, begin_anew: Callable[[], None] = lambda: None) -> None:
         self.database, self._begin_anew = database, begin_anew
-        self.taken_up = self.generation  # that of the file as it was when it was last asked
+        self.taken_up = database.generation  # that of the file as it was when it was last asked
         self._vectors = VectorsInMemory()
         self._local = threading.local()
 

@@ -70,6 +70,40 @@ def put(db: Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes],
     return True
 
 
+def take(old: Tables, into: Tables, width: int | None, progress: Progress | None = None) -> int:
+    """Take vectors of the same embedder and width from another index, of any engine, wherever the text is the same.
+    Returns how many notes now lack none. What was taken stays, however it ends."""
+    with old.reading() as db:
+        theirs = vector_space(db)
+        places = {digest: place for place, digest in db.execute("SELECT id, hash FROM vectors")}
+    with into.writing() as db:
+        ours, total = vector_space(db), waiting(db)
+        is_same = ours is not None and theirs is not None and ours.embedder == theirs.embedder
+        if not is_same or theirs is None or not theirs.dimension or width not in (None, theirs.dimension):
+            return 0
+        db.execute("UPDATE vector_space SET dimension = ?", (theirs.dimension,)).fetchall()
+    last = looked = taken = 0
+    while True:
+        with into.writing() as db:
+            sql = "SELECT id FROM notes WHERE embedded = 0 AND id > ? ORDER BY id LIMIT ?"
+            if not (some := [row[0] for row in db.execute(sql, (last, _NOTES_AT_ONCE))]):
+                return taken
+            wanted = {note: hashes_of(db, note, missing=True) for note in some}
+            asked = {places[digest] for hashes in wanted.values() for digest in hashes.values() if digest in places}
+            with old.reading() as other:
+                found = "SELECT v.hash, v.vector FROM carray(:ids) n CROSS JOIN vectors v ON v.id = n.value"
+                vectors = dict(other.execute(found, {"ids": other.many(sorted(asked))}))
+            every = [(place, digest) for hashes in wanted.values() for place, digest in hashes.items()]
+            db.executemany(_PUT, [(place, digest, vectors[digest]) for place, digest in every if digest in vectors])
+            rev = notes.next_rev(db)
+            whole = [(rev, note) for note in some if vectors.keys() >= {*wanted[note].values()}]
+            db.executemany("UPDATE notes SET embedded = 1, rev = ? WHERE id = ?", whole)
+            last, looked, taken = some[-1], looked + len(some), taken + len(whole)
+        into.checkpoint(WAL_LIMIT_AMID_MUCH)
+        if progress is not None:
+            progress("taken", looked, max(looked, total))
+
+
 def hashes_of(db: Connection, note_id: int, *, missing: bool = False) -> dict[int, bytes]:
     """The places of a note that are to have a vector, or lack it, with the hash of what it is made of."""
     lacking = "AND id NOT IN (SELECT id FROM vectors WHERE id >= ?1 AND id < ?2)" if missing else ""

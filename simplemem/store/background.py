@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _FOLLOW_SECONDS = 1.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds until what failed is tried again
 
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]
@@ -45,6 +46,7 @@ class Background:
         self._scanned_at = 0.0
         self._is_checked = False  # each leader asks once whether the index was checked lately
         self._fill_at = float("inf")  # when to try again what an embedder could not do
+        self._again_at, self._waits = float("inf"), _FIRST_WAIT  # when to look at all again, as something failed
         self.settled = threading.Event()  # the first scan is done
         self._thread = threading.Thread(target=self._run, name="simplemem-background", daemon=True)
         self._thread.start()
@@ -88,7 +90,8 @@ class Background:
                 if not leads:
                     self._carefully(self._core.listeners.tell_of_others)
                 until_scan = self._scan_seconds - (time.monotonic() - self._scanned_at)
-                seconds = min(until_scan if leads else _FOLLOW_SECONDS, self._fill_at - time.monotonic())
+                seconds = min(self._fill_at, self._again_at) - time.monotonic()
+                seconds = min(until_scan if leads else _FOLLOW_SECONDS, seconds)
                 is_busy = bool(self._hints) or self._scan_wanted or self._fill_wanted or self._stop.is_set()
                 self._listen(0.0 if is_busy else max(0.05, seconds))
         finally:
@@ -98,10 +101,12 @@ class Background:
 
     def _update(self, *, leads: bool) -> None:
         """Scan if it is time, look at what was hinted at, and make the vectors that are missing."""
-        if self._scan_wanted or (leads and time.monotonic() - self._scanned_at > self._scan_seconds):
+        is_due = time.monotonic() > self._again_at
+        if self._scan_wanted or is_due or (leads and time.monotonic() - self._scanned_at > self._scan_seconds):
             self._scan_wanted, self._fill_wanted = False, True
-            began = time.monotonic()
-            self._carefully(self._core.compare_all)
+            began, self._again_at = time.monotonic(), float("inf")
+            if self._carefully(self._core.compare_all):
+                self._waits = _FIRST_WAIT
             self._scanned_at = time.monotonic()
             if self._watch is not None:  # where nothing is told of, looking takes a fiftieth of the time at most
                 self._watch.poll_seconds = max(2.0, 50 * (self._scanned_at - began))
@@ -133,7 +138,10 @@ class Background:
         except Stopped:
             self._stop.set()
         except (SimplememError, Damaged, OSError) as error:
-            _LOG.warning("the index could not be updated: %s", error)
+            if self._again_at == float("inf"):  # not whatever else fails meanwhile
+                _LOG.warning("the index could not be updated: %s", error)
+                self._again_at = time.monotonic() + self._waits
+                self._waits = min(2 * self._waits, _LONGEST_WAIT)
         except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
             _LOG.exception("the index could not be updated, for an unexpected reason")
         return None

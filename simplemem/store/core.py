@@ -28,6 +28,7 @@ from simplemem.memory import By, IndexState
 from simplemem.note.clock import local
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import counted, well_formed
+from simplemem.services.client import Key
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
@@ -100,7 +101,9 @@ class Core:
         self._doubted = 0  # notes that vanished all at once: the next scan but one believes it
         self._doubted_since = 0.0
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
-        self._scanned = self.index.consistently(lambda: self.index.database.meta("scanned")) is not None
+        self._scanned = False
+        with suppress(Unavailable):  # an index that is away for now: the next question says so
+            self._scanned = self.index.consistently(lambda: self.index.database.meta("scanned")) is not None
 
     def close(self) -> None:
         """End the background work and let go of every file."""
@@ -300,6 +303,7 @@ class Core:
         """How far the index can be trusted, just now or when it said how far it is."""
         standing = standing or self.index.standing()
         notes, pending = standing.notes, self.embedding.pending(standing)
+        self._scanned = self._scanned or self.index.database.meta("scanned") is not None
         if not self._scanned:
             return IndexState("indexing", notes, pending, "The vault is being read for the first time.")
         if self._doubted:
@@ -383,7 +387,8 @@ def change_by(by: By, tool: str) -> Change:
 
 def _tables(path: Path, settings: Settings, root: Path, lock: Lock) -> Tables:
     """The index where the settings want it. Who sees less of the vault has a schema of its own, as it has a file."""
-    if not settings.index.engine:
+    address = Key(settings.index.engine, setting="index.engine").value()
+    if not address:
         return open_database(path, lock)
     try:
         from simplemem.index.postgres.database import PostgresDatabase
@@ -393,7 +398,7 @@ def _tables(path: Path, settings: Settings, root: Path, lock: Lock) -> Tables:
     place = f"{settings.branch.repository}#{settings.branch.name}" if settings.branch.repository else str(root)
     plain = re.sub(r"[^a-z0-9]+", "_", Path(place).name.lower()).strip("_")[:20]
     schema = settings.index.schema_name or f"{plain}_{hashlib.sha256(place.encode()).hexdigest()[:8]}"
-    return PostgresDatabase(settings.index.engine, f"{schema}{path.stem.removeprefix('index').replace('-', '_')}", path)
+    return PostgresDatabase(address, f"{schema}{path.stem.removeprefix('index').replace('-', '_')}", path)
 
 
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:

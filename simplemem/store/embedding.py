@@ -13,11 +13,12 @@ from typing import Any
 from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.connection import Tables
+from simplemem.index.database import Damaged
 from simplemem.index.door import QueryVector, Standing
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Progress
 from simplemem.index.text import Waiting
-from simplemem.index.vectors import Filling, adopt
+from simplemem.index.vectors import Filling, adopt, take
 from simplemem.note.words import without_stop_words
 from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.services.wordllama import WordLlama
@@ -139,15 +140,18 @@ class Embedding:
             self._making.release()
         return max(0.0, self._not_before - time.monotonic()) if self._failure else None
 
-    def take_over(self, old: Tables, into: Tables) -> None:
-        """Take what a service made for another index, wherever the text is the same: none is paid for twice."""
+    def take_over(self, old: Tables, into: Tables, progress: Progress | None = None) -> int:
+        """Take what a service made for another index, wherever the text is the same: none is paid for twice. Returns of
+        how many notes."""
         if not isinstance(embedder := self.wanted()[0], ServiceEmbedder):
-            return
+            return 0
         width = None
         with suppress(Unavailable):  # what it gives now; a service that is away is believed to be the one it was
             width = len(embedder.query("memory", deadline=time.monotonic() + self._settings.embed.query_seconds))
         adopt(into, embedder)
-        into.take_vectors(old, width)
+        with suppress(Damaged):  # what cannot be read there is made again
+            return take(old, into, width, progress)
+        return 0
 
     def _may_begin(self, embedder: Embedder, *, first: bool) -> bool:
         """Whether vectors may be made unasked. `first`: a new embedder may take another's place, once in a process."""

@@ -54,10 +54,11 @@ def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[
             return Deleted(name_of(done.path), done.id, 0)
         raise
     with core.vault.lock():
-        linking = core.index.links(path)
+        named, linking = core.index.files_named, core.index.links(path)
+        left = lambda key: [each for each in named(key) if each != path]  # noqa: E731
+        broken = sum(resolve(link.target, link.source, left).path is None for link in linking)
         written = core.vault.trash(path, if_sha256, change_by(by, "delete"))
         indexed(core, {}, [], gone=[path])
-        broken = sum(resolve(link.target, link.source, core.index.files_named).path is None for link in linking)
     return Deleted(name_of(path), written.version, broken)
 
 

@@ -6,16 +6,19 @@ import os
 from collections.abc import Callable, Collection
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.index.sync import Progress
-from simplemem.memory import By, Finding, Mended, Mending, Synced
+from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, Synced
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.words import well_formed
 from simplemem.store import conflicts, daily, history, move, packs, read, recall, undo, write
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
+
+if TYPE_CHECKING:
+    from simplemem.store.moving import Engine
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -124,6 +127,12 @@ class EnhancedStore:
         vault = self._core.vault
         return "" if not vault.is_branch else vault.newest() if written else self._core.index.standing().commit
 
+    def move_index(self, engine: Engine, progress: Progress | None = None) -> MovedIndex:
+        """Build the index in another engine, None for the sidecar. The one in use stays as it is, and in use."""
+        from simplemem.store.moving import move_index
+
+        return move_index(self._core, engine, progress)
+
     conflict_copies = _method(conflicts.conflict_copies)
     conflict_merges = _method(conflicts.conflict_merges)
     merge_conflict = _method(conflicts.merge_conflict)
@@ -147,7 +156,7 @@ class EnhancedStore:
             "embedder": embedding["in_use"],
             "embedding": embedding,
             "reranker": reranking.name if reranking is not None else "none",
-            "index_path": str(core.index.path),
+            "index_path": core.index.database.place,
             "index_bytes": core.index.database.size(),
             "engine": core.index.database.engine,
             "sqlite": apsw.sqlite_lib_version(),

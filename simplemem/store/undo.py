@@ -46,6 +46,10 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
         version = core.changes.find(last_step(core, version_or_name))
     with core.vault.lock():
         steps = core.changes.step(version.group)
+        asked, done = history.main_of(steps), "undid"
+        main_path = (asked.path, asked.new_path)
+        if former := undone_by(asked):
+            asked, done = history.main_of(core.changes.step(core.changes.find(former).group)), "redid"
         reason = ": ".join(filter(None, (f"undoes {steps[0].id}", by.get("reason"))))
         try:
             written = core.vault.undo(version.id, change_by({**by, "reason": reason}, "undo"))
@@ -54,10 +58,7 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
             raise
         paths = {path for step in steps for path, _, _ in step.effects} | {each.path for each in written}
         core.indexed(paths, lambda: core.look_at(paths))
-    asked, more, done = history.main_of(steps), len(steps) - 1, "undid"
-    main = next((w for w in written if w.path in (asked.path, asked.new_path)), written[0])
-    if former := undone_by(asked):
-        asked, done = history.main_of(core.changes.step(core.changes.find(former).group)), "redid"
+    main, more = next((each for each in written if each.path in main_path), written[0]), len(steps) - 1
     to = f" to {name_of(asked.new_path)}" if asked.new_path else ""
     also = f" and {counted(more, 'more change')} of the same step" if more and (asked.op == "undo" or not to) else ""
     what = f"{done} the {asked.op} of {name_of(asked.path)}{to}{also}"

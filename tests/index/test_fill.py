@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -199,9 +198,7 @@ def test_vectors_are_taken_over_where_the_text_is_the_same_and_of_this_width(
         try:
             other.rows.scan()
             vectors.adopt(other.database, far)
-            (tmp_path / "damaged.db").write_bytes(b"no index at all" * 1000)
-            other.database.take_vectors(SimpleNamespace(path=tmp_path / "damaged.db"), None)  # type: ignore[arg-type]
-            other.database.take_vectors(kept.database, width)
+            vectors.take(kept.database, other.database, width)
             other.fill(far)
             assert len(far.given) == asked
             assert other.lengths() == {128} and other.index.embedded("half", True).waiting == 0

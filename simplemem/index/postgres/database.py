@@ -1,5 +1,5 @@
 """A vault's tables in PostgreSQL: one schema, rebuilt beside itself and renamed into place. One process writes at a
-time, for as long as a transaction takes; readers wait for nobody. A server that is away is said; nothing is lost."""
+time, for as long as a transaction takes; readers wait for nobody. A server that is away is said, and asked again."""
 
 from __future__ import annotations
 
@@ -15,23 +15,17 @@ from typing import Any
 
 import psycopg
 from psycopg import errors, sql
+from psycopg.conninfo import conninfo_to_dict
 
-from simplemem.errors import Unavailable
+from simplemem.errors import Invalid, Unavailable
 from simplemem.index.connection import SET_META, Transaction
 from simplemem.index.database import Damaged, Replaced
 from simplemem.index.notes import Rows
 from simplemem.index.postgres import words
 from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
-from simplemem.index.text import SHIFT
 
 SHAPE = "1"  # of the tables; another's are made anew
 _SCHEMA = Path(__file__).with_name("schema.sql")
-_TAKE_OVER = f"""
-    INSERT INTO vectors SELECT DISTINCT ON (p.id) p.id, p.hash, v.vector FROM places p
-        JOIN notes n ON n.id = p.id >> {SHIFT} JOIN {{there}}.vectors v ON v.hash = p.hash WHERE n.embedded = 0;
-    UPDATE notes SET embedded = 1 WHERE embedded = 0 AND NOT EXISTS (
-        SELECT 1 FROM places p LEFT JOIN vectors v USING (id) WHERE p.id >= notes.id << {SHIFT}
-        AND p.id < (notes.id + 1) << {SHIFT} AND p.hash IS NOT NULL AND v.id IS NULL)"""
 _SECONDS = 10  # to wait for a connection
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
 _MANY = re.compile(
@@ -92,10 +86,15 @@ class Connection:
     def __init__(self, raw: psycopg.Connection[Any]) -> None:
         self.raw = raw
         self.seen: tuple[str, str] = ("", "")  # whose tables they are, and the last transaction, when it last looked
+        self.in_transaction = False  # of ours, even if the server has ended it: what is in one is done as a whole
 
     @property
-    def in_transaction(self) -> bool:
-        return self.raw.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
+    def is_cut(self) -> bool:
+        """Whether the server has ended it, as far as can be told without asking."""
+        with suppress(psycopg.OperationalError):
+            for _ in ("its last words", "the end"):
+                self.raw.pgconn.consume_input()
+        return self.raw.closed
 
     def execute(self, statement: str, values: Any = None) -> _Cursor:
         spoken, names = translated(statement)
@@ -151,18 +150,18 @@ class PostgresDatabase:
 
     def __init__(self, url: str, schema: str, path: Path) -> None:
         self.url, self.schema, self.path = url, schema, path
+        self.place = f"{address_of(url)}, schema {schema}"
         self._local = threading.local()
         self._open: dict[int, tuple[threading.Thread, Connection]] = {}
         self._guard = threading.Lock()
         self.generation = 0
-        self._made = ""  # which tables they are
-        with _errors_as_ours():
-            self._prepare()
-            self.engine = f"PostgreSQL {self._connect().raw.info.server_version // 10000}"
+        self._made = ""  # which tables they are, once the server has answered
+        self.engine = "PostgreSQL"
+        with suppress(Unavailable), _errors_as_ours():
+            self._connect()
 
-    def _prepare(self, *, anew: bool = False) -> None:
+    def _prepare(self, db: Connection, *, anew: bool = False) -> None:
         """Make the tables if there are none, or others than ours. Cold starts of many servers meet here."""
-        db = self._connect()
         with self._locked(db):
             there = db.execute("SELECT to_regclass(?)", (f"{self.schema}.meta",)).get
             shape = there and db.execute("SELECT value FROM meta WHERE key = 'shape'").get
@@ -177,10 +176,17 @@ class PostgresDatabase:
         self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
 
     def _connect(self) -> Connection:
+        """This thread's connection, made again if it was cut, to tables that are there."""
         held: Connection | None = getattr(self._local, "held", None)
-        if held is not None and not held.raw.closed:
-            return held
+        if held is None or (held.is_cut and not held.in_transaction):
+            held = self._new_connection()
+        if not self._made:
+            self._prepare(held)
+        return held
+
+    def _new_connection(self) -> Connection:
         raw = psycopg.connect(self.url, autocommit=True, connect_timeout=_SECONDS)
+        self.engine = "PostgreSQL {}.{}".format(*divmod(raw.info.server_version, 10_000))
         raw.execute(sql.SQL("SET search_path = {}, public").format(sql.Identifier(self.schema)))
         raw.execute(
             f"SET idle_in_transaction_session_timeout = '{_SECONDS}s'"
@@ -274,13 +280,18 @@ class PostgresDatabase:
     @contextmanager
     def _transaction(self, db: Connection, begin: str) -> Iterator[None]:
         db.raw.execute(begin)
+        db.in_transaction = True
         try:
             yield
             db.raw.execute("COMMIT")
         except BaseException:
-            with suppress(psycopg.Error):
+            try:
                 db.raw.execute("ROLLBACK")
+            except psycopg.Error:
+                db.raw.close()
             raise
+        finally:
+            db.in_transaction = False
 
     def leadership(self) -> Lease:
         """The lead of these tables."""
@@ -326,23 +337,12 @@ class PostgresDatabase:
     def discard(self) -> None:
         """Put empty tables in the place of these."""
         with _errors_as_ours():
-            self._prepare(anew=True)
+            self._prepare(self._connect(), anew=True)
         self.generation += 1
 
     def beside(self) -> PostgresDatabase:
         """Empty tables, private to this process until `replace_with` puts them in the place of these."""
         return PostgresDatabase(self.url, f"{self.schema[:40]}_new_{uuid.uuid4().hex[:8]}", self.path)
-
-    def take_vectors(self, old: PostgresDatabase, width: int | None) -> None:
-        """Take vectors of the same embedder and width from other tables, wherever the text is the same."""
-        there = sql.Identifier(old.schema).as_string()
-        with self.writing() as db:
-            space = db.execute(
-                f"SELECT o.dimension FROM {there}.vector_space o JOIN vector_space s USING (embedder)"
-            ).get
-            if space and width in (None, space):
-                db.execute("UPDATE vector_space SET dimension = ?", (space,))
-                db.execute(_TAKE_OVER.format(there=there))
 
     def drop(self) -> None:
         """Remove them."""
@@ -376,6 +376,17 @@ class PostgresDatabase:
         self._local = threading.local()
 
 
+def address_of(url: str) -> str:
+    """An address as it may be shown: whom it is asked as, and where. Whatever else it holds may be a secret."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:  # whose message quotes it
+        hint = "postgresql://USER@HOST/DATABASE; the password in ~/.pgpass or PGPASSWORD."
+        raise Invalid("what `index.engine` names is not the address of a PostgreSQL", hint=hint) from None
+    user, host, port, name = (str(parts.get(key) or "") for key in ("user", "host", "port", "dbname"))
+    return f"postgresql://{user and f'{user}@'}{host}{port and f':{port}'}/{name}"
+
+
 def _has_lz4(raw: psycopg.Connection[Any]) -> bool:
     found = raw.execute(
         "SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"
@@ -390,6 +401,6 @@ def _errors_as_ours() -> Iterator[None]:
         yield
     except (errors.UndefinedTable, errors.InvalidSchemaName, errors.UndefinedColumn) as error:
         raise Damaged(str(error)) from error
-    except psycopg.OperationalError as error:
+    except (psycopg.OperationalError, errors.InsufficientPrivilege) as error:
         hint = "Is the database of `index.engine` running, and may this user connect? Notes are safe without it."
         raise Unavailable(f"the index's database does not answer ({str(error).strip()})", hint=hint) from error

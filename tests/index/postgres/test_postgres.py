@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from postgres import PROGRAMS, needs_postgres, running
+from postgres import PROGRAMS, differences_from_anew, needs_postgres, running
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index.audit import differences
 from simplemem.index.door import Narrow, Question, Term
 from simplemem.store import EnhancedStore
 
@@ -108,15 +107,7 @@ class Both:
         return [*legs, found.passed, sorted(found.paths[note] for note in found.titled if note in found.paths)]
 
     def as_made_anew(self) -> None:
-        core = self.postgres._core
-        core.changes.newest()
-        fresh = core.index.database.beside()
-        core.sync_of(fresh).scan()
-        try:
-            with core.index.database.reading() as ours, fresh.reading() as theirs:
-                assert list(differences(ours, theirs, vectors=False)) == []
-        finally:
-            fresh.drop()
+        assert differences_from_anew(self.postgres) == []
 
 
 @pytest.fixture
