@@ -1,0 +1,179 @@
+"""Many servers, one branch, one database: whoever is killed, no acknowledged write is lost, no write of a leader that was
+replaced is kept, and no answer is older than the commit it was asked for. WRITES and KILLS make it long."""
+
+from __future__ import annotations
+
+import os
+import queue
+import random
+import subprocess
+import threading
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import pygit2
+import pytest
+from bare_client import Bare
+from postgres import Server, differences_from_anew, needs_postgres, running, served
+
+from simplemem.config import Settings
+from simplemem.errors import Unavailable
+from simplemem.index.postgres.database import PostgresDatabase
+from simplemem.store import EnhancedStore
+
+pytestmark = needs_postgres
+SERVERS, NOTES = 4, 3
+WRITES, KILLS = int(os.environ.get("WRITES", "3")), int(os.environ.get("KILLS", "3"))
+COMMIT = "simplemem/commit"
+
+
+class Slot:
+    """One of the servers: the process of it that runs just now."""
+
+    def __init__(self, root: Path, env: dict[str, str]) -> None:
+        self.root, self.env, self.lock = root, env, threading.Lock()
+        self.process: Bare | None = None
+
+    def call(self, tool: str, commit: str = "", **arguments: Any) -> dict[str, Any] | None:
+        """What a tool answers; None where nobody knows, for the server went."""
+        with self.lock:
+            try:
+                if self.process is None:
+                    self.process = Bare(self.root, env=self.env)
+                    self.process.initialize()
+                    self.process.request("tools/list")
+                said = {"name": tool, "arguments": arguments} | ({"_meta": {COMMIT: commit}} if commit else {})
+                result: dict[str, Any] = self.process.answer(self.process.post("tools/call", said), 60)["result"]
+                return result
+            except (EOFError, BrokenPipeError, OSError):
+                self.end()
+                return None
+
+    def kill(self) -> None:
+        if (running := self.process) is not None:
+            running.process.kill()
+
+    def end(self) -> None:
+        if self.process is not None:
+            self.process.__exit__()
+            self.process = None
+
+
+class Team:
+    """Those who write, and what was acknowledged."""
+
+    def __init__(self, slots: list[Slot], truth: Path) -> None:
+        self.slots, self.truth, self.failed = slots, truth, queue.SimpleQueue[str]()
+        self.kept: list[tuple[str, str]] = []  # note and line
+        self.over = threading.Event()
+
+    def write(self, mark: str, chance: random.Random) -> None:
+        for k in range(WRITES):
+            note, line, commit = f"n{chance.randrange(NOTES)}", f"w{mark}x{k}", ""
+            while not commit:
+                said = chance.choice(self.slots).call("update_memory", name=note, append=f"- {line}")
+                if said is not None and not said["isError"]:
+                    commit = said["_meta"][COMMIT]
+                    self.kept.append((note, line))
+                elif said is not None and said["structuredContent"]["error"]["code"] not in ("unavailable", "conflict"):
+                    return self.failed.put(str(said))
+            other = chance.choice(self.slots)
+            asked = other.call("search_memories", commit=commit, query=line, mode="text", limit=3)
+            if asked is None or asked["isError"]:
+                continue
+            if note not in [hit["name"] for hit in asked["structuredContent"]["hits"]]:
+                self.failed.put(f"{line} of {note} is not found at {commit}: {asked}")
+            elif not self.stands_on(asked["_meta"][COMMIT], commit):
+                self.failed.put(f"an answer of {asked['_meta'][COMMIT]}, asked for {commit}")
+        return None
+
+    def stands_on(self, commit: str, other: str) -> bool:
+        return commit == other or pygit2.Repository(str(self.truth)).descendant_of(commit, other)
+
+    def push(self, folder: Path) -> None:
+        """A person with git."""
+        git = ["git", "-c", "user.name=Ann", "-c", "user.email=a@b", "-c", "core.fsync=none"]
+        quiet: Any = {"capture_output": True, "check": False}
+        subprocess.run([*git, "clone", "-q", "-b", "main", str(self.truth), str(folder)], **quiet)
+        k = 0
+        while not self.over.wait(0.2):
+            (folder / f"p{k}.md").write_text(f"pushed{k}")
+            subprocess.run([*git, "add", "."], cwd=folder, **quiet)
+            subprocess.run([*git, "commit", "-qm", f"p{k}"], cwd=folder, **quiet)
+            subprocess.run([*git, "pull", "-q", "--rebase"], cwd=folder, **quiet)
+            if not subprocess.run([*git, "push", "-q"], cwd=folder, **quiet).returncode:
+                self.kept.append((f"p{k}", f"pushed{k}"))
+            k += 1
+
+    def kill(self, database: Server, chance: random.Random) -> None:
+        for _ in range(KILLS):
+            if self.over.wait(chance.uniform(0.2, 1.5)):
+                return
+            if chance.random() < 0.5:
+                chance.choice(self.slots).kill()
+            else:
+                database.kill()
+                database.start()
+
+
+def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
+    truth, chance = tmp_path / "truth.git", random.Random(7)
+    pygit2.init_repository(str(truth), bare=True)
+    with served(durable=True) as database, ExitStack() as held:
+        env = {
+            "SIMPLEMEM_BRANCH_REPOSITORY": str(truth),
+            "SIMPLEMEM_INDEX_ENGINE": database.url,
+            "SIMPLEMEM_EMBED_PROVIDER": "none",
+        }
+        slots = [Slot(tmp_path / f"server{k}", env) for k in range(SERVERS)]
+        for slot in slots:
+            held.callback(slot.end)
+        for k in range(NOTES):
+            assert not (slots[0].call("create_memory", name=f"n{k}", content="Begin.") or {})["isError"]
+        team = Team(slots, truth)
+        writers = [threading.Thread(target=team.write, args=(f"{k}", random.Random(k))) for k in range(2 * SERVERS)]
+        others = [
+            threading.Thread(target=team.push, args=(tmp_path / "clone",)),
+            threading.Thread(target=team.kill, args=(database, chance)),
+        ]
+        for thread in (*writers, *others):
+            thread.start()
+        for thread in writers:
+            thread.join()
+        team.over.set()
+        for thread in others:
+            thread.join()
+        with suppress(queue.Empty):
+            pytest.fail(team.failed.get_nowait())
+        repo = pygit2.Repository(str(truth))
+        tree = repo.references["refs/heads/main"].peel(pygit2.Tree)
+        lost = [(note, line) for note, line in team.kept if line.encode() not in tree[f"{note}.md"].data]
+        assert lost == []
+        given = {"branch": {"repository": str(truth)}, "index": {"engine": database.url}, "embed": {"provider": "none"}}
+        with EnhancedStore(tmp_path / "late", Settings.model_validate(given)) as late:
+            late.sync()
+            assert late.commit() == late.commit(written=True) == str(repo.references["refs/heads/main"].target)
+            assert differences_from_anew(late) == []
+
+
+def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> None:
+    with running() as url:
+        one, other = (PostgresDatabase(url, "lead", tmp_path / "index.db") for _ in range(2))
+        first, second = one.leadership(), other.leadership()
+        assert first.held() and not second.held() and first.held()
+        with one.exclusively() as db:  # eight seconds without a word
+            db.execute("UPDATE meta SET value = split_part(value, ' ', 1) || ' 0' WHERE key = 'leader'")
+        assert second.held()
+        with pytest.raises(Unavailable, match="another server leads"):
+            one.set_meta("kept", "no")
+        assert other.meta("kept") is None
+        fresh = other.beside()  # a rebuild gives no number twice
+        other.replace_with(fresh)
+        with pytest.raises(Unavailable, match="another server leads"):
+            one.set_meta("kept", "no")
+        second.give_back()
+        third = PostgresDatabase(url, "lead", tmp_path / "index.db")
+        assert third.leadership().held()
+        for each in (one, other, fresh, third):
+            each.close()
