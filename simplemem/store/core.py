@@ -63,7 +63,7 @@ class Core:
         rules, branch = self.settings.access, self.settings.branch
         made: Callable[..., Vault] = Vault
         if branch.repository:
-            from simplemem.branch import BranchVault
+            from simplemem.branch.vault import BranchVault
 
             made = partial(BranchVault, repository=branch.repository, name=branch.name)
         self.vault: Vault = made(

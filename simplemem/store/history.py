@@ -274,7 +274,7 @@ def _repository(core: Core) -> Opened:
     from simplemem import git
 
     if core.vault.is_branch:
-        from simplemem.branch import BranchVault
+        from simplemem.branch.vault import BranchVault
 
         assert isinstance(core.vault, BranchVault)
         return core.vault.repository()

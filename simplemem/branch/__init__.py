@@ -1,0 +1,1 @@
+"""A vault that is a branch of a git repository."""

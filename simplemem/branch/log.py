@@ -1,0 +1,181 @@
+"""The history of a branch: the changes that our commits made, as lines of the log that every vault has, in the order of
+the commits. It is the same for every server, byte for byte; texts are the repository's."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pygit2
+from pygit2.enums import SortMode
+
+from simplemem import git
+from simplemem.branch.repository import Branch
+from simplemem.errors import NotFound, Unavailable
+from simplemem.vault.disk import sha256
+from simplemem.vault.history import History, Log, Version, spell, versions_in
+from simplemem.vault.lock import SideFile
+from simplemem.vault.obsidian import CONVENTION_FILES
+from simplemem.vault.paths import Beneath
+
+_SAID = re.compile(r"^Simplemem-(\w+): (.*)$", re.MULTILINE)
+
+
+class BranchLog(Log):
+    """The log of the changes that our commits made, in the order of the commits: the same for every server."""
+
+    def __init__(self, root: str, branch: Branch, **kind: Any) -> None:
+        super().__init__(root, **kind)
+        self.branch = branch
+        self.dates: dict[str, int] = {}  # when a file was changed last, in seconds
+        self._seen = SideFile(root, "history/dates.jsonl")  # its last line tells up to which commit both files go
+        self._lines = SideFile(root, "history/log.jsonl")
+        self._followed, self._guard = "", threading.RLock()
+
+    def follow(self) -> str:
+        """Take in what was committed since; the newest commit."""
+        with self._guard:
+            if (newest := self.branch.newest()) != self._followed:
+                with self._seen.held(10.0) as is_held:
+                    if not is_held:
+                        raise Unavailable("another process is reading the branch's history", hint="Try again.")
+                    self._read()
+                    if not self.branch.is_before(self._followed, newest):  # somebody gave the branch another history
+                        self._followed = ""
+                        self.dates.clear()
+                        for each in (self._seen, self._lines):
+                            each.replace(b"")
+                    if newest != self._followed:
+                        self._take_in(newest)
+            return newest
+
+    def refresh(self) -> bool:
+        """Whether there is more in a repository elsewhere, which is here now."""
+        return self.branch.fetch()
+
+    @contextmanager
+    def _opened(self, here: Beneath | None = None) -> Iterator[tuple[int, int]]:
+        self.follow()
+        with super()._opened(here) as found:
+            yield found
+
+    def _read(self) -> None:
+        """What another process of this folder took in."""
+        lines, anew = self._seen.follow()
+        if anew:
+            self._followed = ""
+            self.dates.clear()
+        for line in lines.splitlines():
+            known = json.loads(line)
+            self._followed = known["commit"]
+            self.dates |= known["dates"]
+
+    def _take_in(self, newest: str) -> None:
+        walk = self.branch.repo.walk(newest, SortMode.TOPOLOGICAL | SortMode.REVERSE)
+        if self._followed:
+            walk.hide(self._followed)
+        last, dates, lines = Log(self.root).next_number() - 1, dict[str, int](), []
+        for commit in walk:
+            for path in changed_in(commit):
+                dates[path] = max(commit.commit_time, dates.get(path, self.dates.get(path, 0)))
+            for version in _versions(commit, last):
+                lines.append(_line(self.branch, commit, version))
+                last = version.number
+        if lines:
+            self._lines.append(b"".join(lines))
+        line = json.dumps({"commit": newest, "dates": dates}, separators=(",", ":")).encode() + b"\n"
+        self._seen.append(line)
+        self._read()
+        self._take_conventions(newest)
+
+    def _take_conventions(self, commit: str) -> None:
+        """Obsidian's settings lie in the folder as they would in a clone."""
+        for name in CONVENTION_FILES:
+            if (blob := self.branch.file(commit, name)) is not None:
+                file = Path(self.root, *name.split("/"))
+                if not file.exists() or file.read_bytes() != blob.data:
+                    file.parent.mkdir(exist_ok=True)
+                    file.write_bytes(blob.data)
+
+
+def changed_in(commit: pygit2.Commit) -> set[str]:
+    """The files that a commit has otherwise than every parent."""
+    trees = [parent.tree for parent in commit.parents]
+    diffs = [tree.diff_to_tree(commit.tree) for tree in trees] or [commit.tree.diff_to_tree()]
+    return set.intersection(*map(named_in, diffs))
+
+
+def named_in(diff: pygit2.Diff) -> set[str]:
+    return {path for delta in diff.deltas for path in (delta.old_file.path, delta.new_file.path)}
+
+
+def _versions(commit: pygit2.Commit, last: int) -> list[Version]:
+    """The changes that a commit of ours made, without their hashes; none of anybody else's commit."""
+    said = dict(_SAID.findall(commit.message)) if len(commit.parent_ids) < 2 else {}
+    with suppress(ValueError, KeyError, TypeError, NotFound):
+        first = int(said["Version"].removeprefix("v"))
+        when = datetime.fromtimestamp(commit.commit_time, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+        who, tool, reason = (said.get(each, "") for each in ("Actor", "Tool", "Reason"))
+        steps = [
+            Version(
+                spell(first + k), spell(first), path, new, when, op, who, tool, reason, None, None, None, said["Kind"]
+            )
+            for k, (op, path, new) in enumerate(json.loads(said["Steps"]))
+        ]
+        if first > last and list(versions_in(json.dumps(each._asdict()).encode() for each in steps)) == steps:
+            return steps
+    return []
+
+
+def _line(branch: Branch, commit: pygit2.Commit, version: Version) -> bytes:
+    """A change as a line of the log, with where its texts are in the repository."""
+    was = branch.file(str(commit.parent_ids[0]), version.path) if commit.parent_ids else None
+    now = branch.file(str(commit.id), version.new_path or version.path)
+    before, after = (None if blob is None else sha256(blob.data) for blob in (was, now))
+    told = version._replace(before=before, after=after)._asdict()
+    told |= {"commit": str(commit.id), "blobs": [None if blob is None else str(blob.id) for blob in (was, now)]}
+    return json.dumps(told, separators=(",", ":")).encode() + b"\n"
+
+
+class BranchHistory(History):
+    """Earlier versions, whose texts are the repository's."""
+
+    log: BranchLog
+
+    def kept(self, sha: str) -> bytes | None:
+        for line in self._lines_with(sha) if len(sha) == 64 else ():
+            for side, blob in zip(("before", "after"), line["blobs"], strict=True):
+                if line[side] == sha and blob is not None:
+                    return self.log.branch.repo[blob].peel(pygit2.Blob).data
+        return super().kept(sha)  # of a text that nobody wrote: what a conflict showed
+
+    def content(self, sha: str) -> bytes | None:
+        if 12 <= len(sha) < 64 and sha.isalnum():
+            wholes = {line[side] for line in self._lines_with(sha) for side in ("before", "after") if line[side]}
+            found = [whole for whole in wholes if whole.startswith(sha)]
+            sha = found[0] if len(found) == 1 else sha
+        return super().content(sha)
+
+    def _lines_with(self, sha: str) -> Iterator[dict[str, Any]]:
+        lines, mark = self.log.whole_lines(), sha.encode()
+        at = lines.rfind(mark)
+        while at >= 0:
+            start = lines.rfind(b"\n", 0, at) + 1
+            yield json.loads(lines[start : lines.find(b"\n", at)])
+            at = lines.rfind(mark, 0, start)
+
+
+def message_of(versions: Sequence[Version]) -> str:
+    first, more = versions[0], f" and {len(versions) - 1} more" if len(versions) > 1 else ""
+    to = f" to {first.new_path.removesuffix('.md')}" if first.new_path else ""
+    said = {"Actor": first.who, "Tool": first.tool, "Reason": first.reason, "Version": first.group, "Kind": first.kind}
+    trailers = {key: git.one_line(text) for key, text in said.items() if text}
+    trailers["Steps"] = json.dumps([[each.op, each.path, each.new_path] for each in versions])
+    subject = git.one_line(f"simplemem: {first.op} {first.path.removesuffix('.md')}{to}{more}", 110)
+    return f"{subject}\n\n" + "".join(f"Simplemem-{key}: {text}\n" for key, text in trailers.items())

@@ -1,0 +1,165 @@
+"""A branch of a bare repository: its newest commit, the files of a commit, and one commit more, which the branch goes on to
+only from the commit it stands on. One that is elsewhere has a copy here, which the person's own git fetches and pushes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pygit2
+from pygit2.enums import FileMode, RepositoryOpenFlag
+
+from simplemem import git
+from simplemem.errors import Unavailable
+from simplemem.exchange import ADDRESS, Overtaken, run
+from simplemem.vault.writer import taken
+
+_NOWHERE = ""  # the commit of a branch without one
+
+
+class Branch:
+    """One branch, for any thread."""
+
+    def __init__(self, repository: str, name: str, copy: Path) -> None:
+        self.url = repository if ADDRESS.fullmatch(repository) else ""
+        self.path = copy if self.url else Path(repository).expanduser()
+        self.ref, self._local = f"refs/heads/{name}", threading.local()
+        if self.url and not copy.exists():
+            pygit2.init_repository(str(copy), bare=True)
+        if not self.repo.is_bare:
+            hint = "A bare one, which nobody works in: git clone --bare, or git init --bare."
+            raise Unavailable(f"{self.path} is a repository with a working tree", hint=hint)
+        pygit2.settings.enable_fsync_gitdir(True)
+        if self.url:
+            with suppress(Unavailable):  # what is here is served
+                self.fetch()
+
+    @property
+    def repo(self) -> pygit2.Repository:
+        """The repository as this thread has it open."""
+        if (found := getattr(self._local, "repo", None)) is None:
+            try:
+                found = self._local.repo = pygit2.Repository(str(self.path), RepositoryOpenFlag.NO_SEARCH)
+            except pygit2.GitError as error:
+                hint = "`git init --bare PATH` makes one."
+                raise Unavailable(f"there is no repository at {self.path} ({error})", hint=hint) from error
+        return found
+
+    def newest(self) -> str:
+        """The newest commit, "" before the first."""
+        found = self.repo.references.get(self.ref)
+        return str(found.target) if found is not None else _NOWHERE
+
+    def tree(self, commit: str) -> pygit2.Tree | None:
+        return self.repo[commit].peel(pygit2.Tree) if commit else None
+
+    def file(self, commit: str, path: str) -> pygit2.Blob | None:
+        """The blob of a plain file; None for anything else."""
+        found = at(self.tree(commit), path)
+        return found if isinstance(found, pygit2.Blob) and found.filemode in git.PLAIN else None
+
+    def holds(self, commit: str) -> bool:
+        """Whether a commit is here."""
+        with suppress(ValueError, KeyError):
+            return isinstance(self.repo.get(commit), pygit2.Commit)
+        return False
+
+    def is_before(self, commit: str, other: str) -> bool:
+        """Whether a commit is the other, or one that the other stands on."""
+        if commit in (other, _NOWHERE):
+            return True
+        return self.holds(commit) and self.holds(other) and self.repo.descendant_of(other, commit)
+
+    def fetch(self) -> bool:
+        """Bring what a repository elsewhere has. Whether the branch went on."""
+        if not self.url:
+            return False
+        before = self.newest()
+        if self._git("ls-remote", "--heads", "--", self.url, self.ref).strip():
+            self._git("fetch", "--quiet", "--no-tags", "--", self.url, f"+{self.ref}:{self.ref}")
+        return self.newest() != before
+
+    def put(self, parent: str, files: Mapping[str, bytes | None], message: str) -> str:
+        """A commit on top of another with these files, None for those that go. Overtaken where the branch went on."""
+        repo = self.repo
+        blobs = {
+            tuple(path.split("/")): data if data is None else repo.create_blob(data) for path, data in files.items()
+        }
+        tree = _with(repo, self.tree(parent), blobs) or repo.TreeBuilder().write()
+        who = git.signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")
+        commit = repo.create_commit(None, who, who, message, tree, [parent] if parent else [])
+        self._go_on(parent, str(commit))
+        return str(commit)
+
+    def _go_on(self, parent: str, commit: str) -> None:
+        if self.url:
+            self._push(commit)
+        references = self.repo.references
+
+        def set_target() -> None:
+            if parent:
+                references[self.ref].set_target(commit, "simplemem")
+            else:
+                references.create(self.ref, commit)
+
+        try:
+            if not self.url and self.newest() != parent:
+                raise Overtaken
+            if self.newest() != commit:
+                git.patiently(set_target, OSError)
+        except (pygit2.GitError, KeyError) as error:
+            if self.newest() != parent:
+                raise Overtaken from error
+            raise Unavailable(f"the branch cannot go on: {error}") from error
+        except OSError as error:
+            hint = "If no other git is at work, remove the file that ends with .lock."
+            raise Unavailable(f"the branch cannot go on: {error}", hint=hint) from error
+
+    def _push(self, commit: str) -> None:
+        try:
+            self._git("push", "--quiet", "--", self.url, f"{commit}:{self.ref}")
+        except Unavailable as error:
+            self.fetch()  # the answer may have been lost, not the push
+            if not self.is_before(commit, self.newest()):
+                raise Overtaken from error
+
+    def _git(self, *arguments: str) -> str:
+        return run(self.path, self.path, self.url, *arguments)
+
+
+def at(tree: pygit2.Tree | None, path: str) -> pygit2.Object | None:
+    """What a tree has at a path: None for nothing, or below a file."""
+    if tree is None or not path:
+        return tree
+    with suppress(KeyError, ValueError):
+        return tree[path]
+    return None
+
+
+def _with(repo: pygit2.Repository, tree: pygit2.Tree | None, blobs: Mapping[tuple[str, ...], Any]) -> pygit2.Oid | None:
+    """A tree with these files, None where none is left. Only the folders on the way are written anew."""
+    builder = repo.TreeBuilder() if tree is None else repo.TreeBuilder(tree)
+    below: dict[str, dict[tuple[str, ...], Any]] = {}
+    for (name, *rest), blob in sorted(blobs.items(), key=lambda each: each[1] is not None):  # what goes makes room
+        there = at(tree, name)
+        if rest:
+            below.setdefault(name, {})[tuple(rest)] = blob
+        elif blob is None and there is not None:
+            builder.remove(name)
+        elif blob is not None:
+            if isinstance(there, pygit2.Tree):
+                raise taken(name)
+            builder.insert(name, blob, FileMode.BLOB if there is None else there.filemode)
+    for name, some in below.items():
+        folder = builder.get(name)
+        if folder is not None and not isinstance(folder, pygit2.Tree):
+            raise taken(name)
+        made = _with(repo, folder, some)
+        if made is not None:
+            builder.insert(name, made, FileMode.TREE)
+        elif folder is not None:
+            builder.remove(name)
+    return builder.write() if len(builder) else None

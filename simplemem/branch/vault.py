@@ -1,0 +1,208 @@
+"""A branch as a vault. What is there is its newest commit; a write is a commit on top of the one it was checked against, or
+it is checked again. No working tree is touched: each server has a folder of its own, for what only it needs."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import pygit2
+
+from simplemem import git
+from simplemem.branch.log import BranchHistory, BranchLog, message_of, named_in
+from simplemem.branch.repository import Branch, at
+from simplemem.errors import Unavailable
+from simplemem.exchange import Overtaken
+from simplemem.vault.disk import Entry, sha256
+from simplemem.vault.history import Version
+from simplemem.vault.lock import FileLock
+from simplemem.vault.paths import Beneath, check_path, is_path
+from simplemem.vault.vault import File, Vault
+from simplemem.vault.writer import Change, Operation, Wish, Written, no_such
+
+_TRIES = 50
+_STEP, _STEP_AWAY = 0.25, 2.0  # seconds between two looks at the branch, here and elsewhere
+_WHICH_BLOB = (1 << 29) - 1  # nanoseconds: half a second tells the texts of one second apart
+
+
+class _Draft(Operation):
+    """Wishes that become one commit, on top of the newest as it is now."""
+
+    def __init__(self, vault: BranchVault, wishes: Sequence[Wish]) -> None:
+        super().__init__(vault, Beneath(str(vault.root)), wishes)
+        self._branch, self._parent = vault.branch, vault.log.follow()
+        self._entry_of, self._commit = vault.entry_in, ""
+
+    def _text(self, path: str) -> bytes | None:
+        blob = self._branch.file(self._parent, path)
+        return None if blob is None else blob.data
+
+    def _names(self, folder: str) -> list[str]:
+        found = at(self._branch.tree(self._parent), folder.rstrip("/"))
+        return [each.name or "" for each in found] if isinstance(found, pygit2.Tree) else []
+
+    def _entry(self, path: str) -> Entry | None:
+        return self._entry_of(self._commit or self._parent, path)
+
+    def _check_writable(self, path: str) -> None:
+        """A branch protects no file."""
+
+    def _in_trash(self, path: str, number: int) -> None:
+        """The repository has the text."""
+
+    def _make(self, versions: Sequence[Version]) -> None:
+        files: dict[str, bytes | None] = {}
+        for wish in self._wishes:
+            files |= {wish.path: None} if wish.gone or wish.new_path else {}
+        for wish in self._wishes:
+            if not wish.gone:
+                files[wish.target] = self._texts[wish.path][0] if wish.data is None else wish.data
+        self._commit = self._branch.put(self._parent, files, message_of(versions))
+
+
+class BranchVault(Vault):
+    """A branch as a vault; `root` is the folder of this server."""
+
+    is_branch = True
+
+    def __init__(self, root: Path, repository: str, name: str, **given: Any) -> None:
+        super().__init__(root, **given)
+        self.branch = Branch(repository, name, self.sidecar() / "branch.git")
+        self._lock = FileLock(str(self.branch.path), "simplemem.lock")  # of all servers of this machine
+        kept = self.history
+        self.log = BranchLog(str(self.root), self.branch, kind=kept.log.kind)
+        days, megabytes = kept.keep_days, kept.keep_bytes // 1_000_000
+        self.history = BranchHistory(str(self.root), keep_days=days, keep_mb=megabytes, kind=kept.log.kind)
+        self.history.log = self.log
+
+    def newest(self) -> str:
+        return self.log.follow()
+
+    def repository(self) -> git.Opened:
+        """As the functions that read git's history take it."""
+        path = self.branch.path
+        return nullcontext((self.branch.repo, git.Checkout(path, path, path, "", self.branch.ref)))
+
+    def reach(self, commit: str) -> bool:
+        """Whether a commit is in the branch as it is here, or once it was fetched."""
+        return self.branch.is_before(commit, self.newest()) or (
+            self.branch.fetch() and self.branch.is_before(commit, self.newest())
+        )
+
+    def is_before(self, commit: str, other: str) -> bool:
+        return self.branch.is_before(commit, other)
+
+    def changed(self, since: str, until: str) -> set[str] | None:
+        """The files that differ between two commits; None where the branch did not go on from the first."""
+        if not self.reach(since):
+            return None
+        trees = self.branch.tree(since), self.branch.tree(until)
+        if trees[0] is None or trees[1] is None:
+            return None
+        return set(filter(is_path, named_in(trees[0].diff_to_tree(trees[1]))))
+
+    def scan(self) -> list[Entry]:
+        return self.entries_below("")
+
+    def entries_below(self, folder: str) -> list[Entry]:
+        tree, problems = at(self.branch.tree(self.newest()), folder), dict[str, str]()
+        prefix = f"{'/'.join(check_path(folder))}/" if folder else ""
+        found = list(self._entries(tree, prefix, problems)) if isinstance(tree, pygit2.Tree) else []
+        if not folder:
+            self.problems = problems
+        return sorted((each for each in found if not self.access.hides(each.path)), key=lambda each: each.path)
+
+    def _entries(self, tree: pygit2.Tree, prefix: str, problems: dict[str, str]) -> Iterator[Entry]:
+        for each in tree:
+            name = (each.raw_name or b".").decode("utf-8", "surrogateescape")
+            path = prefix + name
+            if name[0] == ".":
+                continue
+            if isinstance(each, pygit2.Tree):
+                yield from self._entries(each, f"{path}/", problems)
+            elif each.filemode in git.PLAIN and is_path(path):
+                yield self._entry_of(path, each)
+            elif each.filemode in git.PLAIN:
+                problems[path.encode("utf-8", "backslashreplace").decode()] = "Its name cannot be spelled in a path."
+
+    def entry(self, path: str) -> Entry | None:
+        check_path(path)
+        return None if self.access.hides(path) else self.entry_in(self.newest(), path)
+
+    def entry_in(self, commit: str, path: str) -> Entry | None:
+        blob = self.branch.file(commit, path)
+        return None if blob is None else self._entry_of(path, blob)
+
+    def _entry_of(self, path: str, blob: pygit2.Object) -> Entry:
+        """The same for every server, so that what one has indexed is up to date for the others."""
+        _, size = self.branch.repo.odb.read_header(blob.id)
+        when = self.log.dates.get(path, 0) * 1_000_000_000 + (int(str(blob.id)[:8], 16) & _WHICH_BLOB)
+        return Entry(path, size, when, when, 0)
+
+    @contextmanager
+    def reading(self) -> Iterator[Callable[[str], File]]:
+        commit = self.newest()
+
+        def read(path: str) -> File:
+            check_path(path)
+            blob = None if self.access.hides(path) else self.branch.file(commit, path)
+            if blob is None:
+                raise no_such(path)
+            return File(path, blob.data, sha256(blob.data), self._entry_of(path, blob))
+
+        yield read
+
+    def _carried_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
+        for number in range(_TRIES):
+            with suppress(Overtaken):
+                return _Draft(self, wishes).carry_out(change)
+            self.branch.fetch()
+            time.sleep(random.uniform(0, 0.01 * min(number, 10)))  # noqa: S311
+        raise Unavailable("others commit to the branch without a pause", hint="Try again in a moment.")
+
+    def recover(self) -> tuple[int, list[Entry]]:
+        return 0, []
+
+    def finish_interrupted(self) -> None:
+        """A commit is whole."""
+
+    def watch(self, **_: Any) -> Following:
+        return Following(self)
+
+
+class Following:
+    """What was committed since this was last asked."""
+
+    polling, poll_seconds = False, 0.0
+
+    def __init__(self, vault: BranchVault) -> None:
+        self._vault, self._rung = vault, threading.Event()
+        self._seen, self._fetched_at = vault.newest(), time.monotonic()
+
+    def ring(self) -> None:
+        """End a wait, or the next one."""
+        self._rung.set()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def paths(self, seconds: float) -> set[str]:
+        """The files that were changed by now; else what is within so many seconds."""
+        until, step = time.monotonic() + seconds, _STEP_AWAY if self._vault.branch.url else _STEP
+        while True:
+            if time.monotonic() - self._fetched_at > _STEP_AWAY:
+                with suppress(Unavailable):  # it is asked again
+                    self._vault.branch.fetch()
+                self._fetched_at = time.monotonic()
+            if (newest := self._vault.newest()) != self._seen:
+                seen, self._seen = self._seen, newest
+                return self._vault.changed(seen, newest) or {""}
+            left = until - time.monotonic()
+            if left <= 0 or self._rung.wait(min(left, step)):
+                self._rung.clear()
+                return set()
