@@ -82,7 +82,7 @@ class BranchLog(Log):
             walk.hide(self._followed)
         last, dates, lines = Log(self.root).next_number() - 1, dict[str, int](), []
         for commit in walk:
-            for path in changed_in(commit):
+            for path in _changed(self.branch, commit):
                 dates[path] = max(commit.commit_time, dates.get(path, self.dates.get(path, 0)))
             for version in _versions(commit, last):
                 lines.append(_line(self.branch, commit, version))
@@ -104,15 +104,10 @@ class BranchLog(Log):
                     file.write_bytes(blob.data)
 
 
-def changed_in(commit: pygit2.Commit) -> set[str]:
+def _changed(branch: Branch, commit: pygit2.Commit) -> frozenset[str]:
     """The files that a commit has otherwise than every parent."""
-    trees = [parent.tree for parent in commit.parents]
-    diffs = [tree.diff_to_tree(commit.tree) for tree in trees] or [commit.tree.diff_to_tree()]
-    return set.intersection(*map(named_in, diffs))
-
-
-def named_in(diff: pygit2.Diff) -> set[str]:
-    return {path for delta in diff.deltas for path in (delta.old_file.path, delta.new_file.path)}
+    commits = [str(parent) for parent in commit.parent_ids] or [""]
+    return frozenset.intersection(*(branch.between(each, str(commit.id)) for each in commits))
 
 
 def _versions(commit: pygit2.Commit, last: int) -> list[Version]:

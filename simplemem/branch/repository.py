@@ -3,9 +3,11 @@ only from the commit it stands on. One that is elsewhere has a copy here, which 
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from simplemem.errors import Unavailable
 from simplemem.exchange import ADDRESS, Overtaken, run
 from simplemem.vault.writer import taken
 
+_ENTRY = {size: re.compile(rb"(\d+) ([^\0]+)\0(.{%d})" % size, re.DOTALL) for size in (20, 32)}
+"""An entry of a tree, by the length of an id: its mode, name and id."""
 _NOWHERE = ""  # the commit of a branch without one
 
 
@@ -60,6 +64,12 @@ class Branch:
         """The blob of a plain file; None for anything else."""
         found = at(self.tree(commit), path)
         return found if isinstance(found, pygit2.Blob) and found.filemode in git.PLAIN else None
+
+    @lru_cache(maxsize=8)  # noqa: B019  (a branch lives as long as the process)
+    def between(self, since: str, until: str) -> frozenset[str]:
+        """The files that differ between two commits."""
+        one, other = (None if tree is None else tree.id for tree in (self.tree(since), self.tree(until)))
+        return frozenset(_differing(self.repo, one, other))
 
     def holds(self, commit: str) -> bool:
         """Whether a commit is here."""
@@ -137,6 +147,24 @@ def at(tree: pygit2.Tree | None, path: str) -> pygit2.Object | None:
     with suppress(KeyError, ValueError):
         return tree[path]
     return None
+
+
+def _differing(
+    repo: pygit2.Repository, one: pygit2.Oid | None, other: pygit2.Oid | None, above: str = ""
+) -> Iterator[str]:
+    """The files that differ between two trees. libgit2 looks at every file of both; here, equal folders are passed over."""
+    entries = [
+        set() if tree is None else {*_ENTRY[len(tree.raw)].findall(repo.odb.read(tree)[1])} for tree in (one, other)
+    ]
+    folders: dict[bytes, list[pygit2.Oid | None]] = {}
+    for side, some in enumerate((entries[0] - entries[1], entries[1] - entries[0])):
+        for mode, name, identity in some:
+            if mode == b"40000":
+                folders.setdefault(name, [None, None])[side] = pygit2.Oid(raw=identity)
+            else:
+                yield above + name.decode("utf-8", "surrogateescape")
+    for name, (left, right) in folders.items():
+        yield from _differing(repo, left, right, f"{above}{name.decode('utf-8', 'surrogateescape')}/")
 
 
 def _with(repo: pygit2.Repository, tree: pygit2.Tree | None, blobs: Mapping[tuple[str, ...], Any]) -> pygit2.Oid | None:

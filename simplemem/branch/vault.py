@@ -14,7 +14,7 @@ from typing import Any
 import pygit2
 
 from simplemem import git
-from simplemem.branch.log import BranchHistory, BranchLog, message_of, named_in
+from simplemem.branch.log import BranchHistory, BranchLog, message_of
 from simplemem.branch.repository import Branch, at
 from simplemem.errors import Unavailable
 from simplemem.exchange import Overtaken
@@ -101,10 +101,7 @@ class BranchVault(Vault):
         """The files that differ between two commits; None where the branch did not go on from the first."""
         if not self.reach(since):
             return None
-        trees = self.branch.tree(since), self.branch.tree(until)
-        if trees[0] is None or trees[1] is None:
-            return None
-        return set(filter(is_path, named_in(trees[0].diff_to_tree(trees[1]))))
+        return set(filter(is_path, self.branch.between(since, until)))
 
     def scan(self) -> list[Entry]:
         return self.entries_below("")
