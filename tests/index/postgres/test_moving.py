@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from embedding_service import EmbeddingService
-from postgres import differences_from_anew, needs_postgres, running
+from postgres import PROGRAMS, differences_from_anew, needs_postgres, running
 from typer.testing import CliRunner
 from waiting import eventually
 
@@ -24,6 +24,8 @@ from simplemem.errors import Invalid, Unavailable
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres
+if PROGRAMS is not None:
+    import psycopg
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,10 @@ def test_an_index_goes_there_and_back_and_no_text_is_embedded_twice(
         postgres.create("c", "Night trains to the north.")
         postgres.sync()
         new = [text for text in service.texts() if "Night trains" in text]
+        with psycopg.connect(server, autocommit=True) as db:
+            db.execute("CREATE DATABASE other")
+        other = postgres.move_index(server.replace("/postgres", "/other"))
+        assert (other.taken, other.made, other.in_use) == (3, 0, False)
         back = postgres.move_index(None)
         assert (back.notes, back.taken, back.made) == (3, 1, 0)
     with opened(vault, service) as sidecar:
