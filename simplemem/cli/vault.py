@@ -174,12 +174,14 @@ def stats(vault: VaultOption = None) -> Answer:
     problems = [f"{each['path']}: {each['problem']}" for each in facts["problems"]]
     problems += [f"{each['path']}: {each['why']}" for each in facts["skipped"]]
     by_meaning = f"{amount(facts['embedding']['notes_with_vectors'])} notes by {facts['embedding']['wanted']}"
+    in_use = facts["engine"]
+    in_use = "" if in_use.startswith("SQLite") else f"{in_use}, compared with the notes {facts['lag_seconds']} s ago, "
     shown = {
         "vault": facts["vault"] + (", open for reading only" if facts["read_only"] else ""),
         "links": f"{_links(facts)}, {counted(facts['tags'], 'tag')}, {amount(facts['files'])} files in all",
         "left out": "; ".join(_left_out(facts)),
         "unread": "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more: doctor" if problems[3:] else ""),
-        "index": f"{megabytes(facts['index_bytes'])}, {amount(facts['passages'])} passages, {facts['index_path']}",
+        "index": f"{in_use}{megabytes(facts['index_bytes'])}, {amount(facts['passages'])} passages, {facts['index_path']}",
         "meaning": by_meaning + f", {amount(facts['pending_vectors'])} to come" * bool(facts["pending_vectors"]),
         "reranker": facts["reranker"].removeprefix("none"),
         "state": one_line(f"{facts['state']['state']}. {facts['state']['reason']}"),

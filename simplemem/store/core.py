@@ -98,10 +98,9 @@ class Core:
         self.closing: list[Callable[[], None]] = []  # what rooms above the store end with it
         self._catching_up = CatchUp(self)
         self.catch_up = self._catching_up.catch_up
-        self._doubted = 0  # notes that vanished all at once: the next scan but one believes it
-        self._doubted_since = 0.0
+        self._doubted, self._doubted_since = 0, 0.0  # notes that vanished at once: the next scan but one believes it
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
-        self._scanned = False
+        self._scanned, self.compared_at = False, 0.0  # whether ever, and when this process last did (monotonic)
         with suppress(Unavailable):  # an index that is away for now: the next question says so
             self._scanned = self.index.consistently(lambda: self.index.database.meta("scanned")) is not None
 
@@ -266,6 +265,7 @@ class Core:
         owed = set(self._owed)
         report = self.rows.scan(progress, believe=believe, seen=seen)
         self._owed -= owed
+        self.compared_at = time.monotonic()
         self._doubt(report.doubted)
         if not self._scanned:
             self.index.database.set_meta("scanned", "yes")
@@ -387,8 +387,7 @@ def change_by(by: By, tool: str) -> Change:
 
 def _tables(path: Path, settings: Settings, root: Path, lock: Lock) -> Tables:
     """The index where the settings want it. Who sees less of the vault has a schema of its own, as it has a file."""
-    address = Key(settings.index.engine, setting="index.engine").value()
-    if not address:
+    if not (address := Key(settings.index.engine, setting="index.engine").value()):
         return open_database(path, lock)
     try:
         from simplemem.index.postgres.database import PostgresDatabase

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from itertools import islice
@@ -98,8 +99,13 @@ def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
 
 def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
     """A vault that something else carries to other computers. The notes are safe there, the index is not."""
-    root, index = core.vault.root, Path(core.index.path)
-    by_name, inside = _SYNCED.search(root.as_posix()), index.resolve().is_relative_to(root.resolve())
+    root, index, tables = core.vault.root, Path(core.index.path), core.index.database
+    is_here = not core.settings.index.engine
+    if not is_here:
+        ago = f"compared with the notes {time.monotonic() - core.compared_at:.0f} s ago"
+        message = f"the index is in {tables.engine}, {tables.size() / 1e6:.1f} MB, {ago}: {tables.place}"
+        yield Finding("place", "note", "", message, "The notes are all there is to back up.")
+    by_name, inside = _SYNCED.search(root.as_posix()), is_here and index.resolve().is_relative_to(root.resolve())
     has_mark = any((above / ".stfolder").exists() for above in (root, *root.parents))
     service = "Syncthing" if has_mark else by_name[1] if by_name is not None else ""
     if service and inside:
@@ -112,7 +118,7 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
     if of_vault in SHARED:
         message = f"the vault is on a {of_vault} disk: what other computers change is looked for, and not announced"
         yield Finding("place", "note", "", message, "The lock that keeps writers apart may not hold between computers.")
-    if of_index in SHARED:
+    if is_here and of_index in SHARED:
         message = f"the index is on a {of_index} disk, where SQLite cannot keep several computers apart"
         yield Finding("place", "warning", "", message, _ELSEWHERE)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection
 from functools import wraps
 from pathlib import Path
@@ -159,6 +160,7 @@ class EnhancedStore:
             "index_path": core.index.database.place,
             "index_bytes": core.index.database.size(),
             "engine": core.index.database.engine,
+            "lag_seconds": round(time.monotonic() - core.compared_at) if core.compared_at else None,
             "sqlite": apsw.sqlite_lib_version(),
             "read_only": self.read_only,
             "git": core.committing.state(),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from embedding_service import WELL, EmbeddingService, failing
+from postgres import needs_postgres, running
 from waiting import PATIENCE, eventually
 
 from simplemem.config import Settings
@@ -35,15 +36,23 @@ def open_with(vault: Path) -> Iterator[Open]:
     """Open the vault with these settings of the embedder: far away, unless another `url` is given."""
     opened: list[EnhancedStore] = []
 
-    def open_one(**embed: Any) -> EnhancedStore:
+    def open_one(*, engine: str | None = None, **embed: Any) -> EnhancedStore:
         asked = {"provider": "openai", "model": "tiny", "url": FAR} if "provider" not in embed else {}
-        settings = {"embed": {**asked, **embed}, "write": {"durability": "fast"}, "index": {"scan_minutes": 60}}
+        index = {"scan_minutes": 60, "engine": engine}
+        settings = {"embed": {**asked, **embed}, "write": {"durability": "fast"}, "index": index}
         opened.append(EnhancedStore(vault, Settings.model_validate(settings)))
         return opened[-1]
 
     yield open_one
     for store in opened:
         store.close()
+
+
+@pytest.fixture(params=["sidecar", pytest.param("postgres", marks=needs_postgres)])
+def engine(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """What holds the index: its address, if it has one."""
+    with running() if request.param == "postgres" else nullcontext() as url:
+        yield url
 
 
 @contextmanager
@@ -62,13 +71,15 @@ def meant(store: EnhancedStore, text: str) -> list[str]:
 # -- what never leaves this machine
 
 
-def test_no_byte_of_a_private_note_is_ever_sent(far: EmbeddingService, open_with: Open, write: Write) -> None:
+def test_no_byte_of_a_private_note_is_ever_sent(
+    far: EmbeddingService, open_with: Open, write: Write, engine: str | None
+) -> None:
     write("open.md", "The harbour crane was repaired.")
     write("by-property.md", "---\nprivate: true\ntitle: Quagga one\n---\nThe quagga was first seen by the Zambezi.")
     write("by-tag.md", "A quagga again, which is #private/animals.")
     write("journal/today.md", "I dreamt of a quagga.")
     write("broken.md", "---\nprivate: [true\n---\nThe quagga of a broken header.")
-    with serving(open_with(private=["journal/"])) as store:
+    with serving(open_with(private=["journal/"], engine=engine)) as store:
         assert eventually(lambda: store.state().state == "ready" and meant(store, "harbour crane") == ["open"])
         store.create("made", "The quagga was made.", {"private": True})
         store.create("later", "The crane was open to all.")

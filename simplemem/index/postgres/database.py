@@ -401,6 +401,10 @@ def _errors_as_ours() -> Iterator[None]:
         yield
     except (errors.UndefinedTable, errors.InvalidSchemaName, errors.UndefinedColumn) as error:
         raise Damaged(str(error)) from error
-    except (psycopg.OperationalError, errors.InsufficientPrivilege) as error:
+    except errors.InsufficientPrivilege as error:
+        hint = "Each vault has a schema and a role of its own: docs/engine.md has the SQL. Notes are safe without it."
+        raise Unavailable(f"the index's database refuses this user ({error})", hint=hint) from error
+    except psycopg.OperationalError as error:
         hint = "Is the database of `index.engine` running, and may this user connect? Notes are safe without it."
-        raise Unavailable(f"the index's database does not answer ({str(error).strip()})", hint=hint) from error
+        said = str(error).strip().partition("\n")[0]
+        raise Unavailable(f"the index's database does not answer ({said})", hint=hint) from error
