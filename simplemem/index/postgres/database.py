@@ -23,7 +23,7 @@ from simplemem.index.notes import Rows
 from simplemem.index.postgres import words
 from simplemem.index.text import SHIFT
 
-SHAPE = "1"  # of the tables; another's are made anew
+SHAPE = "2"  # of the tables; another's are made anew
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _TAKE_OVER = f"""
     INSERT INTO vectors SELECT DISTINCT ON (p.id) p.id, p.hash, v.vector FROM places p
@@ -47,7 +47,7 @@ class _Cursor(psycopg.RawCursor[Any]):
         return None if row is None else row[0]
 
     def fetchall(self) -> list[Any]:
-        return super().fetchall() if self.description else []
+        return super().fetchall() if self._conn.pgconn.pipeline_status or self.description else []
 
 
 @lru_cache(maxsize=1000)
@@ -99,8 +99,13 @@ class Connection:
     def execute(self, statement: str, values: Any = None) -> _Cursor:
         spoken, names = translated(statement)
         given = [values[name] for name in names] if isinstance(values, dict) else list(values or ())
-        cursor = _Cursor(self.raw)
-        return cursor.execute(spoken, [_storable(value) for value in given] or None)
+        return _Cursor(self.raw).execute(spoken, [_storable(value) for value in given] or None, binary=True)
+
+    def together(self, *asked: tuple[str, Any]) -> list[list[Any]]:
+        """The answers of several statements, in one round trip."""
+        with self.raw.pipeline():
+            cursors = [self.execute(*each) for each in asked]
+            return [cursor.fetchall() for cursor in cursors]
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         given = [[_storable(value) for value in row] for row in rows]
