@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from simplemem.index.door import Ranking
 
 if TYPE_CHECKING:
     from simplemem.index.notes import Rows
 
+T = TypeVar("T")
 MANY = "carray(?)"
 """Many values as a table whose column is `value`, bound by `Connection.many`."""
 IDS = "carray(:ids)"
@@ -68,6 +69,9 @@ class Tables(Protocol):
     def connection(self) -> Connection: ...
     def reading(self) -> AbstractContextManager[Connection]:
         """One snapshot for several queries."""
+
+    def answer(self, ask: Callable[[Connection], T]) -> T:
+        """What is found in one snapshot. An engine may ask twice: of a state that is no more, and of that which is."""
 
     def writing(self) -> AbstractContextManager[Connection]:
         """One transaction, re-entrant in a thread: the outermost commits."""

@@ -7,11 +7,11 @@ import hashlib
 import re
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors, sql
@@ -23,6 +23,7 @@ from simplemem.index.notes import Rows
 from simplemem.index.postgres import words
 from simplemem.index.text import SHIFT
 
+T = TypeVar("T")
 SHAPE = "2"  # of the tables; another's are made anew
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _TAKE_OVER = f"""
@@ -31,6 +32,8 @@ _TAKE_OVER = f"""
     UPDATE notes SET embedded = 1 WHERE embedded = 0 AND NOT EXISTS (
         SELECT 1 FROM places p LEFT JOIN vectors v USING (id) WHERE p.id >= notes.id << {SHIFT}
         AND p.id < (notes.id + 1) << {SHIFT} AND p.hash IS NOT NULL AND v.id IS NULL)"""
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_LOOK = "SELECT key, value FROM meta WHERE key IN ('made', 'state')"
 _SECONDS = 10  # to wait for a connection
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
 _MANY = re.compile(
@@ -86,15 +89,34 @@ def _storable(value: Any) -> Any:
 
 
 class Connection:
-    """A thread's connection."""
+    """A thread's connection. While it reads, statements are sent without waiting for the answers of those before: all
+    that were sent since the last answer was looked at are one round trip."""
 
     def __init__(self, raw: psycopg.Connection[Any]) -> None:
-        self.raw = raw
+        self.raw, self._pipeline = raw, ExitStack()
         self.seen: tuple[str, str] = ("", "")  # whose tables they are, and the last transaction, when it last looked
+        self.in_transaction = False
 
-    @property
-    def in_transaction(self) -> bool:
-        return self.raw.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
+    def send_ahead(self) -> None:
+        """From now on nothing waits for an answer before it is looked at."""
+        if not self.raw.pgconn.pipeline_status:
+            self._pipeline.enter_context(self.raw.pipeline())
+
+    def settle(self) -> None:
+        """Wait for all that was sent."""
+        self._pipeline.close()
+
+    def close(self) -> None:
+        with suppress(psycopg.Error):
+            self.settle()
+        self.raw.close()
+
+    def end(self) -> None:
+        """End a transaction. Of one that only read, nobody waits for the answer."""
+        self.raw.execute("COMMIT")
+        if (pipeline := self.raw._pipeline) is not None:  # what Pipeline.sync() does, but for the waiting
+            pipeline._enqueue_sync()
+            self.raw.wait(pipeline._communicate_gen())
 
     def execute(self, statement: str, values: Any = None) -> _Cursor:
         spoken, names = translated(statement)
@@ -102,10 +124,8 @@ class Connection:
         return _Cursor(self.raw).execute(spoken, [_storable(value) for value in given] or None, binary=True)
 
     def together(self, *asked: tuple[str, Any]) -> list[list[Any]]:
-        """The answers of several statements, in one round trip."""
-        with self.raw.pipeline():
-            cursors = [self.execute(*each) for each in asked]
-            return [cursor.fetchall() for cursor in cursors]
+        """The answers of several statements; of one that reads in one round trip."""
+        return [cursor.fetchall() for cursor in [self.execute(*each) for each in asked]]
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         given = [[_storable(value) for value in row] for row in rows]
@@ -184,6 +204,8 @@ class PostgresDatabase:
         held: Connection | None = getattr(self._local, "held", None)
         if held is not None and not held.raw.closed:
             return held
+        if held is not None:
+            held.close()
         raw = psycopg.connect(self.url, autocommit=True, connect_timeout=_SECONDS)
         raw.execute(sql.SQL("SET search_path = {}, public").format(sql.Identifier(self.schema)))
         raw.execute("SET default_toast_compression = 'lz4'") if _has_lz4(raw) else None
@@ -191,7 +213,7 @@ class PostgresDatabase:
         with self._guard:
             for ident, (thread, old) in list(self._open.items()):
                 if not thread.is_alive():
-                    old.raw.close()
+                    old.close()
                     del self._open[ident]
             self._open[threading.get_ident()] = (threading.current_thread(), connection)
         return connection
@@ -199,14 +221,11 @@ class PostgresDatabase:
     def connection(self) -> Connection:
         """This thread's connection."""
         with _errors_as_ours():
-            db = self._connect()
-            if not db.in_transaction:
-                self._look(db)
-        return db
+            return self._connect()
 
-    def _look(self, db: Connection) -> None:
+    def _look(self, db: Connection, answer: _Cursor | None = None) -> None:
         """Notice what others did: another transaction, or other tables in the place of ours."""
-        found = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('made', 'state')").fetchall())
+        found = dict((answer or db.execute(_LOOK)).fetchall())
         db.seen = found["made"], found["state"]
         with self._guard:
             if found["made"] != self._made:
@@ -216,7 +235,10 @@ class PostgresDatabase:
     def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
         with _errors_as_ours():
-            return self.connection().execute(statement, values).fetchall()
+            db = self._connect()
+            if not db.in_transaction:
+                db.settle()
+            return db.execute(statement, values).fetchall()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -226,9 +248,37 @@ class PostgresDatabase:
             if db.in_transaction:
                 yield db
                 return
-            with self._transaction(db, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+            db.send_ahead()
+            with self._transaction(db, _READ):
                 self._look(db)
                 yield db
+
+    def answer(self, ask: Callable[[Connection], T]) -> T:
+        """Ask in one snapshot, on the strength of what was seen last, and again if that is no longer so: whoever looked
+        first would wait for one answer more."""
+        with _errors_as_ours():
+            db, whose = self._connect(), self.generation
+            while not db.in_transaction:
+                before = db.seen
+                db.send_ahead()
+                with self._transaction(db, _READ):
+                    if not any(before):
+                        self._look(db)
+                        before = db.seen
+                    seen = db.execute(_LOOK)
+                    try:
+                        found = ask(db)
+                    except (LookupError, TypeError, ValueError):  # of two states that do not fit
+                        self._look(db, seen)
+                        if db.seen == before:
+                            raise
+                    else:
+                        self._look(db, seen)
+                if self.generation != whose:
+                    raise Replaced
+                if db.seen == before:
+                    return found
+            return ask(db)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -254,6 +304,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _locked(self, db: Connection) -> Iterator[None]:
+        db.settle()
         with self._transaction(db, "BEGIN"):
             lock = hashlib.sha256(self.schema.encode()).digest()[:8]
             db.execute("SELECT pg_advisory_xact_lock(?::bigint)", (int.from_bytes(lock, "big", signed=True),))
@@ -262,13 +313,18 @@ class PostgresDatabase:
     @contextmanager
     def _transaction(self, db: Connection, begin: str) -> Iterator[None]:
         db.raw.execute(begin)
+        db.in_transaction = True
         try:
             yield
-            db.raw.execute("COMMIT")
+            db.end()
         except BaseException:
+            with suppress(psycopg.Error):
+                db.settle()
             with suppress(psycopg.Error):
                 db.raw.execute("ROLLBACK")
             raise
+        finally:
+            db.in_transaction = False
 
     def meta(self, key: str) -> str | None:
         found = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
@@ -327,7 +383,9 @@ class PostgresDatabase:
     def drop(self) -> None:
         """Remove them."""
         with _errors_as_ours():
-            self._connect().execute(f"DROP SCHEMA IF EXISTS {sql.Identifier(self.schema).as_string()} CASCADE")
+            db = self._connect()
+            db.settle()
+            db.execute(f"DROP SCHEMA IF EXISTS {sql.Identifier(self.schema).as_string()} CASCADE")
         self.close()
 
     def size(self) -> int:
@@ -343,12 +401,13 @@ class PostgresDatabase:
             with self._locked(db):
                 db.execute(f"DROP SCHEMA IF EXISTS {ours} CASCADE")
                 db.execute(f"ALTER SCHEMA {theirs} RENAME TO {ours}")
+            self._look(db)
 
     def close(self) -> None:
         """Close every connection. Call when no other thread is using them."""
         with self._guard:
             for _, connection in self._open.values():
-                connection.raw.close()
+                connection.close()
             self._open.clear()
         self._local = threading.local()
 
