@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from simplemem.index.door import Ranking
+from simplemem.index.door import Ids, Nearness, Ranking
 
 if TYPE_CHECKING:
     from simplemem.index.notes import Rows
@@ -43,6 +43,9 @@ class Connection(Protocol):
 
     def words(self, notes: int) -> Ranking:
         """The words of so many notes as they are now."""
+
+    def nearest(self, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness] | None:
+        """What `VectorsInMemory.nearest` answers, by an index of the engine's own; None where it has none."""
 
     def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None: ...
     def remove_words(self, note: int, places: Sequence[int]) -> None: ...

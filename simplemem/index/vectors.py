@@ -301,6 +301,8 @@ class VectorsInMemory:
         """The notes with the nearest passages, among `ids`, and those in `also`, by the vectors of an index as of a `rev`."""
         import numpy as np
 
+        if (found := db.nearest(query, ids, limit, also)) is not None:
+            return found
         with self._lock:
             self._follow(db, whose)
             passages = self._passages.best(query, ids)

@@ -19,12 +19,14 @@ from psycopg import errors, sql
 from simplemem.errors import Unavailable
 from simplemem.index.connection import SET_META, Transaction
 from simplemem.index.database import Damaged, Replaced
+from simplemem.index.door import Ids, Nearness
 from simplemem.index.notes import Rows
-from simplemem.index.postgres import words
+from simplemem.index.postgres import near, words
 from simplemem.index.text import SHIFT
+from simplemem.index.vectors import MOST_HELD
 
 T = TypeVar("T")
-SHAPE = "2"  # of the tables; another's are made anew
+SHAPE = "3"  # of the tables; another's are made anew
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _TAKE_OVER = f"""
     INSERT INTO vectors SELECT DISTINCT ON (p.id) p.id, p.hash, v.vector FROM places p
@@ -96,6 +98,7 @@ class Connection:
         self.raw, self._pipeline = raw, ExitStack()
         self.seen: tuple[str, str] = ("", "")  # whose tables they are, and the last transaction, when it last looked
         self.in_transaction = False
+        self._indexed: tuple[object, bool] = (None, False)  # whether vectors have an index of theirs, as of a state
 
     def send_ahead(self) -> None:
         """From now on nothing waits for an answer before it is looked at."""
@@ -149,6 +152,13 @@ class Connection:
     def words(self, notes: int) -> words.PackedWords:
         return words.PackedWords(notes)
 
+    def nearest(
+        self, query: bytes, ids: Ids, limit: int, also: Iterable[int]
+    ) -> dict[int, Nearness] | None:
+        if self._indexed[0] != (self.seen, len(query)):
+            self._indexed = (self.seen, len(query)), near.is_indexed(self, len(query))
+        return near.nearest(self, query, ids, limit, also) if self._indexed[1] else None
+
     def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
         words.put(rows, note, title, body, blocks)
 
@@ -172,6 +182,8 @@ class Connection:
 
 class PostgresDatabase:
     """Connections to one vault's tables, one a thread. `path` is where this machine keeps what only it needs."""
+
+    most_held = MOST_HELD  # numbers of passages that are compared one by one
 
     def __init__(self, url: str, schema: str, path: Path) -> None:
         self.url, self.schema, self.path = url, schema, path
@@ -350,6 +362,11 @@ class PostgresDatabase:
     def checkpoint(self, _most: int = 0) -> None:
         """After some were put: the words of single notes are merged once there are many."""
         self.fold(self.writing)
+        with _errors_as_ours():
+            db = self._connect()
+            db.settle()
+            if near.build(db, self.most_held):
+                self.set_meta("vectors", "indexed")  # for others to notice
 
     def check(self) -> list[str]:
         """What is wrong with the tables, as far as the server sees."""
@@ -395,6 +412,8 @@ class PostgresDatabase:
 
     def replace_with(self, fresh: PostgresDatabase) -> None:
         """Put these completely built tables in the place of ours."""
+        fresh.checkpoint()  # with an index of its vectors, if ours may have one
+        fresh.close()
         ours, theirs = sql.Identifier(self.schema).as_string(), sql.Identifier(fresh.schema).as_string()
         with _errors_as_ours():
             db = self._connect()

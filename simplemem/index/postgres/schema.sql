@@ -71,7 +71,8 @@ CREATE INDEX held_by_segment ON held (segment);
 -- Which notes hold a word and how often, packed (words.py), one row a word and segment, and the places of the word in
 -- them. A segment is what one transaction wrote, or several merged into one. Of notes that changed or went since, `gone`
 -- tells; they are no longer among the `notes` and `blocks` that hold the word.
-CREATE SEQUENCE segments;
+CREATE SEQUENCE segment_numbers;
+CREATE TABLE segments (segment BIGINT PRIMARY KEY, notes BIGINT NOT NULL);
 CREATE TABLE postings (
     word STRING, segment BIGINT, notes INTEGER NOT NULL, blocks INTEGER NOT NULL, data BYTEA NOT NULL,
     places BYTEA NOT NULL, PRIMARY KEY (word, segment)

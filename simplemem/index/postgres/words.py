@@ -8,7 +8,8 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial, reduce
-from itertools import chain
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -29,6 +30,7 @@ _NONE = np.empty(0, "<u4")
 PUT = "INSERT INTO note_words (note_id, title, body, blocks) VALUES (?, ?, ?, ?)"
 _MOST = 65_535
 _MOST_KEPT = 64_000_000  # bytes of postings that are kept of one state
+_AT_ONCE = 5_000  # rows or words that are merged
 _MERGED = 12  # segments of a like size become one
 _TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
 _local = threading.local()
@@ -84,7 +86,7 @@ def _blocks_of(blocks: str, title: Collection[str]) -> tuple[Counter[str], int, 
 
 def write(db: Connection, rows: Sequence[tuple[int, str, str, str]]) -> None:
     """Keep the words of some notes, and a segment of what they hold."""
-    segment = int(db.execute("SELECT nextval('segments')").get)
+    segment = _segment(db, len(rows))
     packed: dict[str, list[tuple[int, ...]]] = defaultdict(list)
     places: dict[str, list[int]] = defaultdict(list)
     in_blocks: Counter[str] = Counter()
@@ -150,6 +152,7 @@ def remove(db: Connection, note: int) -> None:
     sql = "DELETE FROM held WHERE note_id = ? RETURNING segment, words, blocks, block_words"
     for segment, *counts in db.execute(sql, (note,)).fetchall():
         db.execute("INSERT INTO gone (segment, note_id) VALUES (?, ?)", (segment, note))
+        db.execute("UPDATE segments SET notes = notes - 1 WHERE segment = ?", (segment,))
         _add(db, -1, *(-count for count in counts))
         sql = "DELETE FROM note_words WHERE note_id = ? RETURNING title, body, blocks"
         for title, body, blocks in db.execute(sql, (note,)).fetchall():
@@ -165,37 +168,52 @@ def remove(db: Connection, note: int) -> None:
 
 def to_merge(db: Connection) -> list[int]:
     """Segments of which too many are of a like size, the smallest first; nothing where all is well."""
-    sql = "SELECT segment, count(*) FROM held GROUP BY segment ORDER BY 2, 1"
     by_size: dict[int, list[int]] = {}
-    for segment, notes in db.execute(sql).fetchall():
-        by_size.setdefault(int(math.log(notes, _MERGED)), []).append(segment)
+    for segment, notes in db.execute("SELECT segment, notes FROM segments ORDER BY notes, segment").fetchall():
+        by_size.setdefault(int(math.log(max(1, notes), _MERGED)), []).append(segment)
     return next((some for some in by_size.values() if len(some) >= _MERGED), [])
 
 
 def merge(db: Connection, some: Sequence[int]) -> None:
     """Make one segment of some, without what is gone."""
-    segment = int(db.execute("SELECT nextval('segments')").get)
-    chosen = "segment IN (SELECT value FROM carray(:ids))"
-    values = {"ids": list(some)}
+    chosen, values = "segment IN (SELECT value FROM carray(:ids))", {"ids": list(some)}
+    notes = db.execute(f"SELECT sum(notes)::bigint FROM segments WHERE {chosen}", values).get
+    segment = _segment(db, notes)
     gone = _gone(db.execute(f"SELECT segment, note_id FROM gone WHERE {chosen}", values).fetchall())
-    packed: dict[str, list[tuple[int, Any, Any]]] = defaultdict(list)
-    sql = f"SELECT word, segment, blocks, data, places FROM postings WHERE {chosen} ORDER BY 1, 2"
-    for word, of, blocks, data, places in db.execute(sql, values):
+    db.execute(
+        f"""DECLARE merged CURSOR FOR SELECT word, segment, blocks, data, places FROM postings
+            WHERE {chosen} ORDER BY 1, 2""",
+        values,
+    )
+    by_word = groupby(_fetched(db, "merged"), itemgetter(0))
+    while rows := [_merged(word, parts, gone) for word, parts in islice(by_word, _AT_ONCE)]:
+        _put_postings(db, segment, (row for row in rows if len(row[2])))
+    db.execute("CLOSE merged")
+    for table in ("postings", "gone", "segments"):
+        db.execute(f"DELETE FROM {table} WHERE {chosen}", values)
+    db.execute(f"UPDATE held SET segment = :segment WHERE {chosen}", {"segment": segment, **values})
+
+
+def _fetched(db: Connection, cursor: str) -> Iterator[Any]:
+    while rows := db.execute(f"FETCH {_AT_ONCE} FROM {cursor}").fetchall():
+        yield from rows
+
+
+def _merged(word: str, parts: Iterable[Any], gone: dict[int, list[int]]) -> tuple[str, int, Any, Any]:
+    """A word of several segments: in how many blocks it stands, its postings, and their places."""
+    count, every, at = 0, [], []
+    for _, of, blocks, data, places in parts:
         rows = np.frombuffer(data, POSTING)
         alive = _alive(rows, gone.get(of))
-        packed[word].append((blocks, rows[alive], _places(places, rows)[np.repeat(alive, _times(rows))]))
-    for table in ("postings", "gone"):
-        db.execute(f"DELETE FROM {table} WHERE {chosen}", values)
-    _put_postings(
-        db,
-        segment,
-        (
-            (word, sum(blocks for blocks, *_ in parts), *(np.concatenate([part[k] for part in parts]) for k in (1, 2)))
-            for word, parts in packed.items()
-            if any(len(rows) for _, rows, _ in parts)
-        ),
-    )
-    db.execute(f"UPDATE held SET segment = :segment WHERE {chosen}", {"segment": segment, **values})
+        count += blocks
+        every.append(rows[alive])
+        at.append(_places(places, rows)[np.repeat(alive, _times(rows))])
+    return word, count, np.concatenate(every), np.concatenate(at)
+
+
+def _segment(db: Connection, notes: int) -> int:
+    sql = "INSERT INTO segments (segment, notes) VALUES (nextval('segment_numbers'), ?) RETURNING segment"
+    return int(db.execute(sql, (notes,)).get)
 
 
 def _gone(rows: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
