@@ -36,8 +36,10 @@ _OURS = f"{_THERE} WHERE i.indrelid = to_regclass('vectors') AND c.relname LIKE 
 
 def build(db: Connection, beyond: int) -> bool:
     """Make the index of passages, if they hold more numbers than that and the extension is there or may be had."""
-    size, dimension = next(db.execute("SELECT pg_table_size('vectors'), max(dimension) FROM vector_space"))
-    if not dimension or dimension > _WIDEST or size <= beyond:
+    are_made = "NOT EXISTS (SELECT 1 FROM notes WHERE embedded = 0)"
+    sql = f"SELECT pg_table_size('vectors'), max(dimension), {are_made} FROM vector_space"
+    size, dimension, is_whole = next(db.execute(sql))
+    if not dimension or dimension > _WIDEST or size <= beyond or not is_whole:
         return False
     found = dict(db.execute(_OURS).fetchall())
     name, most = _NAME.format(dimension), beyond // dimension
