@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from simplemem.index.door import Ranking
+from simplemem.index.door import Ids, Nearness, Ranking
 
 if TYPE_CHECKING:
     from simplemem.index.notes import Rows
 
+T = TypeVar("T")
 MANY = "carray(?)"
 """Many values as a table whose column is `value`, bound by `Connection.many`."""
 IDS = "carray(:ids)"
@@ -43,6 +44,9 @@ class Connection(Protocol):
 
     def words(self, notes: int) -> Ranking:
         """The words of so many notes as they are now."""
+
+    def nearest(self, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness] | None:
+        """What `VectorsInMemory.nearest` answers, by an index of the engine's own; None where it has none."""
 
     def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None: ...
     def remove_words(self, note: int, places: Sequence[int]) -> None: ...
@@ -79,6 +83,9 @@ class Tables(Protocol):
     def connection(self) -> Connection: ...
     def reading(self) -> AbstractContextManager[Connection]:
         """One snapshot for several queries."""
+
+    def answer(self, ask: Callable[[Connection], T]) -> T:
+        """What is found in one snapshot. An engine may ask twice: of a state that is no more, and of that which is."""
 
     def writing(self) -> AbstractContextManager[Connection]:
         """One transaction, re-entrant in a thread: the outermost commits."""

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import apsw
 
@@ -20,6 +20,7 @@ from simplemem.index import legs
 from simplemem.index.connection import SET_META, Transaction
 from simplemem.vault.lock import FileLock, is_alive
 
+T = TypeVar("T")
 SCHEMA_VERSION = 15
 APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
@@ -248,6 +249,11 @@ class Database:
         connection = self.connection()
         with nullcontext() if connection.in_transaction else self._transaction(connection, "BEGIN"):
             yield connection
+
+    def answer(self, ask: Callable[[Connection], T]) -> T:
+        """What is found in one snapshot."""
+        with self.reading() as db:
+            return ask(db)
 
     @contextmanager
     def _transaction(self, connection: Connection, begin: str) -> Iterator[None]:

@@ -264,6 +264,9 @@ class Asking(Writing):
     def words(self, notes: int) -> Counts:
         return Counts(notes)
 
+    def nearest(self, _query: bytes, _ids: Ids, _limit: int, _also: Iterable[int]) -> None:
+        """There is no index of vectors: all are compared in memory."""
+
     def dumped_words(self) -> Iterator[tuple[Any, ...]]:
         return dumped(self)
 

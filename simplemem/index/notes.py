@@ -193,10 +193,11 @@ def called(db: Connection, key: str) -> tuple[list[str], ...]:
     return tuple([row[0] for row in db.execute(sql, (key,))] for sql in every)
 
 
-def titled(db: Connection, title: str) -> set[int]:
+def titled(db: Connection, title: str) -> Iterable[tuple[int]]:
     """The notes of a title or file name; the mark behind a question is no part of it, unless a title has it too."""
-    sql, keys = "SELECT id FROM notes WHERE title_key = ?1 OR name_key = ?1", (title, title.rstrip("?？!. "))
-    return {row[0] for key in dict.fromkeys(map(compare_key, keys)) for row in db.execute(sql, (key,))}
+    sql = "SELECT id FROM notes WHERE title_key IN (?1, ?2) OR name_key IN (?1, ?2)"
+    rows: Any = db.execute(sql, (compare_key(title), compare_key(title.rstrip("?？!. "))))
+    return rows
 
 
 def with_property(db: Connection, key: str) -> dict[str, str]:

@@ -106,7 +106,7 @@ def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) 
     sql = f"SELECT n.id FROM {source} ORDER BY {_ORDER[sort]}, n.path LIMIT :limit OFFSET :after"
     ids = [row[0] for row in db.execute(sql, {**values, "limit": limit, "after": after})] if limit else []
     rows = notes.rows_of(db, ids)
-    return NotePage([rows[note] for note in ids], tags_of(db, ids), total)
+    return NotePage([rows[note] for note in ids], _by_note(tags_of(db, ids)), total)
 
 
 def neighbours_of(db: Connection, row: Row) -> Iterator[Beside]:
@@ -129,23 +129,28 @@ def neighbours_of(db: Connection, row: Row) -> Iterator[Beside]:
             yield Beside(known[each].id, via)
 
 
-def positions(db: Connection, where: str, ids: Iterable[int]) -> dict[int, Position]:
-    """Where the places stand of which this is so, each note's in order."""
-    sql = (
-        f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {IDS} n CROSS JOIN places p WHERE {where} ORDER BY p.id"
-    )
+def positions(db: Connection, where: str, ids: Iterable[int]) -> Iterator[tuple[int, Position]]:
+    """Where the places stand of which this is so, each note's in order. It is asked at once, and read when wanted."""
+    sql = f"""SELECT p.id, p.start, p.stop, p.line, p.headings FROM {IDS} n CROSS JOIN places p
+              WHERE {where} ORDER BY p.id"""
     parsed = cache(lambda headings: tuple(json.loads(headings)))  # passages of a section share theirs
     rows: Any = db.execute(sql, {"ids": db.many(ids)})
-    return {place: Position(start, stop, line, parsed(said)) for place, start, stop, line, said in rows}
+    return ((place, Position(start, stop, line, parsed(said))) for place, start, stop, line, said in rows)
 
 
-def tags_of(db: Connection, some: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """The tags of some notes as they are shown; nothing of those without."""
+def tags_of(db: Connection, some: Iterable[int]) -> Iterable[tuple[int, str]]:
+    """The tags of some notes as they are shown."""
     sql = f"SELECT t.note_id, t.tag FROM {IDS} n JOIN tags t ON t.note_id = n.value ORDER BY t.note_id, t.seq"
-    found: dict[int, tuple[str, ...]] = {}
-    for note, tag in db.execute(sql, {"ids": db.many(some)}):
-        found[note] = (*found.get(note, ()), tag)
-    return found
+    rows: Any = db.execute(sql, {"ids": db.many(some)})
+    return rows
+
+
+def _by_note(rows: Iterable[tuple[int, T]]) -> dict[int, tuple[T, ...]]:
+    """What there is of each note; nothing of those without."""
+    found: dict[int, list[T]] = {}
+    for note, each in rows:
+        found.setdefault(note, []).append(each)
+    return {note: tuple(some) for note, some in found.items()}
 
 
 def _asks(question: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Sidecar, P], T]:
@@ -227,11 +232,7 @@ class Sidecar:
         self._begin_anew()
 
     def _read(self, ask: Callable[[Connection], T]) -> T:
-        def question() -> T:
-            with self.database.reading() as db:
-                return ask(db)
-
-        return self.consistently(question)
+        return self.consistently(lambda: self.database.answer(ask))
 
     def vocabulary(self, asked: Sequence[door.AnyOf]) -> tuple[Sequence[int], Standing]:
         """How many notes hold one of the words, for each of some groups of them; and how far the index is."""
@@ -255,18 +256,19 @@ class Sidecar:
 
     def _answer(self, db: Connection, question: Question) -> Matches:
         kept = self._kept(db)
+        titled = notes.titled(db, question.title) if question.title else ()
         narrow = kept.telling(db, question.narrow)
         ids = None if narrow.is_open() else kept.ids(db, narrow)
         found, blocks, pairs = kept.words.rank(db, question, ids)
         by_words = {match.note for match in found}
         vector, near = self._vector(db, question), None
         if vector is not None:
-            whose = self.database.generation, kept.standing.space, len(vector)
+            whose = (self.database.generation, kept.standing.space, len(vector)), kept.rev
             near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words, partial(kept.paths, db))
         known = kept.paths(db, every := by_words.union(near or ()))
         paths = {note: known[note] for note in every if note in known}
-        titled = notes.titled(db, question.title) if question.title else ()
-        return Matches(found, blocks, pairs, near, paths, None if ids is None else len(ids), vector, titled)
+        passed, called = None if ids is None else len(ids), {note for (note,) in titled}
+        return Matches(found, blocks, pairs, near, paths, passed, vector, called)
 
     def _vector(self, db: Connection, question: Question) -> bytes | None:
         """The vector of a question, if it can be compared with those there are: another embedder's never are."""
@@ -291,10 +293,15 @@ class Sidecar:
         have a word of the question; and of those `among` others that stand `beside` some of them."""
 
         def read(db: Connection) -> Mapping[NoteId, door.Shown]:
+            tagged, passages = tags_of(db, some), positions(db, _PASSAGES_OF, some)
+            placed = positions(db, "p.id = n.value", filter(None, some.values()))
             rows = notes.rows_of(db, some)
             neighbours = {note: tuple(neighbours_of(db, rows[note])) for note in beside if note in rows}
             reached = {each.note for near in neighbours.values() for each in near if each.note in among}
-            rows |= notes.rows_of(db, reached - rows.keys())
+            if more := reached - rows.keys():
+                tagged = chain(tagged, tags_of(db, more))
+                passages = chain(passages, positions(db, _PASSAGES_OF, more))
+                rows |= notes.rows_of(db, more)
             blocks_of: dict[NoteId, list[door.PlaceId]] = {note: [] for note in rows}
             if blocks and question.terms and rows:
                 matches = self._kept(db).words.leg(db, "block", question.terms, _MOST_BLOCKS, list(rows))
@@ -304,15 +311,17 @@ class Sidecar:
             others = [note for note in rows if note not in found and not blocks_of[note]]
             if others and (vector := self._vector(db, question)) is not None:
                 found |= vectors.nearest_places(db, vector, others)
-            passages: dict[NoteId, list[door.Position]] = {note: [] for note in rows}
-            for place, position in positions(db, _PASSAGES_OF, rows).items():
-                passages[place >> SHIFT].append(position)
-            places = positions(db, "p.id = n.value", [*found.values(), *chain(*blocks_of.values())])
+            places = dict(chain(passages, placed))
+            passages_of = _by_note((place >> SHIFT, at) for place, at in places.items() if not place & BLOCK)
+            if unread := [place for place in chain(*blocks_of.values()) if place not in places]:
+                places |= positions(db, "p.id = n.value", unread)
             best = {note: places.get(place) for note, place in found.items()}
             held = {note: tuple(places[at] for at in some if at in places) for note, some in blocks_of.items()}
-            tags, near = tags_of(db, list(rows)), neighbours.get
+            tags, near = _by_note(tagged), neighbours.get
             return {
-                note: door.Shown(row, tags.get(note, ()), passages[note], best.get(note), held[note], near(note, ()))
+                note: door.Shown(
+                    row, tags.get(note, ()), passages_of.get(note, ()), best.get(note), held[note], near(note, ())
+                )
                 for note, row in rows.items()
             }
 
@@ -370,8 +379,9 @@ class Kept:
 
     def __init__(self, db: Connection) -> None:
         self.state = db.state()
-        commit = db.execute("SELECT value FROM meta WHERE key = ?", (COMMIT,)).get
-        self.standing = Standing(notes.count(db), vector_space(db), waiting(db), commit or "")
+        commit = db.execute("SELECT value FROM meta WHERE key = ?", (COMMIT,))
+        self.rev = notes.newest_rev(db)
+        self.standing = Standing(notes.count(db), vector_space(db), waiting(db), commit.get or "")
         self.words = db.words(self.standing.notes)
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()

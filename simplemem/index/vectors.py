@@ -330,11 +330,20 @@ class VectorsInMemory:
         self._asked = False
 
     def nearest(
-        self, db: Connection, whose: object, query: bytes, ids: Ids, limit: int, also: Iterable[int], paths: Paths
+        self,
+        db: Connection,
+        whose: tuple[object, int],
+        query: bytes,
+        ids: Ids,
+        limit: int,
+        also: Iterable[int],
+        paths: Paths,
     ) -> dict[int, Nearness]:
-        """The notes with the nearest passages, among `ids`, and those in `also`, by the vectors of `whose` index."""
+        """The notes with the nearest passages, among `ids`, and those in `also`, by the vectors of an index as of a `rev`."""
         import numpy as np
 
+        if (found := db.nearest(query, ids, limit, also)) is not None:
+            return found
         with self._lock:
             self._follow(db, whose)
             passages = self._passages.best(query, ids)
@@ -357,8 +366,8 @@ class VectorsInMemory:
         nearest = np.maximum(passages, np.maximum(blocks[: len(passages)], 0.0))[held]
         return dict(zip(held, map(Nearness, passages[held].tolist(), nearest.tolist()), strict=True))
 
-    def _follow(self, db: Connection, whose: object) -> None:
-        seen, (before, rev) = (whose, notes.newest_rev(db)), self._seen
+    def _follow(self, db: Connection, seen: tuple[object, int]) -> None:
+        (whose, _), (before, rev) = seen, self._seen
         if whose != before or self._passages.left > _LEFT + len(self._passages.owners) // 4:
             self._passages, self._blocks, self._asked = _Rows(stored(db, None)), None, self._asked and whose == before
         elif seen != self._seen:

@@ -114,7 +114,7 @@ def test_few_notes_are_compared_exactly(
             wanted = {*first(every, ids, 12), *(note for note in also if ids is None or note in ids)}
             found = vectors_held.nearest(
                 db,
-                0,
+                (0, notes.newest_rev(db)),
                 query,
                 ids,
                 12,
@@ -141,7 +141,7 @@ def test_following_a_change_costs_what_has_changed(database: Database, most_held
             return False
 
         db.set_progress_handler(another, 1)
-        vectors_held.nearest(db, 0, query, [1, 2, 3], 5, (), partial(notes.paths_of, db))
+        vectors_held.nearest(db, (0, notes.newest_rev(db)), query, [1, 2, 3], 5, (), partial(notes.paths_of, db))
         db.set_progress_handler(None)
         return taken
 

@@ -7,11 +7,11 @@ import hashlib
 import re
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors, sql
@@ -20,12 +20,17 @@ from psycopg.conninfo import conninfo_to_dict
 from simplemem.errors import Invalid, Unavailable
 from simplemem.index.connection import SET_META, Transaction
 from simplemem.index.database import Damaged, Replaced
+from simplemem.index.door import Ids, Nearness
 from simplemem.index.notes import Rows
-from simplemem.index.postgres import words
+from simplemem.index.postgres import near, words
 from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
+from simplemem.index.vectors import MOST_HELD
 
-SHAPE = "1"  # of the tables; another's are made anew
+T = TypeVar("T")
+SHAPE = "3"  # of the tables; another's are made anew
 _SCHEMA = Path(__file__).with_name("schema.sql")
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_LOOK = "SELECT key, value FROM meta WHERE key IN ('made', 'state')"
 _SECONDS = 10  # to wait for a connection
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
 _MANY = re.compile(
@@ -42,7 +47,7 @@ class _Cursor(psycopg.RawCursor[Any]):
         return None if row is None else row[0]
 
     def fetchall(self) -> list[Any]:
-        return super().fetchall() if self.description else []
+        return super().fetchall() if self._conn.pgconn.pipeline_status or self.description else []
 
 
 @lru_cache(maxsize=1000)
@@ -81,11 +86,13 @@ def _storable(value: Any) -> Any:
 
 
 class Connection:
-    """A thread's connection."""
+    """A thread's connection. While it reads, statements are sent without waiting for the answers of those before: all
+    that were sent since the last answer was looked at are one round trip."""
 
     def __init__(self, raw: psycopg.Connection[Any]) -> None:
-        self.raw = raw
+        self.raw, self._pipeline = raw, ExitStack()
         self.seen: tuple[str, str] = ("", "")  # whose tables they are, and the last transaction, when it last looked
+        self._indexed: tuple[object, bool] = (None, False)  # whether vectors have an index of theirs, as of a state
         self.in_transaction = False  # of ours, even if the server has ended it: what is in one is done as a whole
 
     @property
@@ -96,11 +103,35 @@ class Connection:
                 self.raw.pgconn.consume_input()
         return self.raw.closed
 
+    def send_ahead(self) -> None:
+        """From now on nothing waits for an answer before it is looked at."""
+        if not self.raw.pgconn.pipeline_status:
+            self._pipeline.enter_context(self.raw.pipeline())
+
+    def settle(self) -> None:
+        """Wait for all that was sent."""
+        self._pipeline.close()
+
+    def close(self) -> None:
+        with suppress(psycopg.Error):
+            self.settle()
+        self.raw.close()
+
+    def end(self) -> None:
+        """End a transaction. Of one that only read, nobody waits for the answer."""
+        self.raw.execute("COMMIT")
+        if (pipeline := self.raw._pipeline) is not None:  # what Pipeline.sync() does, but for the waiting
+            pipeline._enqueue_sync()
+            self.raw.wait(pipeline._communicate_gen())
+
     def execute(self, statement: str, values: Any = None) -> _Cursor:
         spoken, names = translated(statement)
         given = [values[name] for name in names] if isinstance(values, dict) else list(values or ())
-        cursor = _Cursor(self.raw)
-        return cursor.execute(spoken, [_storable(value) for value in given] or None)
+        return _Cursor(self.raw).execute(spoken, [_storable(value) for value in given] or None, binary=True)
+
+    def together(self, *asked: tuple[str, Any]) -> list[list[Any]]:
+        """The answers of several statements; of one that reads in one round trip."""
+        return [cursor.fetchall() for cursor in [self.execute(*each) for each in asked]]
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         given = [[_storable(value) for value in row] for row in rows]
@@ -123,6 +154,11 @@ class Connection:
 
     def words(self, notes: int) -> words.PackedWords:
         return words.PackedWords(notes)
+
+    def nearest(self, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness] | None:
+        if self._indexed[0] != (self.seen, len(query)):
+            self._indexed = (self.seen, len(query)), near.is_indexed(self, len(query))
+        return near.nearest(self, query, ids, limit, also) if self._indexed[1] else None
 
     def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
         words.put(rows, note, title, body, blocks)
@@ -147,6 +183,8 @@ class Connection:
 
 class PostgresDatabase:
     """Connections to one vault's tables, one a thread. `path` is where this machine keeps what only it needs."""
+
+    most_held = MOST_HELD  # numbers of passages that are compared one by one
 
     def __init__(self, url: str, schema: str, path: Path) -> None:
         self.url, self.schema, self.path = url, schema, path
@@ -179,6 +217,8 @@ class PostgresDatabase:
         """This thread's connection, made again if it was cut, to tables that are there."""
         held: Connection | None = getattr(self._local, "held", None)
         if held is None or (held.is_cut and not held.in_transaction):
+            if held is not None:
+                held.close()
             held = self._new_connection()
         if not self._made:
             self._prepare(held)
@@ -196,7 +236,7 @@ class PostgresDatabase:
         with self._guard:
             for ident, (thread, old) in list(self._open.items()):
                 if not thread.is_alive():
-                    old.raw.close()
+                    old.close()
                     del self._open[ident]
             self._open[threading.get_ident()] = (threading.current_thread(), connection)
         return connection
@@ -204,14 +244,11 @@ class PostgresDatabase:
     def connection(self) -> Connection:
         """This thread's connection."""
         with _errors_as_ours():
-            db = self._connect()
-            if not db.in_transaction:
-                self._look(db)
-        return db
+            return self._connect()
 
-    def _look(self, db: Connection) -> None:
+    def _look(self, db: Connection, answer: _Cursor | None = None) -> None:
         """Notice what others did: another transaction, or other tables in the place of ours."""
-        found = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('made', 'state')").fetchall())
+        found = dict((answer or db.execute(_LOOK)).fetchall())
         db.seen = found["made"], found["state"]
         with self._guard:
             if found["made"] != self._made:
@@ -221,7 +258,10 @@ class PostgresDatabase:
     def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
         with _errors_as_ours():
-            return self.connection().execute(statement, values).fetchall()
+            db = self._connect()
+            if not db.in_transaction:
+                db.settle()
+            return db.execute(statement, values).fetchall()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -231,9 +271,37 @@ class PostgresDatabase:
             if db.in_transaction:
                 yield db
                 return
-            with self._transaction(db, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+            db.send_ahead()
+            with self._transaction(db, _READ):
                 self._look(db)
                 yield db
+
+    def answer(self, ask: Callable[[Connection], T]) -> T:
+        """Ask in one snapshot, on the strength of what was seen last, and again if that is no longer so: whoever looked
+        first would wait for one answer more."""
+        with _errors_as_ours():
+            db, whose = self._connect(), self.generation
+            while not db.in_transaction:
+                before = db.seen
+                db.send_ahead()
+                with self._transaction(db, _READ):
+                    if not any(before):
+                        self._look(db)
+                        before = db.seen
+                    seen = db.execute(_LOOK)
+                    try:
+                        found = ask(db)
+                    except (LookupError, TypeError, ValueError):  # of two states that do not fit
+                        self._look(db, seen)
+                        if db.seen == before:
+                            raise
+                    else:
+                        self._look(db, seen)
+                if self.generation != whose:
+                    raise Replaced
+                if db.seen == before:
+                    return found
+            return ask(db)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -272,6 +340,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _locked(self, db: Connection) -> Iterator[None]:
+        db.settle()
         with self._transaction(db, "BEGIN"):
             lock = hashlib.sha256(self.schema.encode()).digest()[:8]
             db.execute("SELECT pg_advisory_xact_lock(?::bigint)", (int.from_bytes(lock, "big", signed=True),))
@@ -283,8 +352,10 @@ class PostgresDatabase:
         db.in_transaction = True
         try:
             yield
-            db.raw.execute("COMMIT")
+            db.end()
         except BaseException:
+            with suppress(psycopg.Error):
+                db.settle()
             try:
                 db.raw.execute("ROLLBACK")
             except psycopg.Error:
@@ -325,6 +396,11 @@ class PostgresDatabase:
     def checkpoint(self, _most: int = 0) -> None:
         """After some were put: the words of single notes are merged once there are many."""
         self.fold(self.writing)
+        with _errors_as_ours():
+            db = self._connect()
+            db.settle()
+            if near.build(db, self.most_held):
+                self.set_meta("vectors", "indexed")  # for others to notice
 
     def check(self) -> list[str]:
         """What is wrong with the tables, as far as the server sees."""
@@ -347,7 +423,9 @@ class PostgresDatabase:
     def drop(self) -> None:
         """Remove them."""
         with _errors_as_ours():
-            self._connect().execute(f"DROP SCHEMA IF EXISTS {sql.Identifier(self.schema).as_string()} CASCADE")
+            db = self._connect()
+            db.settle()
+            db.execute(f"DROP SCHEMA IF EXISTS {sql.Identifier(self.schema).as_string()} CASCADE")
         self.close()
 
     def size(self) -> int:
@@ -357,6 +435,8 @@ class PostgresDatabase:
 
     def replace_with(self, fresh: PostgresDatabase) -> None:
         """Put these completely built tables in the place of ours."""
+        fresh.checkpoint()  # with an index of its vectors, if ours may have one
+        fresh.close()
         ours, theirs = sql.Identifier(self.schema).as_string(), sql.Identifier(fresh.schema).as_string()
         with _errors_as_ours():
             db = self._connect()
@@ -366,12 +446,13 @@ class PostgresDatabase:
                     db.execute(f"INSERT INTO {theirs}.meta {copied} ON CONFLICT (key) DO NOTHING")
                 db.execute(f"DROP SCHEMA IF EXISTS {ours} CASCADE")
                 db.execute(f"ALTER SCHEMA {theirs} RENAME TO {ours}")
+            self._look(db)
 
     def close(self) -> None:
         """Close every connection. Call when no other thread is using them."""
         with self._guard:
             for _, connection in self._open.values():
-                connection.raw.close()
+                connection.close()
             self._open.clear()
         self._local = threading.local()
 

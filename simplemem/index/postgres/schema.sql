@@ -68,10 +68,15 @@ CREATE TABLE held (
 );
 CREATE INDEX held_by_segment ON held (segment);
 
--- Which notes hold a word and how often, packed (words.py), one row a word and segment. A segment is what one
--- transaction wrote, or several merged into one. Of notes that changed or went since, `gone` tells.
-CREATE SEQUENCE segments;
-CREATE TABLE postings (word STRING, segment BIGINT, data BYTEA NOT NULL, PRIMARY KEY (word, segment));
+-- Which notes hold a word and how often, packed (words.py), one row a word and segment, and the places of the word in
+-- them. A segment is what one transaction wrote, or several merged into one. Of notes that changed or went since, `gone`
+-- tells; they are no longer among the `notes` and `blocks` that hold the word.
+CREATE SEQUENCE segment_numbers;
+CREATE TABLE segments (segment BIGINT PRIMARY KEY, notes BIGINT NOT NULL);
+CREATE TABLE postings (
+    word STRING, segment BIGINT, notes INTEGER NOT NULL, blocks INTEGER NOT NULL, data BYTEA NOT NULL,
+    places BYTEA NOT NULL, PRIMARY KEY (word, segment)
+);
 CREATE INDEX postings_by_segment ON postings (segment);
 CREATE TABLE gone (segment BIGINT, note_id BIGINT, PRIMARY KEY (segment, note_id));
 

@@ -5,27 +5,32 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from functools import reduce
-from typing import TYPE_CHECKING, Any
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial, reduce
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import numpy as np
 
 from simplemem.index.connection import LAST
-from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, B, Ids, Leg, Match, Ranking, Term
+from simplemem.index.door import (
+    BODY_WEIGHT, FEW_NOTES, K1, LEAST_IDF, TITLE_WEIGHT, B, Ids, Leg, Match, Question, Ranking, Term,
+)  # fmt: skip
 from simplemem.index.text import SHIFT
 
 if TYPE_CHECKING:
     from simplemem.index.notes import Rows
     from simplemem.index.postgres.database import Connection
 
-POSTING = np.dtype([("note", "<u4"), ("title", "<u2"), ("body", "<u2"), ("blocks", "<u2"), ("words", "<u4")])
+POSTING = np.dtype([("note", "<u4"), ("title", "<u2"), ("body", "<u2"), ("words", "<u4")])
 _NONE = np.empty(0, "<u4")
 PUT = "INSERT INTO note_words (note_id, title, body, blocks) VALUES (?, ?, ?, ?)"
 _MOST = 65_535
-_MOST_KEPT = 300  # words that are kept of one state
+_MOST_KEPT = 64_000_000  # bytes of postings that are kept of one state
+_AT_ONCE = 5_000  # rows or words that are merged
 _MERGED = 12  # segments of a like size become one
 _TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
 _local = threading.local()
@@ -58,11 +63,13 @@ def phrases(terms: Sequence[Term]) -> list[Phrase]:
     return list(dict.fromkeys(found))
 
 
+def _sought(phrase: Phrase) -> str:
+    return spaced(phrase)[: -len("* ") if phrase[-1].endswith("*") else None]
+
+
 def occurrences(phrase: Phrase, text: str) -> int:
     """How often words stand side by side in a `spaced` text."""
-    wanted = spaced(phrase)
-    if phrase[-1].endswith("*"):
-        wanted = wanted[: -len("* ")]
+    wanted = _sought(phrase)
     if len(phrase) == 1:
         return text.count(wanted)
     count, at = 0, text.find(wanted)
@@ -71,26 +78,71 @@ def occurrences(phrase: Phrase, text: str) -> int:
     return count
 
 
+def _blocks_of(blocks: str, title: Collection[str]) -> tuple[Counter[str], int, int]:
+    """In how many blocks each word of a note stands, a title in all of them; how many these are, and their words."""
+    lines = [line.split()[1:] for line in blocks.split("\n")[:-1]]
+    return Counter(word for line in lines for word in {*line, *title}), len(lines), sum(map(len, lines))
+
+
 def write(db: Connection, rows: Sequence[tuple[int, str, str, str]]) -> None:
     """Keep the words of some notes, and a segment of what they hold."""
-    segment = int(db.execute("SELECT nextval('segments')").get)
-    packed: dict[str, list[tuple[int, ...]]] = {}
+    segment = _segment(db, len(rows))
+    packed: dict[str, list[tuple[int, ...]]] = defaultdict(list)
+    places: dict[str, list[int]] = defaultdict(list)
+    in_blocks: Counter[str] = Counter()
     held = []
     for note, title, body, blocks in rows:
-        in_title, in_body, lines = Counter(title.split()), Counter(body.split()), blocks.split("\n")[:-1]
-        in_blocks = Counter(word for line in lines for word in {*line.split()[1:], *in_title})
-        size = in_title.total() + in_body.total()
-        of_blocks = sum(len(line.split()) - 1 for line in lines) + len(lines) * in_title.total()
-        held.append((note, segment, size, len(lines), of_blocks))
-        for word in in_title.keys() | in_body.keys() | in_blocks.keys():
-            counts = (min(_MOST, each[word]) for each in (in_title, in_body, in_blocks))
-            packed.setdefault(word, []).append((note, *counts, size))
+        columns, at = (
+            (title.split(), body.split()),
+            (defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)),
+        )
+        for words, found in zip(columns, at, strict=True):
+            for place, word in enumerate(words):
+                found[word].append(place)
+        size, (of_blocks, count, block_words) = sum(map(len, columns)), _blocks_of(blocks, at[0])
+        in_blocks.update(of_blocks)
+        held.append((note, segment, size, count, block_words + count * len(columns[0])))
+        for word in {**at[0], **at[1], **of_blocks}:
+            some = [found[word][:_MOST] if word in found else [] for found in at]
+            packed[word].append((note, *map(len, some), size))
+            places[word] += chain(*some)
     db.copy("note_words (note_id, title, body, blocks)", rows)
     db.copy("held (note_id, segment, words, blocks, block_words)", held)
-    data = ((word, segment, np.array(packed[word], POSTING).tobytes()) for word in sorted(packed))
-    db.copy("postings (word, segment, data)", data)
+    every = ((word, np.array(packed[word], POSTING), np.array(places[word], "<u4")) for word in sorted(packed))
+    _put_postings(db, segment, ((word, in_blocks[word], rows, at) for word, rows, at in every))
     sums = tuple(sum(row[k] for row in held) for k in (2, 3, 4))
     _add(db, len(held), *sums)
+
+
+def _put_postings(db: Connection, segment: int, rows: Iterable[tuple[str, int, Any, Any]]) -> None:
+    db.copy(
+        "postings (word, segment, notes, blocks, data, places)",
+        (
+            (word, segment, len(_in_notes(rows)), blocks, rows.tobytes(), _narrow(at).tobytes())
+            for word, blocks, rows, at in rows
+        ),
+    )
+
+
+def _narrow(places: Any) -> Any:
+    """Places in two bytes each, unless one of a very long note needs four."""
+    return places.astype("<u2") if places.max(initial=0) <= _MOST else places
+
+
+def _places(data: bytes, rows: Any) -> Any:
+    """The places of all postings, one behind the other."""
+    count = int(_times(rows).sum())
+    return np.frombuffer(data, "<u2" if len(data) == 2 * count else "<u4")
+
+
+def _times(rows: Any) -> Any:
+    """How many places each posting has."""
+    return rows["title"].astype(np.int64) + rows["body"]
+
+
+def _in_notes(rows: Any) -> Any:
+    """Those whose note holds the word as a whole: in its title or body."""
+    return rows[(rows["title"] > 0) | (rows["body"] > 0)]
 
 
 def _add(db: Connection, *by: int) -> None:
@@ -100,36 +152,71 @@ def _add(db: Connection, *by: int) -> None:
 
 def remove(db: Connection, note: int) -> None:
     """Forget a note's words. What its segment says of it counts no more."""
-    db.execute("DELETE FROM note_words WHERE note_id = ?", (note,))
     sql = "DELETE FROM held WHERE note_id = ? RETURNING segment, words, blocks, block_words"
     for segment, *counts in db.execute(sql, (note,)).fetchall():
         db.execute("INSERT INTO gone (segment, note_id) VALUES (?, ?)", (segment, note))
+        db.execute("UPDATE segments SET notes = notes - 1 WHERE segment = ?", (segment,))
         _add(db, -1, *(-count for count in counts))
+        sql = "DELETE FROM note_words WHERE note_id = ? RETURNING title, body, blocks"
+        for title, body, blocks in db.execute(sql, (note,)).fetchall():
+            there = {*title.split(), *body.split()}
+            of_blocks, *_ = _blocks_of(blocks, set(title.split()))
+            every = sorted(there | of_blocks.keys())
+            sql = """UPDATE postings p SET notes = p.notes - o.notes, blocks = p.blocks - o.blocks
+                     FROM unnest(?::text[], ?::int[], ?::int[]) o (word, notes, blocks)
+                     WHERE p.word = o.word AND p.segment = ?"""
+            lost = [int(word in there) for word in every], [of_blocks[word] for word in every]
+            db.execute(sql, (every, *lost, segment))
 
 
 def to_merge(db: Connection) -> list[int]:
     """Segments of which too many are of a like size, the smallest first; nothing where all is well."""
-    sql = "SELECT segment, count(*) FROM held GROUP BY segment ORDER BY 2, 1"
     by_size: dict[int, list[int]] = {}
-    for segment, notes in db.execute(sql).fetchall():
-        by_size.setdefault(int(math.log(notes, _MERGED)), []).append(segment)
+    for segment, notes in db.execute("SELECT segment, notes FROM segments ORDER BY notes, segment").fetchall():
+        by_size.setdefault(int(math.log(max(1, notes), _MERGED)), []).append(segment)
     return next((some for some in by_size.values() if len(some) >= _MERGED), [])
 
 
 def merge(db: Connection, some: Sequence[int]) -> None:
     """Make one segment of some, without what is gone."""
-    segment = int(db.execute("SELECT nextval('segments')").get)
-    chosen = "segment IN (SELECT value FROM carray(:ids))"
-    values = {"ids": list(some)}
+    chosen, values = "segment IN (SELECT value FROM carray(:ids))", {"ids": list(some)}
+    notes = db.execute(f"SELECT sum(notes)::bigint FROM segments WHERE {chosen}", values).get
+    segment = _segment(db, notes)
     gone = _gone(db.execute(f"SELECT segment, note_id FROM gone WHERE {chosen}", values).fetchall())
-    packed: dict[str, list[bytes]] = {}
-    for word, of, data in db.execute(f"SELECT word, segment, data FROM postings WHERE {chosen} ORDER BY 2", values):
-        rows = _alive(np.frombuffer(data, POSTING), gone.get(of))
-        packed.setdefault(word, []).append(rows.tobytes())
-    for table in ("postings", "gone"):
+    db.execute(
+        f"""DECLARE merged CURSOR FOR SELECT word, segment, blocks, data, places FROM postings
+            WHERE {chosen} ORDER BY 1, 2""",
+        values,
+    )
+    by_word = groupby(_fetched(db, "merged"), itemgetter(0))
+    while rows := [_merged(word, parts, gone) for word, parts in islice(by_word, _AT_ONCE)]:
+        _put_postings(db, segment, (row for row in rows if len(row[2])))
+    db.execute("CLOSE merged")
+    for table in ("postings", "gone", "segments"):
         db.execute(f"DELETE FROM {table} WHERE {chosen}", values)
-    db.copy("postings (word, segment, data)", ((word, segment, b"".join(rows)) for word, rows in packed.items()))
     db.execute(f"UPDATE held SET segment = :segment WHERE {chosen}", {"segment": segment, **values})
+
+
+def _fetched(db: Connection, cursor: str) -> Iterator[Any]:
+    while rows := db.execute(f"FETCH {_AT_ONCE} FROM {cursor}").fetchall():
+        yield from rows
+
+
+def _merged(word: str, parts: Iterable[Any], gone: dict[int, list[int]]) -> tuple[str, int, Any, Any]:
+    """A word of several segments: in how many blocks it stands, its postings, and their places."""
+    count, every, at = 0, [], []
+    for _, of, blocks, data, places in parts:
+        rows = np.frombuffer(data, POSTING)
+        alive = _alive(rows, gone.get(of))
+        count += blocks
+        every.append(rows[alive])
+        at.append(_places(places, rows)[np.repeat(alive, _times(rows))])
+    return word, count, np.concatenate(every), np.concatenate(at)
+
+
+def _segment(db: Connection, notes: int) -> int:
+    sql = "INSERT INTO segments (segment, notes) VALUES (nextval('segment_numbers'), ?) RETURNING segment"
+    return int(db.execute(sql, (notes,)).get)
 
 
 def _gone(rows: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
@@ -140,7 +227,8 @@ def _gone(rows: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
 
 
 def _alive(rows: Any, gone: Collection[int] | None) -> Any:
-    return rows if gone is None else rows[~np.isin(rows["note"], list(gone))]
+    """Which postings still count."""
+    return np.ones(len(rows), bool) if gone is None else ~np.isin(rows["note"], list(gone))
 
 
 class PackedWords(Ranking):
@@ -148,67 +236,135 @@ class PackedWords(Ranking):
 
     def __init__(self, notes: int) -> None:
         super().__init__(notes)
+        self._counts: dict[str, tuple[int, int]] = {}  # how many notes and blocks hold a word
+        self._packed: dict[str, dict[tuple[str, int], _Packed]] = {}  # of what is asked for, by word and segment
+        self._size = 0  # of these
         self._of: dict[Phrase, Any] = {}
         self._in_blocks: dict[Phrase, int] = {}
         self._gone: dict[int, list[int]] | None = None
         self._totals: tuple[int, int, int, int] = (0, 0, 0, 0)
+        self._next: list[Phrase] = []  # what will be asked for
+
+    def _count(self, db: Connection, words: Iterable[str]) -> None:
+        """Count words. With the counts come the postings of those that are rare enough to be ranked by."""
+        unknown = [word for word in dict.fromkeys(words) if word not in self._counts]
+        asked: list[tuple[str, Any]] = []
+        if self._gone is None:
+            asked.append(("SELECT segment, note_id FROM gone", ()))
+            asked.append(("SELECT notes, words, blocks, block_words FROM totals", ()))
+        if unknown:
+            most = self.notes // 2 if self.notes > FEW_NOTES else self.notes
+            sql = """SELECT word, segment, notes, blocks, CASE WHEN sum(notes) OVER (PARTITION BY word) <= ? THEN data END
+                     FROM postings WHERE word IN (SELECT value FROM carray(?)) ORDER BY 1, 2"""
+            asked.append((sql, (most, unknown)))
+        answers = db.together(*asked)
+        if self._gone is None:
+            self._gone, self._totals = _gone(answers[0]), answers[1][0]
+        if unknown:
+            self._counts |= dict.fromkeys(unknown, (0, 0))
+            for word, segment, notes, blocks, data in answers[-1]:
+                before = self._counts[word]
+                self._counts[word] = before[0] + notes, before[1] + blocks
+                if data is not None:
+                    self._keep(word, word, segment, data, None)
+            self._packed |= {word: {} for word in unknown if self._counts[word] == (0, 0)}
+
+    def _keep(self, asked: str, word: str, segment: int, data: bytes | None, places: bytes | None) -> None:
+        of = self._packed.setdefault(asked, {})
+        if data is not None:
+            rows = np.frombuffer(data, POSTING)
+            of[word, segment] = _Packed(rows, _alive(rows, (self._gone or {}).get(segment)), None)
+        if places is not None:
+            packed = of[word, segment]
+            of[word, segment] = packed._replace(places=_places(places, packed.rows))
+        self._size += len(data or b"") + len(places or b"")
+
+    def _lacking(self, asked: Iterable[Phrase]) -> list[tuple[str, Any]]:
+        """What is to be asked for: postings, and of phrases the places of their words."""
+        wanted: dict[str, bool] = {}
+        for phrase in asked:
+            if phrase not in self._of:
+                wanted |= {word: len(phrase) > 1 or wanted.get(word, False) for word in phrase}
+        for word, some in self._packed.items():
+            if word in wanted and not (wanted[word] and any(each.places is None for each in some.values())):
+                del wanted[word]
+        unread, of_phrases = (
+            [word for word in wanted if word not in self._packed],
+            [word for word in wanted if wanted[word]],
+        )
+        sql = "SELECT {} AS asked, word, segment, {} AS data, CASE WHEN {} THEN places END FROM postings WHERE {} ORDER BY word"
+        words = [word for word in wanted if not word.endswith("*")]
+        many = "word IN (SELECT value FROM carray(?))"
+        chosen = sql.format("word", f"CASE WHEN {many} THEN data END", many, many)
+        found: list[tuple[str, Any]] = [(chosen, (unread, of_phrases, words))] if words else []
+        for word in wanted.keys() - words:
+            beginning = f"word >= ?3 AND word < ?3 || '{LAST}'"
+            found.append((sql.format("?1::text", "data", "?2::int = 1", beginning), (word, wanted[word], word[:-1])))
+            self._packed.pop(word, None)
+        self._packed |= {word: {} for word in unread}
+        return found
+
+    def _take(self, answers: Iterable[Sequence[Any]]) -> None:
+        for row in chain(*answers):
+            self._keep(*row)
 
     def _read(self, db: Connection, asked: Sequence[Phrase]) -> dict[Phrase, Any]:
         """The postings of words and phrases, read at once."""
+        if self._size > _MOST_KEPT:
+            self._packed, self._of, self._size = {}, {}, 0
         if self._gone is None:
-            self._gone = _gone(db.execute("SELECT segment, note_id FROM gone").fetchall())
-            self._totals = db.execute("SELECT notes, words, blocks, block_words FROM totals").fetchall()[0]
-        if len(self._of) > _MOST_KEPT:
-            self._of.clear()
-            self._in_blocks.clear()
-        unknown = [phrase for phrase in asked if phrase not in self._of]
-        for word in dict.fromkeys(word for phrase in unknown for word in phrase):
-            if word.endswith("*") and (word,) not in self._of:
-                self._of[(word,)] = self._beginning(db, word[:-1])
-        words = list(dict.fromkeys(word for phrase in unknown for word in phrase if (word,) not in self._of))
-        if words:
-            parts: dict[str, list[Any]] = {word: [] for word in words}
-            sql = "SELECT word, segment, data FROM postings WHERE word IN (SELECT value FROM carray(?)) ORDER BY 1, 2"
-            for word, segment, data in db.execute(sql, (words,)).fetchall():
-                parts[word].append(_alive(np.frombuffer(data, POSTING), self._gone.get(segment)))
-            self._of |= {(word,): np.concatenate(rows or [np.empty(0, POSTING)]) for word, rows in parts.items()}
-        if longer := [phrase for phrase in unknown if phrase not in self._of]:
-            self._of |= self._counted(db, {phrase: self._candidates(phrase) for phrase in longer})
-        return {phrase: self._of[phrase] for phrase in asked}
+            self._count(db, ())
+        if lacking := self._lacking(asked):
+            self._take(db.together(*lacking))
+        return {phrase: self._of[phrase] for phrase in asked if phrase in self._of or self._make(phrase)}
 
-    def _beginning(self, db: Connection, start: str) -> Any:
-        """The postings of all words that begin so, as those of one word."""
-        sql = f"SELECT segment, data FROM postings WHERE word >= ? AND word < ? || '{LAST}'"
-        found = db.execute(sql, (start, start)).fetchall()
-        rows = [_alive(np.frombuffer(data, POSTING), (self._gone or {}).get(of))["note"] for of, data in found]
-        phrase = (f"{start}*",)
-        return self._counted(db, {phrase: np.unique(np.concatenate(rows or [_NONE]))})[phrase]
+    def _make(self, phrase: Phrase) -> bool:
+        """The postings of a phrase, of those of its words."""
+        if len(phrase) > 1:
+            self._of[phrase] = self._side_by_side(phrase)
+        else:
+            rows = [
+                each.rows if each.alive.all() else each.rows[each.alive] for each in self._packed[phrase[0]].values()
+            ]
+            every = rows[0] if len(rows) == 1 else np.concatenate([np.empty(0, POSTING), *rows])
+            self._of[phrase] = _summed(every) if phrase[0].endswith("*") else every
+        return True
+
+    def _side_by_side(self, phrase: Phrase) -> Any:
+        candidates = self._candidates(phrase)
+        if not len(candidates):
+            return np.empty(0, POSTING)
+        marks = np.zeros(int(candidates.max()) + 1, bool)
+        marks[candidates] = True
+        keys = [
+            np.concatenate([each.keys(marks) for each in self._packed[word].values()]) - k
+            for k, word in enumerate(phrase)
+        ]
+        found = np.sort(reduce(partial(np.intersect1d, assume_unique=True), sorted(keys, key=len)))
+        notes, of = np.unique(found >> 33, return_inverse=True)
+        first = self._of[phrase[:1]] if phrase[:1] in self._of or self._make(phrase[:1]) else _NONE
+        first = first[np.argsort(first["note"], kind="stable")]
+        rows = np.zeros(len(notes), POSTING)
+        in_body = (found >> 32 & 1).astype(bool)
+        rows["note"], rows["words"] = notes, first["words"][np.searchsorted(first["note"], notes)]
+        rows["title"], rows["body"] = (
+            np.minimum(_MOST, np.bincount(of[some], minlength=len(notes))) for some in (~in_body, in_body)
+        )
+        return rows
 
     def _candidates(self, phrase: Phrase) -> Any:
         """The notes that hold all words of a phrase somewhere."""
-        return reduce(np.intersect1d, [self._of[(word,)]["note"] for word in dict.fromkeys(phrase)])
-
-    def _counted(self, db: Connection, candidates: dict[Phrase, Any]) -> dict[Phrase, Any]:
-        """The postings of phrases, which are looked for in the texts of some notes."""
-        every = np.unique(np.concatenate(list(candidates.values()))).tolist()
-        wanted = {phrase: set(notes.tolist()) for phrase, notes in candidates.items()}
-        found: dict[Phrase, list[tuple[int, ...]]] = {phrase: [] for phrase in candidates}
-        sql = """SELECT w.note_id, w.title, w.body, h.words FROM note_words w JOIN held h USING (note_id)
-                 WHERE w.note_id IN (SELECT value FROM carray(?)) ORDER BY 1"""
-        for note, title, body, size in db.execute(sql, (every,)) if every else ():
-            for phrase, notes in wanted.items():
-                if note in notes:
-                    counts = min(_MOST, occurrences(phrase, title)), min(_MOST, occurrences(phrase, body))
-                    found[phrase].append((note, *counts, 0, size))
-        return {phrase: np.array(rows, POSTING) for phrase, rows in found.items()}
+        every = [self._of[word,] for word in dict.fromkeys(phrase) if (word,) in self._of or self._make((word,))]
+        return reduce(np.intersect1d, (rows["note"] for rows in sorted(every, key=len)))
 
     def _blocks_with(self, db: Connection, phrase: Phrase) -> int:
-        """How many blocks hold a phrase. Of a single word its postings say so."""
-        rows = self._of[phrase]
+        """How many blocks hold a phrase."""
         if len(phrase) == 1 and not phrase[0].endswith("*"):
-            return int(rows["blocks"].sum())
+            self._count(db, phrase)
+            return self._counts[phrase[0]][1]
         if phrase not in self._in_blocks:
-            some = (rows["note"] if len(phrase) == 1 else self._candidates(phrase)).tolist()
+            self._read(db, [phrase])
+            some = self._candidates(phrase).tolist()
             sql = "SELECT title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(:ids))"
             self._in_blocks[phrase] = sum(
                 1
@@ -219,91 +375,154 @@ class PackedWords(Ranking):
             )
         return self._in_blocks[phrase]
 
-    @staticmethod
-    def _in_notes(rows: Any) -> Any:
-        """Those whose note holds the word as a whole: in its title or body."""
-        return rows[(rows["title"] > 0) | (rows["body"] > 0)]
-
     def count(self, db: Connection, name: str, term: Term) -> int:
         asked = phrases([term])
-        found = self._read(db, asked)
         if not asked:
             return 0
-        rows = found[asked[0]]
-        return len(self._in_notes(rows)) if name == "note" else self._blocks_with(db, asked[0])
+        return self._blocks_with(db, asked[0]) if name == "block" else self.vocabulary(db, [[term]])[0]
 
     def rows(self, db: Connection, name: str) -> int:
         self._read(db, ())
         return self._totals[0 if name == "note" else 2]
 
     def vocabulary(self, db: Connection, asked: Sequence[Sequence[Term]]) -> list[int]:
-        return [len(notes) for notes in self._holders(db, asked)]
+        groups = [phrases(group) for group in asked]
+        single = {phrase[0] for group in groups for phrase in group if len(phrase) == 1}
+        self._count(db, sorted(word for word in single if not word.endswith("*")))
+        longer = [group for group in groups if len(group) > 1 or group and group[0][0] not in self._counts]
+        held = dict(zip(map(tuple, longer), map(len, self._holders(db, longer)), strict=True))
+        return [
+            held[tuple(group)] if group in longer else self._counts[group[0][0]][0] if group else 0 for group in groups
+        ]
 
     def holding(
         self, db: Connection, groups: Sequence[Sequence[Term]], some: Sequence[int]
     ) -> list[tuple[int, set[int]]]:
-        return [(len(notes), set(notes.tolist()) & set(some)) for notes in self._holders(db, groups)]
+        return [
+            (len(notes), set(notes.tolist()) & set(some)) for notes in self._holders(db, list(map(phrases, groups)))
+        ]
 
-    def _holders(self, db: Connection, groups: Sequence[Sequence[Term]]) -> list[Any]:
-        asked = [phrases(group) for group in groups]
-        found = self._read(db, list(dict.fromkeys(phrase for group in asked for phrase in group)))
-        every = ([self._in_notes(found[phrase])["note"] for phrase in group] for group in asked)
+    def _holders(self, db: Connection, groups: Sequence[Sequence[Phrase]]) -> list[Any]:
+        found = self._read(db, list(dict.fromkeys(phrase for group in groups for phrase in group)))
+        every = ([_in_notes(found[phrase])["note"] for phrase in group] for group in groups)
         return [np.unique(np.concatenate(notes or [_NONE])) for notes in every]
 
     def all_of(self, db: Connection, stretches: Sequence[Sequence[str]]) -> list[int]:
         """The notes that hold every one of these, word for word."""
-        every = self._holders(db, [[Term(tuple(stretch))] for stretch in stretches])
+        every = self._holders(db, [phrases([Term(tuple(stretch))]) for stretch in stretches])
         return reduce(np.intersect1d, every).tolist() if every else []
+
+    def rank(self, db: Connection, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
+        self._count(db, [phrase[0] for phrase in phrases(question.terms) if not phrase[0].endswith("*")])
+        common = set(phrases(question.terms)).difference(phrases(self._telling(db, "note", question.terms)))
+        self._next = [pair for pair in phrases(question.pairs) if common.isdisjoint((word,) for word in pair)]
+        return super().rank(db, question, ids)
 
     def leg(self, db: Connection, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
         if ids is not None and not len(ids):
             return []
         asked = phrases(terms)
-        found = self._read(db, asked)
         if name == "note":
-            return self._best_notes([self._in_notes(found[phrase]) for phrase in asked], limit, ids)
+            found = self._read(db, asked)
+            return self._best_notes([_in_notes(found[phrase]) for phrase in asked], limit, ids)
+        self._count(db, [phrase[0] for phrase in asked if len(phrase) == 1 and not phrase[0].endswith("*")])
         return self._best_blocks(db, {phrase: self._blocks_with(db, phrase) for phrase in asked}, limit, ids or ())
 
     def _best_notes(self, postings: Sequence[Any], limit: int, ids: Ids) -> Leg:
         count, words, *_ = self._totals
-        scores, notes = [], []
+        size = 1 + max((int(rows["note"].max(initial=0)) for rows in postings), default=0)
+        sums, chosen = np.zeros(size), None if ids is None else np.zeros(size, bool)
+        if chosen is not None:
+            few = np.asarray(ids)
+            chosen[few[few < size]] = True
         for rows in postings:
             idf = _idf(count, len(rows))
-            if ids is not None:
-                rows = rows[np.isin(rows["note"], ids)]
+            if chosen is not None:
+                rows = rows[chosen[rows["note"]]]
             held = TITLE_WEIGHT * rows["title"] + BODY_WEIGHT * rows["body"]
             flat = K1 * (1 - B) + K1 * B * rows["words"] * count / max(1, words)
-            scores.append(idf * held * (K1 + 1) / (held + flat))
-            notes.append(rows["note"])
-        if not notes:
-            return []
-        every, which = np.unique(np.concatenate(notes), return_inverse=True)
-        sums = np.bincount(which, np.concatenate(scores), len(every))
-        best = np.argsort(-sums, kind="stable")[:limit]
-        return [Match(note, 0, score) for note, score in zip(every[best].tolist(), sums[best].tolist(), strict=True)]
+            sums[rows["note"]] += idf * held * (K1 + 1) / (held + flat)
+        found = np.flatnonzero(sums)
+        if limit < len(found):
+            found = found[sums[found] >= np.partition(sums[found], -limit)[-limit]]
+        best = found[np.argsort(-sums[found], kind="stable")][:limit]
+        return [Match(note, 0, score) for note, score in zip(best.tolist(), sums[best].tolist(), strict=True)]
 
     def _best_blocks(self, db: Connection, counts: dict[Phrase, int], limit: int, some: Sequence[int]) -> Leg:
         _, _, count, words = self._totals
         idfs = {phrase: _idf(count, each) for phrase, each in counts.items() if each}
         per_word = K1 * B * count / max(1, words)
-        found: Leg = []
         sql = "SELECT note_id, title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(?))"
-        for note, title, blocks in db.execute(sql, (list(some),)) if idfs else ():
-            in_title = {phrase: occurrences(phrase, title) for phrase in idfs}
+        notes, *lacking = db.together((sql, (list(some),)), *self._lacking(self._next))
+        self._take(lacking)
+        found: Leg = []
+        for note, title, blocks in notes if idfs else ():
+            held: dict[tuple[int, int], dict[Phrase, float]] = {}  # by where a block begins and ends
+            for phrase in idfs:
+                if times := occurrences(phrase, title):
+                    for line in _lines(blocks):
+                        held.setdefault(line, {})[phrase] = TITLE_WEIGHT * times
+                for line, times in _lines_with(phrase, blocks).items():
+                    of = held.setdefault(line, {})
+                    of[phrase] = of.get(phrase, 0.0) + BODY_WEIGHT * times
             size = title.count(" ") // 2
-            for line in blocks.split("\n")[:-1]:
-                number, _, text = line.partition(":")
+            for (start, end), of in held.items():
+                flat = K1 * (1 - B) + per_word * (size + blocks.count(" ", start, end) // 2)
                 score = 0.0
-                flat = 0.0
-                for phrase, idf in idfs.items():
-                    in_text = occurrences(phrase, text)
-                    if held := TITLE_WEIGHT * in_title[phrase] + BODY_WEIGHT * in_text:
-                        flat = flat or K1 * (1 - B) + per_word * (size + text.count(" ") // 2)
-                        score += idf * held * (K1 + 1) / (held + flat)
-                if score:
-                    found.append(Match(note, note << SHIFT | int(number), score))
+                for phrase, weight in of.items():
+                    score += idfs[phrase] * weight * (K1 + 1) / (weight + flat)
+                place = int(blocks[start : blocks.index(":", start)])
+                found.append(Match(note, note << SHIFT | place, score))
         found.sort(key=lambda match: (-match.score, match.place))
         return found[:limit]
+
+
+class _Packed(NamedTuple):
+    """Postings of a word in a segment, which of them still count, and their places if they were read."""
+
+    rows: Any
+    alive: Any
+    places: Any
+
+    def keys(self, marks: Any) -> Any:
+        """Where the word stands in marked notes: note, column and place as one number."""
+        notes = self.rows["note"]
+        chosen = self.alive & marks[np.minimum(notes, len(marks) - 1)] & (notes < len(marks))
+        rows, times = self.rows[chosen], _times(self.rows)
+        places = self.places[np.repeat(chosen, times)].astype(np.int64)
+        times = times[chosen]
+        within = np.arange(len(places)) - np.repeat(np.cumsum(times) - times, times)
+        in_body = within >= np.repeat(rows["title"], times)
+        return np.repeat(rows["note"].astype(np.int64) << 33, times) + (in_body.astype(np.int64) << 32) + places
+
+
+def _summed(rows: Any) -> Any:
+    """The postings of several words as those of one."""
+    notes, first, of = np.unique(rows["note"], return_index=True, return_inverse=True)
+    every = rows[first]
+    for column in ("title", "body"):
+        every[column] = np.minimum(_MOST, np.bincount(of, rows[column], len(notes)))
+    return every
+
+
+def _lines(blocks: str) -> Iterator[tuple[int, int]]:
+    """Where each line begins and ends."""
+    start = 0
+    while (end := blocks.find("\n", start)) >= 0:
+        yield start, end
+        start = end + 1
+
+
+def _lines_with(phrase: Phrase, blocks: str) -> dict[tuple[int, int], int]:
+    """The lines in which words stand side by side, and how often."""
+    wanted = _sought(phrase)
+    found: dict[tuple[int, int], int] = {}
+    at = blocks.find(wanted)
+    while at >= 0:
+        line = blocks.rfind("\n", 0, at) + 1, blocks.index("\n", at)
+        found[line] = found.get(line, 0) + 1
+        at = blocks.find(wanted, at + 1)
+    return found
 
 
 def _idf(rows: int, holding: int) -> float:
