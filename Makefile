@@ -37,7 +37,7 @@ soak: $(VENV)/.installed-dev        ## the long runs: planted faults, kills, pow
 	@$(BIN)/python bench/crash.py --kills 2000
 	@$(BIN)/python bench/power_cuts.py --cuts 100
 	@ROUNDS=300 KILLS=100 $(BIN)/python -m pytest tests/store/test_syncing.py
-	@KILLS=200 CUTS=1000 $(BIN)/python -m pytest tests/index/postgres/test_crashes.py tests/index/postgres/test_away.py
+	@KILLS=200 WRITES=200 CUTS=1000 $(BIN)/python -m pytest tests/index/postgres/test_crashes.py tests/index/postgres/test_away.py tests/index/postgres/test_many_servers.py
 	@$(BIN)/python bench/cold_starts.py
 	@$(BIN)/python bench/corruptions.py --rounds 1500
 	@$(BIN)/python bench/chaos.py --minutes $(MINUTES)

@@ -4,6 +4,7 @@ it is checked again. No working tree is touched: each server has a folder of its
 from __future__ import annotations
 
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -72,6 +73,7 @@ class BranchVault(Vault):
 
     def __init__(self, root: Path, repository: str, name: str, **given: Any) -> None:
         super().__init__(root, **given)
+        self.place = f"{re.sub('//[^/@]*@', '//', repository)}, branch {name}"  # without who asks, and their password
         self.branch = Branch(repository, name, self.sidecar() / "branch.git")
         self._lock = FileLock(str(self.branch.path), "simplemem.lock")  # of all servers of this machine
         kept = self.history

@@ -178,6 +178,7 @@ def stats(vault: VaultOption = None) -> Answer:
     in_use = "" if in_use.startswith("SQLite") else f"{in_use}, compared with the notes {facts['lag_seconds']} s ago, "
     shown = {
         "vault": facts["vault"] + (", open for reading only" if facts["read_only"] else ""),
+        **({"notes of": f"{facts['branch']}, commit {facts['commit'][:12]}"} if "branch" in facts else {}),
         "links": f"{_links(facts)}, {counted(facts['tags'], 'tag')}, {amount(facts['files'])} files in all",
         "left out": "; ".join(_left_out(facts)),
         "unread": "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more: doctor" if problems[3:] else ""),

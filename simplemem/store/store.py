@@ -150,6 +150,7 @@ class EnhancedStore:
         warnings += [self.rerank_trouble] if self.rerank_trouble else []
         return {
             "vault": str(self.root),
+            **({"branch": core.vault.place, "commit": self.commit()} if core.vault.is_branch else {}),
             **core.index.counts(),
             "skipped": [{"path": path, "why": why} for path, why in core.not_indexed()],
             "state": core.state().as_dict(),

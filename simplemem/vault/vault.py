@@ -41,6 +41,7 @@ class Vault:
     """One folder of notes. Its methods may be called from any thread; writes exclude each other across processes."""
 
     is_branch = False  # whether the notes are those of a commit, not of a folder
+    place = ""  # of a branch, as it may be shown
 
     def __init__(
         self,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+import pygit2
 import pytest
 
 from tests.network.conftest import Served, running
@@ -228,3 +229,19 @@ def test_two_vaults_have_their_own_addresses(tmp_path: Path) -> None:
         assert (made.status, made.headers["location"]) == (201, f"/work{API}/memories/only%20here")
         assert server.ask("GET", f"/home{API}/memories/only%20here").status == 404
         assert server.ask("GET", f"/home{API}/openapi.json").data["servers"] == [{"url": "/home"}]
+
+
+def test_an_answer_of_a_branch_names_its_commit_and_is_never_of_before_the_one_asked_for(
+    tmp_path: Path, serve: Callable[..., Served]
+) -> None:
+    pygit2.init_repository(str(tmp_path / "truth.git"), bare=True)
+    env = {"SIMPLEMEM_BRANCH_REPOSITORY": str(tmp_path / "truth.git"), "SIMPLEMEM_EMBED_PROVIDER": "none"}
+    (tmp_path / "here").mkdir()
+    served = serve(vault=tmp_path / "here", env=env)
+    made = served.ask("PUT", "/api/v1/memories/Plum", {"content": "Blue."})
+    commit = made.headers["simplemem-commit"]
+    assert commit == str(pygit2.Repository(str(tmp_path / "truth.git")).references["refs/heads/main"].target)
+    found = served.ask("GET", "/api/v1/search?query=blue", headers={"Simplemem-Commit": commit})
+    assert ([hit["name"] for hit in found.data["hits"]], found.headers["simplemem-commit"]) == (["Plum"], commit)
+    late = served.ask("GET", "/api/v1/search?query=blue", headers={"Simplemem-Commit": "1" * 40})
+    assert (late.status, late.problem["code"]) == (503, "unavailable")
