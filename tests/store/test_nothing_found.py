@@ -23,7 +23,7 @@ _NOTES = {
 }
 _ANSWERED = "When did Ines have the boiler in the cellar serviced?"
 _NEVER = "Which passport did Ines renew for the Patagonia expedition?"
-_LONG = "While the plumber looks at the bathroom, can you check when Ines had the boiler in the cellar serviced in March?"
+_LONG = "The plumber and electrician visit the bathroom today. When did Ines have the boiler in the cellar serviced in March?"
 
 
 @pytest.fixture
