@@ -23,7 +23,9 @@ _NOTES = {
 }
 _ANSWERED = "When did Ines have the boiler in the cellar serviced?"
 _NEVER = "Which passport did Ines renew for the Patagonia expedition?"
-_LONG = "The plumber and electrician visit the bathroom today. When did Ines have the boiler in the cellar serviced in March?"
+_LONG = (
+    "Plumber and electrician visit the bathroom today. When did Ines have the boiler in the cellar serviced in March?"
+)
 
 
 @pytest.fixture
