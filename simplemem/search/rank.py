@@ -38,8 +38,10 @@ _COVERED_LINES = 3  # in a row; a plateau from 2 to 4
 _COVERED_CHARACTERS = 4_000  # of one passage
 _KEPT_WORDS, _KEPT_NOTES = 20_000, 400  # 20 MB, and 6 of the longest notes
 _COMPARED_WITH = 5  # of the ranking: the sixth
-_FLOORS = {"hybrid": 0.54, "text": 0.5, "semantic": 0.28}  # docs/search.md has the curve
-_LESS = 0.12  # for a statement: what has many words is held by nobody whole
+_FLOORS = {"hybrid": 0.735, "text": 0.56, "semantic": 0.32}  # docs/search.md has the curve
+_AHEAD, _FAR_AHEAD = 1.75, 0.3  # what the lead over the sixth counts; few notes lead far, whatever they hold
+_NEAR = 0.4  # what nearness in meaning counts
+_MISSING, _MANY_MISSING = 0.1, 3  # what a missing word counts against it; of a long question some always are
 _STEM = 4  # letters of a word that its forms share, and of an ending
 _LETTER = re.compile(r"\w")
 _ENDING = 3  # letters that a form of a word may lack
@@ -243,10 +245,12 @@ def _has_beginning(text: str, begin: str, after_letter: bool | None) -> bool:
     return at >= 0
 
 
-def above_floor(share: float, ranked: Sequence[Ranked], mode: Mode, text: str) -> float:
-    """How sure it is that the first note answers, by what it holds and how far it is ahead; below 0, it does not."""
+def above_floor(share: float, missing: float, near: float, ranked: Sequence[Ranked], mode: Mode) -> float:
+    """How sure it is that the first note answers; below 0, it does not. It holds a share of the question and lacks some
+    of its words, is near to it in meaning, and is ahead of the others."""
     ahead = ranked[0].score - (ranked[_COMPARED_WITH].score if len(ranked) > _COMPARED_WITH else 0.0)
-    return share * (1 + ahead) - _FLOORS[mode] + (0.0 if is_question(text) else _LESS)
+    lead, lack = min(ahead, _FAR_AHEAD, share), min(missing, _MANY_MISSING)  # who holds little may lead by little
+    return share + _AHEAD * lead + _NEAR * near - _MISSING * lack - _FLOORS[mode]
 
 
 def passage_around(passages: Sequence[Position], place: Position | None) -> Position | None:

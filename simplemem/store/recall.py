@@ -77,7 +77,9 @@ def search(
     if mode not in rank.MODES:
         raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(rank.MODES)}.")
     ranking = ranked(core, query, filter, limit, mode, rerank=rerank)
-    hits = [hit for found in ranking.best if (hit := _hit(core, ranking, found))]
+    first = ranking.best[0] if ranking.best else None
+    text = text_of(core, ranking.shown[first.note].row.path) if first else None  # for its hit and for how sure it is
+    hits = [hit for each in ranking.best if (hit := _hit(core, ranking, each, text if each is first else None))]
     if authors or ranking.narrow.author or ANYONE in (ranking.query.author, filter.author if filter else ""):
         for k, hit in enumerate(hits):
             by = core.changes.last_author(hit.sha256)
@@ -90,7 +92,7 @@ def search(
         if explain:
             told, hits = explained.search(), explained.hits(hits)
         of_note = explained.note(why, hits) if why else None
-    nearest = only_nearest(core, ranking, hits[0].score if hits else None)
+    nearest = only_nearest(core, ranking, hits[0].score if hits else None, text)
     state, asked, less = core.state(ranking.standing), ranking.query, ranking.degraded_by
     return Found(query, mode, tuple(hits), state, told, less, of_note, asked.absent, nearest)
 
@@ -173,14 +175,17 @@ def _covering(core: Core, note: Shown, known: str | None = None) -> tuple[Hashab
     return (note.row.path, note.row.sha256, first), texts
 
 
+def _called(note: Shown) -> str:
+    return " ".join((name_of(note.row.path), note.row.title, note.row.description, *note.tags))
+
+
 def quality(core: Core, ranking: Ranking, found: Ranked, text: str | None = None) -> float:
     """How good a hit is in itself: the share of the question that it holds, or what the reranker says."""
     if ranking.reranker or not ranking.query.words or found.note in ranking.titled:
         return found.score
     note, query = ranking.shown[found.note], ranking.query
     weights = rank.weights_of(query.words, query.holders, ranking.standing.notes)
-    called = " ".join((name_of(note.row.path), note.row.title, note.row.description, *note.tags))
-    key, texts = _covering(core, note, text)
+    called, (key, texts) = _called(note), _covering(core, note, text)
     by_words = ranking.mode == "text" or (ranking.mode == "hybrid" and not rank.is_question(query.text))
     coverage = _coverage(core) if ranking.mode != "text" else None
     held = rank.share_held(weights, called, texts()) if by_words or coverage is None else 0.0
@@ -189,7 +194,7 @@ def quality(core: Core, ranking: Ranking, found: Ranked, text: str | None = None
     return max(held, ranking.signals[2].values.get(found.note, 0.0) if coverage is None else 0.0)
 
 
-def only_nearest(core: Core, ranking: Ranking, share: float | None = None) -> bool:
+def only_nearest(core: Core, ranking: Ranking, share: float | None = None, text: str | None = None) -> bool:
     """Whether the best is below the floor: nothing was found. Other models and rerankers have scales without a floor."""
     query, best = ranking.query, ranking.best[:1]
     if query.only_nearest or not best or not query.words:
@@ -197,8 +202,19 @@ def only_nearest(core: Core, ranking: Ranking, share: float | None = None) -> bo
     is_known = ranking.mode == "text" or isinstance(core.embedding.wanted()[0], WordLlama)
     if query.instead or ranking.reranker or best[0].note in ranking.titled or not is_known:
         return False
-    share = quality(core, ranking, best[0]) if share is None else share
-    return rank.above_floor(share, ranking.every, ranking.mode, query.text) < 0
+    return sureness(core, ranking, share, text) < 0
+
+
+def sureness(core: Core, ranking: Ranking, share: float | None = None, text: str | None = None) -> float:
+    """How far the best is above the floor. A statement may lack any word: no note holds the whole of it."""
+    best, query, missing = ranking.best[0], ranking.query, 0.0
+    if rank.is_question(query.text):
+        note = ranking.shown[best.note]
+        held = rank.share_held(dict.fromkeys(query.words, 1.0), _called(note), _covering(core, note, text)[1]())
+        missing = len(query.words) * (1 - held)
+    share = quality(core, ranking, best, text) if share is None else share
+    near = ranking.signals[2].values.get(best.note, 0.0)
+    return rank.above_floor(share, missing, near, ranking.every, ranking.mode)
 
 
 def _coverage(core: Core) -> rank.Coverage | None:
@@ -210,9 +226,9 @@ def _coverage(core: Core) -> rank.Coverage | None:
     return core.coverage
 
 
-def _hit(core: Core, ranking: Ranking, found: Ranked) -> Hit | None:
+def _hit(core: Core, ranking: Ranking, found: Ranked, text: str | None = None) -> Hit | None:
     note, words, limit = ranking.shown[found.note], ranking.query.words, core.settings.search.snippet_characters
-    row, text = note.row, text_of(core, note.row.path)
+    row, text = note.row, text_of(core, note.row.path) if text is None else text
     if text is None:
         return None
     score = quality(core, ranking, found, text)

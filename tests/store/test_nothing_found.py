@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
-from simplemem.search.rank import MODES, Mode
+from simplemem.search.rank import MODES, Mode, Ranked, above_floor
 from simplemem.store import EnhancedStore
 
 _NOTES = {
@@ -23,6 +23,9 @@ _NOTES = {
 }
 _ANSWERED = "When did Ines have the boiler in the cellar serviced?"
 _NEVER = "Which passport did Ines renew for the Patagonia expedition?"
+_LONG = (
+    "Plumber and electrician visit the bathroom today. When did Ines have the boiler in the cellar serviced in March?"
+)
 
 
 @pytest.fixture
@@ -39,6 +42,24 @@ def test_what_nobody_answers_is_not_found_and_the_nearest_are_offered_as_such(ho
         assert not store.search(_ANSWERED, mode=mode).only_nearest
         found = store.search(_NEVER, mode=mode)
         assert found.only_nearest and found.hits and "ines" not in [word.lower() for word in found.absent]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_words_around_a_long_question_do_not_hide_its_answer(house: Path, mode: Mode) -> None:
+    with EnhancedStore(house, Settings()) as store:
+        store.sync()
+        found = store.search(_LONG, mode=mode)
+        assert found.hits[0].name == "boiler" and not found.only_nearest
+
+
+def test_words_that_the_best_note_lacks_and_equals_beside_it_count_against_it() -> None:
+    alone, equal = [[Ranked(k, "", score) for k, score in enumerate(scores)] for scores in ((0.9, 0.6), (0.9,) * 6)]
+    held = above_floor(0.5, 0, 0.5, alone, "hybrid")
+    assert held > above_floor(0.5, 0, 0.5, equal, "hybrid")
+    assert held > above_floor(0.5, 1, 0.5, alone, "hybrid") > above_floor(0.5, 2, 0.5, alone, "hybrid")
+    assert held > above_floor(0.5, 0, 0.1, alone, "hybrid")
+    for mode in MODES:  # the only note of a vault is ahead of all, and need not answer
+        assert above_floor(0.1, 2, 0.1, alone[:1], mode) < 0
 
 
 def test_packs_and_an_index_of_words_alone_say_so_too(house: Path, plain_store: EnhancedStore) -> None:
