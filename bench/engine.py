@@ -128,7 +128,9 @@ def _processes(server: int) -> Iterator[int]:
 
 def _cpu(server: int) -> float:
     """Seconds of those that run, to the microsecond, and of those that ended."""
-    running = sum(int(Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[0]) for pid in _processes(server))
+    running = sum(
+        int(Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[0]) for pid in _processes(server)
+    )
     return running / 1e9 + sum(map(int, _stat(server)[13:15])) / _TICKS
 
 

@@ -48,7 +48,7 @@ class IndexState(Value):
     notes: int
     pending: int
     reason: str = ""
-    commit: str = ""  # of a branch: what it is of
+    commit: str = field(default="", repr=False)  # of a branch: what it is of
 
     def as_dict(self) -> dict[str, Any]:
         return {key: each for key, each in super().as_dict().items() if key != "commit" or each}
