@@ -140,7 +140,6 @@ def test_wherever_the_connection_breaks_a_change_is_made_or_was_not_begun(
             assert there == {
                 Path(path).stem.partition("~")[0] for path, text in texts(vault).items() if b"knows" in text
             }
-        store.list()  # what was written is looked at again, where the index missed it
         assert differences_from_anew(store) == []
 
 
@@ -166,4 +165,5 @@ def carried_out(change: str, at: str, store: EnhancedStore, relay: Relay, messag
     relay.mend()
     is_changed = texts(store.root) != before
     assert is_changed == made, f"cut after {messages} messages"
+    store.list()  # what was written is looked at again, where the index missed it
     return said
