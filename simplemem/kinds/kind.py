@@ -148,6 +148,7 @@ class Shelf(Generic[T]):
         self._order: list[T] | None = None
         self.mark: Mark | None = None  # up to where changes were taken in
         self._notes: set[str] = set()  # the paths of all notes, of this kind or not
+        self._unsettled: tuple[set[str], set[str]] = set(), set()  # what `settle` failed at
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -182,7 +183,8 @@ class Shelf(Generic[T]):
             written = [Read(path, text, shas[path], "") for path, text in carried.texts.items()]
             gone = [each.path for each in drafts if each.text is None]
             came = [each.path for each in drafts if each.before is None and not isinstance(each.text, bytes)]
-            self.take(written, gone=gone, came=came)
+            with suppress(Unavailable):  # it is written: what follows from it is settled with the next change noticed
+                self.take(written, gone=gone, came=came)
         return answers[0], carried
 
     def refresh(self) -> None:
@@ -220,7 +222,9 @@ class Shelf(Generic[T]):
                 self.forget(item.path)
         self._notes -= set(gone)
         self._notes |= set(came)
-        self.settle(changed, {*gone, *came})
+        self._unsettled = changed | self._unsettled[0], {*gone, *came} | self._unsettled[1]
+        self.settle(*self._unsettled)
+        self._unsettled = set(), set()
 
     def is_needed(self, path: str) -> bool:  # noqa: ARG002
         """Whether a note of another kind is held all the same."""
