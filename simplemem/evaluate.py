@@ -216,7 +216,8 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[P
         file = root / f"{renamed.get(name, name)}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode("utf-8", "surrogatepass"))
-        shutil.copystat(store.root / read.path, file)
+        with suppress(FileNotFoundError):  # of a branch there is none
+            shutil.copystat(store.root / read.path, file)
     for convention in (store.root / ".obsidian").glob("*.json"):  # what Obsidian leaves out is left out here too
         (root / ".obsidian").mkdir(exist_ok=True)
         shutil.copyfile(convention, root / ".obsidian" / convention.name)

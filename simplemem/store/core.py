@@ -360,7 +360,8 @@ class Core:
             _LOG.warning("changed notes could not be indexed: %s", error)
             self._owed |= changed
             return found
-        self._owed -= owed
+        if not report.doubted:  # else what went is looked at again
+            self._owed -= owed
         self.tell(report.changed())
         return ask()
 
