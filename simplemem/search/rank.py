@@ -7,7 +7,7 @@ import math
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
@@ -36,6 +36,8 @@ COVERED_WEIGHT = 0.4  # beside 1 of all else; a plateau from 0.25 to 0.5
 COVERED_PASSAGES = 64  # of one note
 _COVERED_LINES = 3  # in a row; a plateau from 2 to 4
 _COVERED_CHARACTERS = 4_000  # of one passage
+_NAMELESS = 0.3  # of coverage that a passage with none of the names keeps; a plateau from 0.1 to 0.4
+_SAME_WORD = 0.9  # of cosine: another form of a word, never another name
 _KEPT_WORDS, _KEPT_NOTES = 20_000, 400  # 20 MB, and 6 of the longest notes
 _COMPARED_WITH = 5  # of the ranking: the sixth
 _FLOORS = {"hybrid": 0.735, "text": 0.56, "semantic": 0.32}  # docs/search.md has the curve
@@ -44,6 +46,7 @@ _NEAR = 0.4  # what nearness in meaning counts
 _MISSING, _MANY_MISSING = 0.1, 3  # what a missing word counts against it; of a long question some always are
 _STEM = 4  # letters of a word that its forms share, and of an ending
 _LETTER = re.compile(r"\w")
+_AMID_A_SENTENCE = re.compile(r"(?<!^)(?<![.?!:]\s)\b[^\W\d_]\w*")
 _ENDING = 3  # letters that a form of a word may lack
 _LOOKED_AT = 100  # words found
 _READ_BEFORE = 500  # characters before those that are shown
@@ -130,6 +133,12 @@ def is_question(text: str) -> bool:
     return first is not None and first[0].casefold() in _FIRST_WORDS and len(stripped) > len(first[0])
 
 
+def names_in(question: str) -> set[str]:
+    """The words of a question that are written as names, with a capital amid a sentence; none where every word is."""
+    words = _AMID_A_SENTENCE.findall(question.strip())
+    return {word.lower() for word in words if word[0].isupper()} if any(map(str.islower, words)) else set()
+
+
 class Coverage:
     """How well notes cover the words that are asked, by their vectors. What notes hold is kept, as numbers of words."""
 
@@ -145,18 +154,21 @@ class Coverage:
         self._table: NDArray[np.float32] = np.empty((_KEPT_WORDS, self.vectors.dimension or 0), np.float32)
         self._notes: dict[Hashable, list[NDArray[np.int32]]] = {}
 
-    def of(self, asked: Sequence[str], notes: _Texts) -> list[float]:
-        """For each note how well one of its passages covers the words, as a whole and by a few lines of it."""
+    def of(self, asked: Sequence[str], notes: _Texts, names: Collection[str] = ()) -> list[float]:
+        """For each note how well one of its passages covers the words, as a whole and by a few lines of it. No name is
+        near to another: what a passage lacks of the names counts against it."""
         import numpy as np
 
         by_line, first, passages = self._by_line(asked, notes)
         if not by_line.size:
             return [0.0] * len(passages)
-        covered = np.maximum.reduceat(by_line, first, axis=1).mean(axis=0)
+        by_passage = np.maximum.reduceat(by_line, first, axis=1)
+        held = (by_passage[[word in names for word in asked]] > _SAME_WORD).mean(axis=0) if names else 1.0
         goes_on = np.delete(np.arange(by_line.shape[1]), first - 1)  # lines that are not the last of a passage
         for _ in range(_COVERED_LINES - 1):
             by_line[:, goes_on] = np.maximum(by_line[:, goes_on], by_line[:, goes_on + 1])
-        found = iter((covered + np.maximum.reduceat(by_line.mean(axis=0), first)).tolist())
+        covered = by_passage.mean(axis=0) + np.maximum.reduceat(by_line.mean(axis=0), first)
+        found = iter((covered * (_NAMELESS + (1 - _NAMELESS) * held)).tolist())
         return [max(islice(found, each), default=0.0) for each in passages]
 
     def share(self, weights: Mapping[str, float], called: str, key: Hashable, texts: Callable[[], list[str]]) -> float:

@@ -150,7 +150,8 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     there = [found for found in every[:reach] if found.note in shown]
     if coverage:
         notes = [found.note for found in there[: rank.COVERED_NOTES]]
-        covered = coverage.of(query.words, dict(_covering(core, shown[note]) for note in notes))
+        names = rank.names_in(query.text).intersection(query.words)
+        covered = coverage.of(query.words, dict(_covering(core, shown[note]) for note in notes), names)
         signals = rank.beside(signals, "covered", rank.COVERED_WEIGHT, dict(zip(notes, covered, strict=True)))
     if days:
         dated = [found.note for found in there[:DATED_NOTES] if is_of(shown[found.note].row, days)]

@@ -11,7 +11,7 @@ import pytest
 from simplemem.config import Settings
 from simplemem.errors import Invalid
 from simplemem.memory import Filter
-from simplemem.search.rank import Coverage, is_question
+from simplemem.search.rank import Coverage, is_question, names_in
 from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
 
@@ -122,6 +122,28 @@ def test_a_question_finds_the_note_that_answers_it_before_one_that_is_only_about
     assert found.hits[0].why["covered"] == 1.0
     statement = store.search("Ada, boat, paint", explain=True)
     assert all(hit.why is not None and "covered" not in hit.why for hit in statement.hits)
+
+
+def test_the_names_of_a_question_stand_amid_its_sentences_with_a_capital() -> None:
+    assert names_in("What did Ada tell Mrs O'Neill? Answer in English.") == {"ada", "mrs", "o", "neill", "english"}
+    for text in ("where has she been?", "Where Was Ada Painting The Boat?", "Berlin", "ADA", ""):
+        assert not names_in(text)
+
+
+def test_a_question_about_a_person_finds_what_is_said_of_her_before_the_same_of_another(
+    store: EnhancedStore, write: Write
+) -> None:
+    write("a.md", "Marie painted the boat blue.\n")
+    write("b.md", "Maria wanted a blue boat.\n")
+    write("c.md", "Rain.\n")
+    store.sync()
+    assert ranked(store, "What colour did Maria paint the old boat?", "hybrid") == ["b", "a", "c"]
+    assert ranked(store, "what colour did maria paint the old boat?", "hybrid") == ["a", "b", "c"]
+    said = {1: lambda: ["Marie painted the boat blue."], 2: lambda: ["Maria rowed."]}
+    asked, coverage = ["maria", "paint", "boat"], Coverage(WordLlama())
+    of_another, of_her = coverage.of(asked, said, {"maria"})
+    assert of_her > of_another
+    assert coverage.of(asked, said)[0] > coverage.of(asked, said)[1]
 
 
 @pytest.mark.parametrize("question", ["Sync", "sync?", '"Sync"'])
