@@ -4,7 +4,6 @@ an answer is the JSON of its data."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
@@ -12,11 +11,10 @@ from pydantic import AfterValidator, Field
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Several, about, also
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.answers import Closed, Known, Recalled, Spoken, Story, Topics, TurnOut
-from simplemem.kinds.talk.block import Turn, summary_of
-from simplemem.kinds.talk.conversation import Conversation, Stored, said_now
-from simplemem.kinds.talk.facts import fact_out
-from simplemem.kinds.talk.finding import Context, context_for, remembered
+from simplemem.kinds.answers import Closed, Context, Known, Recalled, Stored, Story, Topics
+from simplemem.kinds.talk.block import summary_of, turns_out
+from simplemem.kinds.talk.conversation import Conversation, said_now
+from simplemem.kinds.talk.finding import context_for, remembered
 from simplemem.kinds.talk.garden import garden
 from simplemem.note.clock import stamp
 
@@ -30,10 +28,6 @@ class FactIn(Arguments):
 
 def _as_json(data: Any) -> Reply[Any]:
     return Reply(render.pretty(data), data)
-
-
-def _turns(turns: Iterable[Turn]) -> list[TurnOut]:
-    return [TurnOut(turn_id=e.id, timestamp=stamp(e.at), user_message=e.message, ai_response=e.answer) for e in turns]
 
 
 @tool("Store a turn of conversation", writes=True, idempotent=False)
@@ -52,7 +46,7 @@ def store_conversation(
     states are kept with it."""
     told = [(each.key, each.value) for each in facts]
     said = said_now(message, context, response, topic, told, timestamp, session_id)
-    return _as_json(talk.tell(said, **caller).as_dict())
+    return _as_json(talk.tell(said, **caller))
 
 
 @tool("Search what was said")
@@ -62,14 +56,7 @@ def retrieve_memory(
     max_results: Annotated[int, AfterValidator(lambda most: min(max(most, 1), 50)), also("max_results", "limit")] = 5,
 ) -> Reply[Recalled]:
     """Find what was said about something, by words and meaning: topics with the turns that answer, and facts."""
-    found = remembered(talk, query, max_results)
-    memories = [
-        Spoken(block_id=block.id, topic=block.label, relevance_score=score, summary=block.summary, turns=_turns(turns))
-        for block, score, turns in found.memories
-    ]
-    facts = [fact_out(each, each.block_id) for each in found.facts]
-    more = {"degraded": found.degraded} if found.degraded else {}
-    return _as_json({"memories": memories, "facts": facts, "method": found.method, **more})
+    return _as_json(remembered(talk, query, max_results))
 
 
 @tool("List the topics of conversation")
@@ -87,7 +74,7 @@ def list_active_topics(talk: Conversation) -> Reply[Topics]:
 def get_topic_history(talk: Conversation, block_id: Annotated[str, about("its id or label")]) -> Reply[Story]:
     """Everything that was said about one topic, in order."""
     found = talk.find(block_id)
-    story = {"block_id": found.id, "topic_label": found.label, "turns": _turns(found.turns)}
+    story = {"block_id": found.id, "topic_label": found.label, "turns": turns_out(found.turns)}
     return _as_json(story | {"summary": found.summary or ("" if found.status == "active" else summary_of(found))})
 
 
@@ -110,7 +97,7 @@ def talk_context(
 ) -> Reply[Context]:
     """What to know before you answer a message, within a budget: constraints first, then the user, facts, what was said
     about the subject and elsewhere. Changes nothing."""
-    return _as_json(context_for(talk, message, budget_tokens, session_id).as_dict())
+    return _as_json(context_for(talk, message, budget_tokens, session_id))
 
 
 @tool("Close old topics", writes=True)
@@ -122,7 +109,7 @@ def garden_topics(
     dry_run: Annotated[bool, about("only say what would be closed")] = False,
 ) -> Reply[Closed]:
     """Close topics that have been paused for long, as one change. Nothing is deleted; closed ones are still found."""
-    return _as_json(garden(talk, block_id, after_days=after_days, dry_run=dry_run, **caller).as_dict())
+    return _as_json(garden(talk, block_id, after_days=after_days, dry_run=dry_run, **caller))
 
 
 FIVE: Final = (store_conversation, retrieve_memory, list_active_topics, get_topic_history, get_user_profile)

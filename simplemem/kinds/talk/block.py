@@ -5,15 +5,16 @@ note; whatever else stands between turns is the person's. Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from simplemem.kinds.answers import TurnOut
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.cues import PATTERNS, keywords_of
 from simplemem.note.body import newline_of, read_body
-from simplemem.note.clock import moment_of
+from simplemem.note.clock import moment_of, stamp
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.note import read_tags
 from simplemem.note.passages import sentence_spans
@@ -87,6 +88,11 @@ class Block(Kept):
     def is_full(self) -> bool:
         """Whether another goes on in its place."""
         return len(self.turns) >= _MOST_TURNS or len(self.text.encode()) >= _MOST_BYTES
+
+
+def turns_out(turns: Iterable[Turn]) -> list[TurnOut]:
+    """Turns as clients know them."""
+    return [TurnOut(turn_id=e.id, timestamp=stamp(e.at), user_message=e.message, ai_response=e.answer) for e in turns]
 
 
 def read_block(read: Read) -> Block:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Invalid, SimplememError
-from simplemem.kinds.answers import FactOut
+from simplemem.kinds.answers import FactOut, Stored
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import EPOCH, TOPIC, Block, Turn
@@ -21,7 +22,7 @@ from simplemem.kinds.talk.cues import keywords_of, label_of
 from simplemem.kinds.talk.facts import FACT, Fact, Statement, Told, fact_out, new_fact, stated_by, statements, with_told
 from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, within
 from simplemem.kinds.talk.profile import PROFILE, Profile, Trait, traits, with_traits
-from simplemem.memory import By, Value
+from simplemem.memory import By
 from simplemem.note import clock
 from simplemem.note.header import read_header
 from simplemem.note.hidden import find_secrets
@@ -39,7 +40,6 @@ MOST_SENT: Final = 20_000  # characters in one question to a model
 QUESTIONS: Final = questions_in(Path(__file__).with_name("questions.toml"))
 _MOST_CHARACTERS, _MOST_LABEL = 100_000, 120  # of a message, a reply or a context; of a topic or session
 _clean: Final = partial(clean_text, hint="Nothing was stored or cut.")
-_KINDS: Final = (TOPIC, FACT, PROFILE)
 
 
 class Saying(NamedTuple):
@@ -91,31 +91,14 @@ def said_now(
     return Saying(turn, topic, session, [*known.values()], traits(message))
 
 
-class Stored(Value):
-    """What became of a turn, as clients know it."""
-
-    block_id: str
-    turn_id: str
-    routing_scenario: str
-    facts_extracted: int
-    topic: str
-    reason: str
-    method: str
-    facts: list[FactOut]
-    warnings: list[str]
-
-
 def _read(read: Read) -> Any:
     """A note of one of the three kinds, by its header or its folder."""
     told = str(read_header(read.text).get("type") or "")
-    return next((kind for kind in _KINDS if kind.holds(read.path, told)), TOPIC).read(read)
+    return next((kind for kind in (FACT, PROFILE) if kind.holds(read.path, told)), TOPIC).read(read)
 
 
-class _Talk(Kind[Any]):
-    """Blocks, facts and profiles are one shelf, as a turn may change all three."""
-
-    def holds(self, path: str, told: str | None) -> bool:
-        return any(kind.holds(path, told) for kind in _KINDS)
+# Blocks, facts and profiles are on one shelf, as a turn may change all three.
+_TALK: Final[Kind[Any]] = replace(TOPIC, read=_read, place=attrgetter("path"), also=(FACT, PROFILE))
 
 
 class Conversation(Keeper):
@@ -123,7 +106,7 @@ class Conversation(Keeper):
 
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
-        self.shelf = Shelf[Any](store.bench, _Talk("", "", read=_read, place=attrgetter("path")))
+        self.shelf = Shelf(store.bench, _TALK)
         self.governor = Governor()
 
     def items(self, kind: type[T]) -> list[T]:
@@ -163,7 +146,7 @@ class Conversation(Keeper):
             raise Invalid("the message holds a credential, and the settings refuse secrets", hint=hint)
         advice = self._advice(saying)
         stored, carried = self.shelf.change(lambda step: self._draft(step, saying, advice), by)
-        stored.warnings.extend(carried.warnings)
+        stored["warnings"].extend(carried.warnings)
         return stored
 
     def _advice(self, saying: Saying) -> tuple[str, str] | None:
@@ -222,7 +205,10 @@ class Conversation(Keeper):
                 step.put(each.path, blocks.closed_off(step.text(each.path), each))
         kept = [self.keep(step, said, turn, path, id_) for said in facts]
         warnings = self._know(step, saying, self._link_to(path, turn)) if saying.traits else []
-        return Stored(id_, turn.id, scenario, len(kept), label, reason, method, kept, warnings)
+        return {
+            "block_id": id_, "turn_id": turn.id, "routing_scenario": scenario, "facts_extracted": len(kept),
+            "topic": label, "reason": reason, "method": method, "facts": kept, "warnings": warnings,
+        }  # fmt: skip
 
     def _link_to(self, path: str, turn: Turn) -> str:
         """A link to a turn, by the note's bare name where that is unique."""

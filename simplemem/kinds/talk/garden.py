@@ -4,44 +4,28 @@ closed blocks. It never sees a secret or a private note, and must quote. One ste
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import accumulate
-from typing import Any, Final, Unpack
+from typing import Final, Unpack
 
 from simplemem.errors import SimplememError
-from simplemem.kinds.answers import FactOut
+from simplemem.kinds.answers import Closed
 from simplemem.kinds.kind import ChangeSet
 from simplemem.kinds.talk.block import Block, Turn, closed_off
 from simplemem.kinds.talk.conversation import MOST_SENT, QUESTIONS, Conversation
 from simplemem.kinds.talk.facts import Statement, stated_by
 from simplemem.memory import By
 from simplemem.note.clock import now
-from simplemem.note.properties import set_property
 from simplemem.services.chat import Chat
 
 _FACT: Final = ("turn_id", "key", "value", "evidence")
 _Read = tuple[str, str, list[tuple[Turn, Statement]]]  # a block's path, the turn it is read up to, what that gave
 
 
-@dataclass
-class Gardened:
-    """What was closed and read, or would be."""
-
-    closed: list[Block]
-    method: str
-    facts: list[FactOut] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        """As clients know it."""
-        return vars(self) | {"closed": [each.id for each in self.closed]}
-
-
 def garden(
     talk: Conversation, ref: str = "all", *, after_days: int = 60, dry_run: bool = False, **by: Unpack[By]
-) -> Gardened:
-    """Close what has been paused for so long, or one block whatever it is."""
+) -> Closed:
+    """What was closed and read, or would be: what has been paused for so long, or one block whatever it is."""
     every = talk.items(Block) if ref == "all" else [talk.find(ref)]
     chat, before, read = talk.chat, now() - timedelta(days=after_days), list[_Read]()
 
@@ -51,26 +35,28 @@ def garden(
 
     def draft(step: ChangeSet) -> None:
         there = {each.path: each for each in talk.held(Block)}
-        done.closed, done.facts = [there[each.path] for each in done.closed if each.path in there], []
-        for block in done.closed:
+        left = [there[each.path] for each in ripe if each.path in there]
+        done["closed"], done["facts"] = [each.id for each in left], []
+        for block in left:
             step.put(block.path, closed_off(step.text(block.path), block, "closed"))
         for path, mark, facts in read:
             if path in there:
-                step.put(path, set_property(step.text(path), "facts_read", mark))
-                done.facts += [talk.keep(step, said, turn, path, there[path].id) for turn, said in facts]
+                step.set(path, facts_read=mark)
+                done["facts"] += [talk.keep(step, said, turn, path, there[path].id) for turn, said in facts]
 
-    done = Gardened([each for each in every if is_ripe(each)], chat.method if chat else "rules")
+    ripe, method = [each for each in every if is_ripe(each)], chat.method if chat else "rules"
+    done = Closed(closed=[each.id for each in ripe], facts=[], method=method, warnings=[])
     if chat and not dry_run:
-        closed = [each for each in every if each in done.closed or (each.status == "closed" and not each.problem)]
+        closed = [each for each in every if each in ripe or (each.status == "closed" and not each.problem)]
         private = talk.bench.private(each.path for each in closed)
         try:
             for block in closed:
                 read.extend(_read(chat, block) if block.path not in private else ())
         except SimplememError as error:
-            done.warnings.append(error.message)
-    if (done.closed or read) and not dry_run:
+            done["warnings"].append(error.message)
+    if (ripe or read) and not dry_run:
         _, carried = talk.shelf.change(draft, By(reason="closed what was paused for long") | by)
-        done.warnings += carried.warnings
+        done["warnings"] += carried.warnings
     return done
 
 
