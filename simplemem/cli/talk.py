@@ -50,11 +50,10 @@ def garden(
     $ simplemem garden --after-days 30
     """
     from simplemem.kinds.talk.conversation import conversation_of
-    from simplemem.kinds.talk.garden import garden as tend
 
     with opened(vault) as store:
         talk = conversation_of(store)
-        done = tend(talk, topic, after_days=after_days, dry_run=dry_run, who=WHO)
+        done = talk.garden(topic, after_days, dry_run=dry_run, who=WHO)
         closed = [each for each in talk.topics(closed=True) if each.id in done["closed"]]
     said = f"{counted(len(closed), 'topic')} {'would be closed' if dry_run else 'closed'}"
     said += f", {counted(len(done['facts']), 'fact')} read by {done['method']}" if done["facts"] else ""

@@ -172,10 +172,8 @@ def with_turn(block: Block, turn: Turn) -> str:
         at = len(text)
     elif is_new_day and day_of(after[0].at) == day:
         at, is_new_day = after[0].start, False
-    elif before:
-        at = before[-1].end
     else:
-        heading = _DAY.search(text, 0, after[0].start)
+        heading = _DAY.search(text, before[-1].end if before else 0, after[0].start)
         at = heading.start() if heading else after[0].start
     said = (f"{day}\n" if is_new_day else "") + render_turn(turn)
     head, tail = text[:at], text[at:]
@@ -186,7 +184,7 @@ def with_turn(block: Block, turn: Turn) -> str:
 
 def new_block(label: str, turn: Turn, keywords: list[str], session: str, id_: str, continues: str = "") -> str:
     """The text of a new block's note, with its first turn."""
-    properties: dict[str, object] = {"title": label, "aliases": [id_], "tags": ["status/active"], "keywords": keywords}
+    properties: dict[str, object] = {"title": label, "aliases": [id_], "tags": ["status/paused"], "keywords": keywords}
     properties |= {"session": session or None, "continues": continues or None}
     now = turn.at.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
     return TOPIC.render(properties, f"{day_of(turn.at)}\n{render_turn(turn)}", now)

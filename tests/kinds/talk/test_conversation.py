@@ -16,7 +16,6 @@ from simplemem.kinds.talk.block import Block
 from simplemem.kinds.talk.conversation import Conversation, conversation_of, said_now
 from simplemem.kinds.talk.facts import Fact
 from simplemem.kinds.talk.finding import context_for, remembered
-from simplemem.kinds.talk.garden import garden
 from simplemem.store import EnhancedStore
 
 KEY = "My API key for the tide table service is TT-4471-QX."
@@ -192,14 +191,14 @@ def test_gardening_closes_what_is_long_paused_as_one_step(talk: Conversation) ->
     tell(talk, "Plum jam or quince?", "2026-01-20T09:00:00Z", topic="Jam")
     tell(talk, "The dial is brass.", "2026-01-21T09:00:00Z", topic="Clock")
     tell(talk, "Our kitten needs a name.", "2026-11-21T09:00:00Z", topic="Kitten")
-    assert labels(talk, garden(talk, dry_run=True)) == ["Jam", "Clock"]
+    assert labels(talk, talk.garden(dry_run=True)) == ["Jam", "Clock"]
     assert len(talk.topics()) == 3
-    assert labels(talk, garden(talk)) == ["Jam", "Clock"] and len(talk.topics()) == 1
+    assert labels(talk, talk.garden()) == ["Jam", "Clock"] and len(talk.topics()) == 1
     assert "“Plum jam or quince?”" in notes(talk, "topic")[0].read_text()
     assert remembered(talk, "quince jam")["memories"][0]["topic"] == "Jam"
     talk.store.undo(talk.store.history(limit=1)[0].version)
     assert len(talk.topics()) == 3
-    assert labels(talk, garden(talk, "Kitten")) == ["Kitten"]
+    assert labels(talk, talk.garden("Kitten")) == ["Kitten"]
 
 
 def test_several_threads_lose_and_double_nothing(talk: Conversation) -> None:
