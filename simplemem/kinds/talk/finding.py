@@ -18,6 +18,7 @@ from simplemem.kinds.talk.facts import Fact, fact_out, facts_for
 from simplemem.memory import Filter
 from simplemem.note.names import path_of
 from simplemem.note.words import STOP_WORDS, count_tokens, counted, shortened, stem, words_of
+from simplemem.store import as_words
 
 _MOST_TURNS, _MOST_FACTS, _ELSEWHERE = 6, 10, 4  # turns of one block; blocks whose turns may go into a context
 _MOST_QUESTION, _MOST_ANSWER = 2_000, 400  # characters
@@ -37,7 +38,8 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
     facts = facts_for(asked, every, {block.id: block.label for block in blocks.values()})[:_MOST_FACTS]
     answer = Recalled(memories=[], facts=[fact_out(each, each.block_id) for each in facts], method="words")
     if asked.strip() and blocks:
-        found = talk.store.search(_telling(asked, blocks.values()), filter=Filter(type=TOPIC.type), limit=limit)
+        told, only = as_words(_telling(asked, blocks.values())), Filter(type=TOPIC.type)
+        found = talk.store.search(told, filter=only, limit=limit)
         if found.mode != "text" and talk.bench.embedder:
             answer["method"] += f" and meaning ({talk.bench.embedder})"
         if less := "Nothing was found; these are the nearest." if found.only_nearest else found.degraded:

@@ -187,6 +187,16 @@ def test_a_name_that_most_blocks_hold_says_nothing_of_where_an_answer_is(talk: C
     assert remembered(talk, "What did Nate and Joanna see at the mill?")["memories"][0]["topic"] == "Walk"
 
 
+@pytest.mark.parametrize(
+    "marked", ["type:fact {}", "tag:none {}", "path:x/ {}", "archive: {}", '"a name" {}', "-leaks {}"]
+)
+def test_a_question_is_words_and_nothing_else(talk: Conversation, marked: str) -> None:
+    tell(talk, "The rain gauge leaks at the seam.", topic="Rain gauge")
+    tell(talk, "Our kitten needs a name.", topic="Kitten")
+    found = remembered(talk, marked.format("where rain gauge leaks"))["memories"]
+    assert [each["topic"] for each in found[:1]] == ["Rain gauge"]
+
+
 def test_gardening_closes_what_is_long_paused_as_one_step(talk: Conversation) -> None:
     tell(talk, "Plum jam or quince?", "2026-01-20T09:00:00Z", topic="Jam")
     tell(talk, "The dial is brass.", "2026-01-21T09:00:00Z", topic="Clock")
