@@ -283,8 +283,9 @@ def finding(file: Path, conversations: Sequence[str], quality: Any) -> None:
                 gold = set(row["gold"])
                 rank = next((number for number, id_ in enumerate(found, 1) if id_ in gold), 0)
                 scores.append((len(gold & set(found[:5])) / len(gold), 1 / rank if rank else 0.0))
-        figures = [statistics.mean(each) for part in (scores[:100], scores) for each in zip(*part, strict=True)]
-        print(f"{title:54}" + "".join(f"{each:8.3f}" for each in figures), flush=True)
+        parts = (scores[:100], scores) if len(some) < len(docs) else (scores,)
+        figures = "".join(f"{statistics.mean(each):8.3f}" for part in parts for each in zip(*part, strict=True))
+        print(f"{title:54}{figures:>32}", flush=True)
 
     print(f"{'':54}" + "".join(f"{each:>8}" for each in ("@5, 100", "MRR", "@5, all", "MRR")))
     for name in conversations:
@@ -296,7 +297,8 @@ def finding(file: Path, conversations: Sequence[str], quality: Any) -> None:
             for said in product((True, False), repeat=2):
                 with_ = " and ".join(what for what, is_there in zip(("names", "days"), said, strict=True) if is_there)
                 ask(f"{name}: {form}, {f'with {with_}' if with_ else 'no names or days'}", some, rows, tell, *said)
-    ask("all in one vault: plain notes, every second question", sorted(docs), asked[::2], plain, True, True)
+    for tell, form in ((plain, "plain notes"), (told, "told")):
+        ask(f"every second question of all: {form}, names, days", sorted(docs), asked[::2], tell, True, True)
 
 
 def main() -> None:
