@@ -16,7 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
-from simplemem.errors import Invalid, SimplememError
+from simplemem.errors import Invalid, SimplememError, TooLong
 from simplemem.kinds.answers import Closed, FactOut, Stored
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.kinds.talk import block as blocks
@@ -41,6 +41,7 @@ T = TypeVar("T")
 _Facts = tuple[str, str, list[tuple[Turn, Statement]]]  # a block's path, the turn it is read up to, what that gave
 _MOST_SENT: Final = 20_000  # characters in one question to a model
 _QUESTIONS: Final = tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
+_MOST_FACTS: Final = 50  # that come with one turn
 _MOST: Final = defaultdict(lambda: 100_000, topic=120, session_id=120)  # characters
 _clean: Final = partial(clean_text, hint="Nothing was stored or cut.")
 
@@ -79,6 +80,10 @@ def said_now(
     if at is None or not EPOCH <= at <= clock.now() + timedelta(days=1):
         why = f"{timestamp[:40]!r} is no time between 1970 and a day from now"
         raise Invalid(why, hint="For example 2026-11-20T14:05:10Z.")
+    if len(facts) > _MOST_FACTS:
+        raise TooLong(
+            f"{len(facts)} facts were handed over; {_MOST_FACTS} are allowed", hint="Nothing was stored or cut."
+        )
     known = {each.key: each for each in statements(message)}
     for pair in facts:
         key, value = (" ".join(_clean(text, "fact", _MOST["fact"]).split()) for text in pair)
@@ -257,7 +262,8 @@ class Conversation(Keeper):
                 step.put(block.path, blocks.closed_off(step.text(block.path), block, "closed"))
             for path, mark, facts in read:
                 if path in there:
-                    step.set(path, facts_read=mark)
+                    secret = {"private": True} if any(said.category == "secret" for _, said in facts) else {}
+                    step.set(path, facts_read=mark, **secret)
                     done["facts"] += [self.keep(step, said, turn, path, there[path].id) for turn, said in facts]
 
         if chat and not dry_run:
@@ -286,7 +292,7 @@ def _facts_read(chat: Chat, block: Block) -> Iterator[_Facts]:
         for row in answer if isinstance(answer, list) else ():
             told = row if isinstance(row, dict) else {}
             id_, name, value, evidence = (
-                str(told.get(each) or "").strip() for each in ("turn_id", "key", "value", "evidence")
+                str(told.get(k) or "").strip() for k in ("turn_id", "key", "value", "evidence")
             )
             turn, stated = by_id.get(id_), stated_by(chat.method, name, value, evidence, 0.7)
             if turn and stated.key and value and evidence in turn.message and value in evidence and "\n" not in value:

@@ -8,6 +8,7 @@ from calendar import day_name, month_name
 from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from heapq import nlargest
 from typing import Any, Final
 
 from simplemem.errors import TooLong
@@ -25,6 +26,7 @@ _MOST_QUESTION, _MOST_ANSWER = 2_000, 400  # characters
 _LEAST: Final = 1e-4  # of a score
 _PERSON: Final = 300  # tokens of a context for what is known of the person beside constraints, at most
 _FACTS, _NOW = 5, 2  # the part of what is left that facts may take, and the subject that is spoken of
+_WINDOW: Final = 20  # turns of a session, those said last, that belong into a context whatever they are about
 _OMITTED: Final = 10  # tokens for a line that says how many turns are left out
 
 Lines = dict[str, dict[str, Any]]  # of a context, each with the item that it tells of
@@ -85,13 +87,12 @@ def _stems(text: str, heads: Collection[str] = ()) -> set[str]:
 def context_for(talk: Conversation, message: str, budget: int, session: str = "") -> Context:
     """Constraints whole and first, then the person, facts, the subject that is spoken of, what was said elsewhere, and the
     message last. TooLong says how much room constraints and message need."""
-    profile, current = talk.profile(), talk.decide(said_now(message, session=session), talk.items(Block))[1].block
-    found = remembered(talk, message, _ELSEWHERE + 1)
-    bounds = {
-        f"- {c['text']} ({c['severity']})": {"kind": "constraint", "text": c["text"]} for c in profile.constraints
-    }
-    sections = ["\n".join(["# What always holds", *bounds])] if bounds else []
-    items, left_out, last = list[dict[str, Any]](bounds.values()), 0, f"# The message\n{message.strip()}"
+    profile, every = talk.profile(), talk.items(Block)
+    current = talk.decide(said_now(message, session=session), every)[1].block
+    found, now = remembered(talk, message, _ELSEWHERE + 1), current.id if current else ""
+    must = {f"- {c['text']} ({c['severity']})": {"kind": "constraint", "text": c["text"]} for c in profile.constraints}
+    sections = ["\n".join(["# What always holds", *must])] if must else []
+    items, left_out, last = list[dict[str, Any]](must.values()), 0, f"# The message\n{message.strip()}"
 
     def needed(*more: str) -> int:
         return count_tokens("\n\n".join([*sections, *more, last]))
@@ -99,10 +100,10 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     def take(title: str, lines: Lines, most: int, *, newest: bool = False) -> None:
         """A section of those lines that fit into so many tokens, the first or the newest, in their order."""
         nonlocal left_out
-        taken = list[str]()
+        taken, spare = list[str](), _OMITTED if newest else 0
         for line in reversed(lines) if newest else lines:
             section = "\n".join([title, *taken, line])
-            if count_tokens(section) <= most and needed(section) <= budget:
+            if count_tokens(section) <= most - spare and needed(section) <= budget - spare:
                 taken.append(line)
         omitted = len(lines) - len(taken)
         left_out += omitted
@@ -120,11 +121,15 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     facts = {f"- {key.replace('_', ' ')}: {value}": {"kind": "fact", "key": key} for key, value in known}
     take("# Facts", facts, (budget - needed()) // _FACTS)
     if current is not None:
-        most = (budget - needed()) // _NOW - _OMITTED
-        take(f"# Spoken of now: {current.label}", _lines(current.id, turns_out(current.turns)), most, newest=True)
-    elsewhere = [each for each in found["memories"] if not current or each["block_id"] != current.id]
-    for each in elsewhere[:_ELSEWHERE]:
+        lines, most = _lines(now, turns_out(current.turns)), (budget - needed()) // _NOW
+        take(f"# Spoken of now: {current.label}", lines, most, newest=True)
+    for each in [each for each in found["memories"] if each["block_id"] != now][:_ELSEWHERE]:
         take(f"# Said before, about {each['topic']}", _lines(each["block_id"], each["turns"]), budget)
+    said = ((turn.at, each.id, turn) for each in every if each.session == session for turn in each.turns)
+    window, shown = Lines(), {now, *(item.get("turn_id") for item in items)}
+    for _, id_, turn in reversed(nlargest(_WINDOW, said)):
+        window |= _lines(id_, turns_out([turn])) if not {id_, turn.id} & shown else {}
+    take("# Said last, about something else", window, budget, newest=True)
     text = "\n\n".join([*sections, last])
     return Context(text=text, tokens=count_tokens(text), items=items, left_out=left_out)
 

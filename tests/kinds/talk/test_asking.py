@@ -79,7 +79,7 @@ def test_a_model_decides_where_the_numbers_are_close(tmp_path: Path) -> None:
 def test_whatever_a_model_gets_wrong_the_rules_answer_stands(tmp_path: Path, bad: Callable[..., Any] | Answer) -> None:
     with (
         ChatService(bad if callable(bad) else lambda _: {}) as service,
-        talking(tmp_path, service, route_seconds=0.5) as talk,
+        talking(tmp_path, service, route_seconds=2) as talk,
     ):
         if isinstance(bad, Answer):
             service.always = bad
@@ -143,6 +143,17 @@ def test_a_models_facts_quote_what_was_said(tmp_path: Path) -> None:
         assert (
             talk.garden(after_days=1)["facts"] == [] and len(service.asked) == count
         )  # what was read is not read again
+
+
+def test_a_block_is_private_once_a_model_reads_a_credential_in_it(tmp_path: Path) -> None:
+    def model(said: dict[str, Any]) -> Any:
+        told = {"key": "door code", "value": "seven crows", "evidence": "Say seven crows at the door"}
+        return {"facts": [told | {"turn_id": turn["turn_id"]} for turn in said["turns"]]}
+
+    with ChatService(model) as service, talking(tmp_path, service) as talk:
+        tell(talk, "Say seven crows at the door.", topic="Club")
+        talk.garden("Club")
+        assert len(talk.bench.private([talk.find("Club").path, *(each.path for each in talk.items(Fact))])) == 2
 
 
 def test_a_topic_that_is_named_is_read_and_no_other(tmp_path: Path) -> None:

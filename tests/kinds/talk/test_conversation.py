@@ -181,6 +181,14 @@ def test_a_context_keeps_constraints_and_says_what_had_no_room(talk: Conversatio
     assert context_for(talk, "What goes with leeks?", least)["tokens"] <= least
 
 
+def test_a_context_has_what_the_session_said_last_whatever_it_is_about(talk: Conversation) -> None:
+    tell(talk, "We bought a boat.", topic="Boat", session="mine")
+    tell(talk, "Quinces are ripe.", "2026-11-20T09:01:00Z", topic="Jam", session="other")
+    tell(talk, "Our kitten needs a name.", "2026-11-20T09:02:00Z", topic="Kitten", session="mine")
+    context = context_for(talk, "And so?", 2000, "mine")["text"]
+    assert context.index("kitten needs") < context.index("bought a boat") and "Quinces" not in context
+
+
 def test_a_name_that_most_blocks_hold_says_nothing_of_where_an_answer_is(talk: Conversation) -> None:
     tell(talk, "Nate and Joanna saw Nate. Joanna saw Nate.", topic="Party")
     tell(talk, f"{'We walked on along the river. ' * 5}Joanna told Nate of the mill.", topic="Walk")
@@ -232,7 +240,8 @@ def test_several_threads_lose_and_double_nothing(talk: Conversation) -> None:
      {"message": "x", "response": "y" * 100_001}, {"message": "x", "timestamp": "soon"},
      {"message": "x", "timestamp": "2999-01-01"}, {"message": "x", "timestamp": "0001-01-01T00:00:00+14:00"},
      {"message": "x", "facts": [("", "v")]}, {"message": "x", "facts": [("the", "v")]},
-     {"message": "x", "facts": [("k", " ")]}, {"message": "x", "topic": "t" * 121}],
+     {"message": "x", "facts": [("k", " ")]}, {"message": "x", "topic": "t" * 121},
+     {"message": "x", "facts": [("k", "v")] * 51}],
 )  # fmt: skip
 def test_what_cannot_be_kept_is_refused_with_a_reason(wrong: dict[str, object]) -> None:
     with pytest.raises(SimplememError) as refused:
