@@ -32,7 +32,7 @@ def store_conversation(
     context: Annotated[str, about("what was known when it was said; without a response, the reply")] = "",
     response: Annotated[str | None, about("your reply")] = None,
     topic: Annotated[str, about("when the subject changes: its name, or the block_id to go back to")] = "",
-    facts: Annotated[Several[FactIn], about("what the user stated, as you read it: [{key, value}]")] = [],  # noqa: B006
+    facts: Annotated[Several[FactIn], Field(max_length=50), about("facts as you read them: [{key, value}]")] = [],  # noqa: B006
     timestamp: Annotated[str, about("when it was said, ISO 8601; now when left out")] = "",
     session_id: Annotated[str, about("conversations side by side have one each")] = "",
 ) -> Reply[Stored]:

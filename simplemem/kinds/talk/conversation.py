@@ -16,7 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
-from simplemem.errors import Invalid, SimplememError, TooLong
+from simplemem.errors import Invalid, SimplememError
 from simplemem.kinds.answers import Closed, FactOut, Stored
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.kinds.talk import block as blocks
@@ -41,7 +41,6 @@ T = TypeVar("T")
 _Facts = tuple[str, str, list[tuple[Turn, Statement]]]  # a block's path, the turn it is read up to, what that gave
 _MOST_SENT: Final = 20_000  # characters in one question to a model
 _QUESTIONS: Final = tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
-_MOST_FACTS: Final = 50  # that come with one turn
 _MOST: Final = defaultdict(lambda: 100_000, topic=120, session_id=120)  # characters
 _clean: Final = partial(clean_text, hint="Nothing was stored or cut.")
 
@@ -80,10 +79,6 @@ def said_now(
     if at is None or not EPOCH <= at <= clock.now() + timedelta(days=1):
         why = f"{timestamp[:40]!r} is no time between 1970 and a day from now"
         raise Invalid(why, hint="For example 2026-11-20T14:05:10Z.")
-    if len(facts) > _MOST_FACTS:
-        raise TooLong(
-            f"{len(facts)} facts were handed over; {_MOST_FACTS} are allowed", hint="Nothing was stored or cut."
-        )
     known = {each.key: each for each in statements(message)}
     for pair in facts:
         key, value = (" ".join(_clean(text, "fact", _MOST["fact"]).split()) for text in pair)
@@ -247,12 +242,9 @@ class Conversation(Keeper):
         of closed blocks, never of private ones. One step with one undo; nothing is deleted."""
         every = self.items(Block) if ref == "all" else [self.find(ref)]
         chat, before, read = self.chat, clock.now() - timedelta(days=after_days), list[_Facts]()
-        if ref == "all":
-            ripe = [each for each in every if each.status == "paused" and each.last <= before and not each.problem]
-        else:
-            ripe = [each for each in every if each.status != "closed"]
-        method = chat.method if chat else "rules"
-        done = Closed(closed=[each.id for each in ripe], facts=[], method=method, warnings=[])
+        old = [each for each in every if each.status == "paused" and each.last <= before and not each.problem]
+        ripe = old if ref == "all" else [each for each in every if each.status != "closed"]
+        done = Closed(closed=[each.id for each in ripe], facts=[], method=chat.method if chat else "rules", warnings=[])
 
         def draft(step: ChangeSet) -> None:
             there = {each.path: each for each in self.held(Block)}

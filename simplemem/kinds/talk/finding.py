@@ -130,8 +130,7 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     for _, id_, turn in reversed(nlargest(_WINDOW, said)):
         window |= _lines(id_, turns_out([turn])) if not {id_, turn.id} & shown else {}
     take("# Said last, about something else", window, budget, newest=True)
-    text = "\n\n".join([*sections, last])
-    return Context(text=text, tokens=count_tokens(text), items=items, left_out=left_out)
+    return Context(text="\n\n".join([*sections, last]), tokens=needed(), items=items, left_out=left_out)
 
 
 def _lines(block: str, turns: Sequence[TurnOut]) -> Lines:
