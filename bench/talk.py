@@ -4,13 +4,16 @@
 interleaved, no cue), and the chats of the second, without a cue, with their subjects on different days, and cued. The
 governor decides in this process, without a server or a note. `--tune` looks for better numbers than those that stand in
 `english.toml`, on the streams that are named, and prints them; give it c00,c01,c02, and report the others. `--speed 1000`
-says instead what a turn, a question and the first call cost in a vault of so many blocks.
+says instead what a turn, a question and the first call cost in a vault of so many blocks. `--finding` says what questions
+find of the conversations that are named, and what their form, names and days have to do with it.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import importlib
+import json
 import random
 import statistics
 import sys
@@ -22,6 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +42,7 @@ from simplemem.kinds.talk.finding import remembered
 from simplemem.kinds.talk.governor import Governor
 from simplemem.note.tags import change_tags
 from simplemem.services.wordllama import WordLlama
-from simplemem.store import Read, open_store
+from simplemem.store import EnhancedStore, Read, open_store
 
 Said = tuple[str, str, str, int, str]  # session, message, reply, minute, first | shift | resume | continue
 Router = Callable[[str, datetime, Sequence[Block], Block | None], str]
@@ -135,7 +139,6 @@ def chat(script: Any, chance: random.Random, cued: bool, gap: Callable[[random.R
 
 def streams_of(given: argparse.Namespace) -> dict[str, list[list[Said]]]:
     """What is played, by its name in the table."""
-    sys.path.insert(0, str(given.scripts))
     quality, script = (importlib.import_module(name) for name in ("talk_quality", "talk_acceptance"))
     if given.chats:
         told = tomllib.loads(given.chats.read_text(encoding="utf-8"))
@@ -238,6 +241,66 @@ def speed(count: int) -> None:
                 print(f"{name:24}{mine:6.1f} ms, {mine / its:.2f} of {beside}, {mine - its:+.1f} ms")
 
 
+def finding(file: Path, conversations: Sequence[str], quality: Any) -> None:
+    """What a question finds of one conversation after the other, as plain notes and as it is told, with and without the
+    names of speakers and the days on which it was: recall@5 and MRR of the first hundred questions and of all."""
+    data = json.loads(gzip.decompress(file.read_bytes()))
+    docs, pairs = {doc["id"]: doc for doc in data["docs"]}, quality.sessions(file)
+    asked = [each for each in data["queries"] if each["gold"]]
+
+    def plain(store: EnhancedStore, some: Sequence[str], named: bool, dated: bool) -> dict[str, str]:
+        for id_ in some:
+            lines = [f"- **{who}:** {text}" if named else f"- {text}" for who, text in docs[id_]["turns"]]
+            day = f" ({docs[id_]['date']})" if dated else ""
+            store.create(f"chats/{id_}", "\n".join([f"# Chat session{day}", "", *lines]), {"title": id_ + day})
+        return {f"chats/{id_}": id_ for id_ in some}
+
+    def told(store: EnhancedStore, some: Sequence[str], named: bool, dated: bool) -> dict[str, str]:
+        blocks = dict[str, str]()
+        for number, id_ in enumerate(some):
+            who = [f"{name}: " for name in dict.fromkeys(name for name, _ in docs[id_]["turns"])] if named else ["", ""]
+            real = datetime.strptime(docs[id_]["date"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+            at, topic = real if dated else _START - timedelta(days=700 - 5 * number), id_
+            for k, texts in enumerate(pairs[id_.split("-")[1]][id_]):
+                message, reply = (text and name + text for name, text in zip(who, texts, strict=False))
+                time = f"{at + timedelta(minutes=2 * k):%Y-%m-%dT%H:%M:%SZ}"
+                said = said_now(message, response=reply, timestamp=time, topic=topic)
+                turn = said.turn._replace(id=f"{said.turn.id[:21]}{number:03x}{k:03x}")  # else chance is in its words
+                topic = conversation_of(store).tell(said._replace(turn=turn))["block_id"]
+            blocks[topic] = id_
+        return blocks
+
+    def ask(title: str, some: Sequence[str], rows: Sequence[Any], tell: Any = plain, *said: bool) -> None:
+        with tempfile.TemporaryDirectory() as room, open_store(room) as store:
+            known, scores = tell(store, some, *said), list[tuple[float, float]]()
+            store.sync()
+            for row in rows:
+                if tell is plain:
+                    found = [known[hit.name] for hit in store.search(row["query"], limit=10).hits]
+                else:
+                    memories = remembered(conversation_of(store), row["query"], 10)["memories"]
+                    found = [known[each["block_id"]] for each in memories]
+                gold = set(row["gold"])
+                rank = next((number for number, id_ in enumerate(found, 1) if id_ in gold), 0)
+                scores.append((len(gold & set(found[:5])) / len(gold), 1 / rank if rank else 0.0))
+        parts = (scores[:100], scores) if len(some) < len(docs) else (scores,)
+        figures = "".join(f"{statistics.mean(each):8.3f}" for part in parts for each in zip(*part, strict=True))
+        print(f"{title:54}{figures:>32}", flush=True)
+
+    print(f"{'':54}" + "".join(f"{each:>8}" for each in ("@5, 100", "MRR", "@5, all", "MRR")))
+    for name in conversations:
+        some = [id_ for id_ in sorted(docs) if name in id_]
+        rows = [row for row in asked if name in row["gold"][0]]
+        best = [min(5, len(set(row["gold"]))) / len(set(row["gold"])) for row in rows]
+        print(f"{f'{name}: the best there could be':54}{statistics.mean(best[:100]):8.3f}{statistics.mean(best):16.3f}")
+        for tell, form in ((plain, "plain notes"), (told, "told")):
+            for said in product((True, False), repeat=2):
+                with_ = " and ".join(what for what, is_there in zip(("names", "days"), said, strict=True) if is_there)
+                ask(f"{name}: {form}, {f'with {with_}' if with_ else 'no names or days'}", some, rows, tell, *said)
+    for tell, form in ((plain, "plain notes"), (told, "told")):
+        ask(f"every second question of all: {form}, names, days", sorted(docs), asked[::2], tell, True, True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--data", type=Path)
@@ -247,12 +310,16 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tune", action="store_true")
+    parser.add_argument("--finding", action="store_true")
     parser.add_argument("--speed", type=int, metavar="BLOCKS")
     given = parser.parse_args()
     if given.speed:
         return speed(given.speed)
     if not (given.data and given.scripts):
         parser.error("give --data and --scripts, or --speed")
+    sys.path.insert(0, str(given.scripts))
+    if given.finding:
+        return finding(given.data, given.conversations.split(","), importlib.import_module("talk_quality"))
     streams = streams_of(given)
     if given.tune:
         tune(streams)

@@ -50,11 +50,12 @@ def garden(
     $ simplemem garden --after-days 30
     """
     from simplemem.kinds.talk.conversation import conversation_of
-    from simplemem.kinds.talk.garden import garden as tend
 
     with opened(vault) as store:
-        done = tend(conversation_of(store), topic, after_days=after_days, dry_run=dry_run, who=WHO)
-    said = f"{counted(len(done.closed), 'topic')} {'would be closed' if dry_run else 'closed'}"
-    said += f", {counted(len(done.facts), 'fact')} read by {done.method}" if done.facts else ""
-    rows: list[list[Part]] = [[(each.label, "cyan"), (each.id, "dim")] for each in done.closed]
-    return Answer(done.as_dict(), [[f"{said}."]], rows, gives_way=0, warnings=done.warnings)
+        talk = conversation_of(store)
+        done = talk.garden(topic, after_days, dry_run=dry_run, who=WHO)
+        closed = [each for each in talk.topics(closed=True) if each.id in done["closed"]]
+    said = f"{counted(len(closed), 'topic')} {'would be closed' if dry_run else 'closed'}"
+    said += f", {counted(len(done['facts']), 'fact')} read by {done['method']}" if done["facts"] else ""
+    rows: list[list[Part]] = [[(each.label, "cyan"), (each.id, "dim")] for each in closed]
+    return Answer({**done}, [[f"{said}."]], rows, gives_way=0, warnings=done["warnings"])

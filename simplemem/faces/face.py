@@ -42,6 +42,11 @@ class Reply(Generic[T]):
         return data | {"notes_are": render.DATA} if data and f" {render.DATA}." in self.text else data
 
 
+def as_json(data: Any) -> Reply[Any]:
+    """An answer whose text is the JSON of its data."""
+    return Reply(render.pretty(data), data)
+
+
 class Result(Value):
     """The base of the values that tools answer with. A field that has a default is left out while it holds that."""
 

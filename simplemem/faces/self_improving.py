@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from simplemem.faces import graph_tools as verbs
 from simplemem.faces import render
 from simplemem.faces.arguments import Several, Share, Words, about, also, at_most, one_of
-from simplemem.faces.face import Caller, Data, Manner, Reply, Tool, tool
+from simplemem.faces.face import Caller, Data, Manner, Reply, Tool, as_json, tool
 from simplemem.faces.graph_tools import RelationOut, Rules, graph_tools
 from simplemem.kinds.graph.page import ENTITY
 from simplemem.kinds.learned import TYPES
@@ -44,10 +44,6 @@ class _Learning(Manner):
 
 
 MANNER: Final = _Learning()
-
-
-def _as_json(data: Any) -> Reply[Any]:
-    return Reply(render.pretty(data), data)
 
 
 _Trimmed = BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
@@ -111,11 +107,11 @@ def search_nodes(store: EnhancedStore, graph: KnowledgeGraph, query: Query, limi
     hits, method, _ = hits_of_kind(store, ENTITY, entities, query, limit)
     relations = graph.open([entity.name for entity, _ in hits]).relations
     shown = [entity.as_dict() | {"score": hit.score} for entity, hit in hits]
-    return _as_json({"entities": shown, "relations": [each.as_dict() for each in relations], "method": method})
+    return as_json({"entities": shown, "relations": [each.as_dict() for each in relations], "method": method})
 
 
 _RULES: Final = Rules(
-    lambda _verb, data: _as_json(data),
+    lambda _verb, data: as_json(data),
     MANNER,
     hints={
         "create_entities": {"entities": Several[TypedEntityIn]},
@@ -208,7 +204,7 @@ def get_stats(store: EnhancedStore, knowledge: Knowledge, graph: KnowledgeGraph)
     more: Data = {"entities": sum(not each.is_note for each in whole.entities), "relations": len(whole.relations)}
     more |= {"notes": store.state().notes, "latency": latency}
     more["method"] = "counted; latency is of the last 1,000 answers of each tool since this server started"
-    return _as_json(analysis_of(store).stats() | more)
+    return as_json(analysis_of(store).stats() | more)
 
 
 @tool("Detect contradictions", manner=MANNER)
@@ -335,7 +331,7 @@ def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
     size, embedder = facts["vectors"], embedding["in_use"]
     shown = {"in_use": size > 0, "says": _NO_CACHE, "size": size, "by_embedder": {embedder: size} if size else {}}
     shown |= {"bytes": facts["index_bytes"], "max_bytes": 0}
-    return _as_json(shown | {"index": {"embedder": embedder, "waiting": embedding["waiting"]}})
+    return as_json(shown | {"index": {"embedder": embedder, "waiting": embedding["waiting"]}})
 
 
 @tool("Clear the cache", writes=True, destructive=True, manner=MANNER)

@@ -12,8 +12,7 @@ from pydantic import Field
 
 from simplemem.faces import memento
 from simplemem.faces.arguments import Several, Share, about, also
-from simplemem.faces.face import Caller, Data, Reply, tool
-from simplemem.faces.render import pretty
+from simplemem.faces.face import Caller, Data, Reply, as_json, tool
 from simplemem.kinds.answers import Ingested, Profile, Result, Row, Step
 from simplemem.note.clock import now
 
@@ -48,10 +47,6 @@ Alike = TypedDict("Alike", {
     "diagnostics": NotRequired[Data], "memories": NotRequired[list[Row]], "chunks": NotRequired[list[Result]],
     "steps": NotRequired[list[Step]],
 })  # fmt: skip
-
-
-def _as_json(data: Any) -> Reply[Any]:
-    return Reply(pretty(data), data)
 
 
 def _counted(bench: Bench, found: Reply[Any]) -> Data:
@@ -106,7 +101,7 @@ def semantic_search(
     found = recall(store, asked)
     rows = rows_of(store, [hit.atom for hit in found.hits if hit.atom])
     chunks = [hit.result for hit in found.hits if hit.result["kind"] == "chunk"]
-    return _as_json(data | {"memories": rows, "chunks": chunks, "steps": found.steps})
+    return as_json(data | {"memories": rows, "chunks": chunks, "steps": found.steps})
 
 
 @tool("Ingest a text", writes=True)
@@ -114,7 +109,7 @@ def ingest_text(
     documents: Documents, caller: Caller, content: Text, container_tag: Tag, title: Title = ""
 ) -> Reply[Ingested]:
     """Keep a text as a document, and the statements in it as memories."""
-    return _as_json(documents.ingest_text(content, container_tag, title, **caller))
+    return as_json(documents.ingest_text(content, container_tag, title, **caller))
 
 
 @tool("Ingest a page", writes=True)
@@ -122,7 +117,7 @@ def ingest_url(
     documents: Documents, caller: Caller, url: Url, container_tag: Tag, title: Title = ""
 ) -> Reply[Ingested]:
     """Fetch an address, and keep what it gives as a document. What a page states replaces nothing that the user said."""
-    return _as_json(documents.ingest_url(url, container_tag, title, **caller))
+    return as_json(documents.ingest_url(url, container_tag, title, **caller))
 
 
 @tool("Read a profile", writes=True)
@@ -132,7 +127,7 @@ def get_user_profile(
     """What is known of somebody, as it was said: static, what lasts, and dynamic, what is of late."""
     from simplemem.kinds.atoms.profile import profile_of
 
-    return _as_json(profile_of(memories, container_tag, regenerate, **caller))
+    return as_json(profile_of(memories, container_tag, regenerate, **caller))
 
 
 @tool("List memories")
@@ -154,7 +149,7 @@ def list_memories(
     some.sort(key=lambda each: (each.valid_from is not None and each.valid_from.timestamp(), each.path), reverse=True)
     start, stop = int(cursor or 0), int(cursor or 0) + limit
     rows, following = rows_of(store, some[start:stop]), str(stop) if stop < len(some) else None
-    return _as_json({"memories": rows, "total": len(some), "next_cursor": following})
+    return as_json({"memories": rows, "total": len(some), "next_cursor": following})
 
 
 @tool("Search everything")
@@ -172,7 +167,7 @@ def superrag_search(
 
     found = recall(store, Asked(query, container_tag, search_mode, limit, rerank, rewrite=True, budget=budget_tokens))
     data = {"query": query, "search_mode": search_mode, "results": [hit.result for hit in found.hits]}
-    return _as_json(data | {"steps": found.steps, "tokens": found.tokens, "left_out": found.left_out})
+    return as_json(data | {"steps": found.steps, "tokens": found.tokens, "left_out": found.left_out})
 
 
 TOOLS: Final = (

@@ -4,20 +4,16 @@ an answer is the JSON of its data."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Several, about, also
-from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.answers import Closed, Known, Recalled, Spoken, Story, Topics, TurnOut
-from simplemem.kinds.talk.block import Turn, summary_of
-from simplemem.kinds.talk.conversation import Conversation, Stored, said_now
-from simplemem.kinds.talk.facts import fact_out
-from simplemem.kinds.talk.finding import Context, context_for, remembered
-from simplemem.kinds.talk.garden import garden
+from simplemem.faces.face import Caller, Reply, as_json, tool
+from simplemem.kinds.answers import Closed, Context, Known, Recalled, Stored, Story, Topics
+from simplemem.kinds.talk.block import summary_of, turns_out
+from simplemem.kinds.talk.conversation import Conversation, said_now
+from simplemem.kinds.talk.finding import context_for, remembered
 from simplemem.note.clock import stamp
 
 
@@ -28,14 +24,6 @@ class FactIn(Arguments):
     value: str
 
 
-def _as_json(data: Any) -> Reply[Any]:
-    return Reply(render.pretty(data), data)
-
-
-def _turns(turns: Iterable[Turn]) -> list[TurnOut]:
-    return [TurnOut(turn_id=e.id, timestamp=stamp(e.at), user_message=e.message, ai_response=e.answer) for e in turns]
-
-
 @tool("Store a turn of conversation", writes=True, idempotent=False)
 def store_conversation(
     talk: Conversation,
@@ -44,7 +32,7 @@ def store_conversation(
     context: Annotated[str, about("what was known when it was said; without a response, the reply")] = "",
     response: Annotated[str | None, about("your reply")] = None,
     topic: Annotated[str, about("when the subject changes: its name, or the block_id to go back to")] = "",
-    facts: Annotated[Several[FactIn], about("what the user stated, as you read it: [{key, value}]")] = [],  # noqa: B006
+    facts: Annotated[Several[FactIn], Field(max_length=50), about("facts as you read them: [{key, value}]")] = [],  # noqa: B006
     timestamp: Annotated[str, about("when it was said, ISO 8601; now when left out")] = "",
     session_id: Annotated[str, about("conversations side by side have one each")] = "",
 ) -> Reply[Stored]:
@@ -52,7 +40,7 @@ def store_conversation(
     states are kept with it."""
     told = [(each.key, each.value) for each in facts]
     said = said_now(message, context, response, topic, told, timestamp, session_id)
-    return _as_json(talk.tell(said, **caller).as_dict())
+    return as_json(talk.tell(said, **caller))
 
 
 @tool("Search what was said")
@@ -62,14 +50,7 @@ def retrieve_memory(
     max_results: Annotated[int, AfterValidator(lambda most: min(max(most, 1), 50)), also("max_results", "limit")] = 5,
 ) -> Reply[Recalled]:
     """Find what was said about something, by words and meaning: topics with the turns that answer, and facts."""
-    found = remembered(talk, query, max_results)
-    memories = [
-        Spoken(block_id=block.id, topic=block.label, relevance_score=score, summary=block.summary, turns=_turns(turns))
-        for block, score, turns in found.memories
-    ]
-    facts = [fact_out(each, each.block_id) for each in found.facts]
-    more = {"degraded": found.degraded} if found.degraded else {}
-    return _as_json({"memories": memories, "facts": facts, "method": found.method, **more})
+    return as_json(remembered(talk, query, max_results))
 
 
 @tool("List the topics of conversation")
@@ -80,15 +61,15 @@ def list_active_topics(talk: Conversation) -> Reply[Topics]:
         | {"turn_count": len(each.turns), "created_at": stamp(each.created)}
         for each in talk.topics()
     ]
-    return _as_json({"topics": topics})
+    return as_json({"topics": topics})
 
 
 @tool("Read a topic")
 def get_topic_history(talk: Conversation, block_id: Annotated[str, about("its id or label")]) -> Reply[Story]:
     """Everything that was said about one topic, in order."""
     found = talk.find(block_id)
-    story = {"block_id": found.id, "topic_label": found.label, "turns": _turns(found.turns)}
-    return _as_json(story | {"summary": found.summary or ("" if found.status == "active" else summary_of(found))})
+    story = {"block_id": found.id, "topic_label": found.label, "turns": turns_out(found.turns)}
+    return as_json(story | {"summary": found.summary or ("" if found.status == "active" else summary_of(found))})
 
 
 @tool("Read the user's profile")
@@ -98,7 +79,7 @@ def get_user_profile(talk: Conversation) -> Reply[Known]:
     fullest = Counter(each.label for each in talk.topics() for _ in each.turns).most_common(5)
     profile = {"name": known.name, "preferences": known.preferences, "last_updated": known.modified}
     more = {"topics_of_interest": [label for label, _ in fullest], "constraints": [*known.constraints]}
-    return _as_json({"profile": profile | more})
+    return as_json({"profile": profile | more})
 
 
 @tool("Context for a message")
@@ -110,7 +91,7 @@ def talk_context(
 ) -> Reply[Context]:
     """What to know before you answer a message, within a budget: constraints first, then the user, facts, what was said
     about the subject and elsewhere. Changes nothing."""
-    return _as_json(context_for(talk, message, budget_tokens, session_id).as_dict())
+    return as_json(context_for(talk, message, budget_tokens, session_id))
 
 
 @tool("Close old topics", writes=True)
@@ -122,7 +103,7 @@ def garden_topics(
     dry_run: Annotated[bool, about("only say what would be closed")] = False,
 ) -> Reply[Closed]:
     """Close topics that have been paused for long, as one change. Nothing is deleted; closed ones are still found."""
-    return _as_json(garden(talk, block_id, after_days=after_days, dry_run=dry_run, **caller).as_dict())
+    return as_json(talk.garden(block_id, after_days, dry_run=dry_run, **caller))
 
 
 FIVE: Final = (store_conversation, retrieve_memory, list_active_topics, get_topic_history, get_user_profile)

@@ -21,7 +21,7 @@ from simplemem.index.connection import SET_META, Transaction
 from simplemem.vault.lock import FileLock, is_alive
 
 T = TypeVar("T")
-SCHEMA_VERSION = 15
+SCHEMA_VERSION = 16
 APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
 WAL_LIMIT = 8 * 1024 * 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ APART = (1 << SHIFT) + _FURTHER
 PLACE_OF_ROW = f"(block_text.rowid - block_text.rowid / {APART} * {_FURTHER})"
 _PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
 _PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
+_ID_LINE = re.compile(r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE)  # it names a block and says nothing
 _MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
 _PUT_VECTOR = "INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)"
 _PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
@@ -104,13 +106,17 @@ def instant(text: str | None) -> str | None:
 
 def units(note_id: int, read: Understood) -> list[tuple[int, Unit, str]]:
     """Every passage and block under its id, in order, with the text of its vector: the heading, then the words. It is
-    empty for headings, and for blocks that are a whole passage (docs/search.md)."""
+    empty for headings, for ids, and for blocks that are a whole passage (docs/search.md)."""
     first, whole = note_id << SHIFT, {(passage.start, passage.stop) for passage in read.passages}
     placed = [(first | k, unit, True) for k, unit in enumerate(read.passages)]
     for k, unit in enumerate(read.blocks):
         placed.append((first | BLOCK | k, unit, unit.kind != "heading" and (unit.start, unit.stop) not in whole))
-    title = read.head.title
-    return [(place, u, f"{u.headings[-1] if u.headings else title}\n{u.text}" if to else "") for place, u, to in placed]
+    found = list[tuple[int, Unit, str]]()
+    for place, unit, is_wanted in placed:
+        words = _ID_LINE.sub("", unit.text) if is_wanted and "^" in unit.text else unit.text
+        above = unit.headings[-1] if unit.headings else read.head.title
+        found.append((place, unit, f"{above}\n{words}" if is_wanted and words.strip() else ""))
+    return found
 
 
 def put(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypeAlias, TypedDict
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 Maybe: TypeAlias = "str | None"
 
@@ -43,6 +43,10 @@ Row = TypedDict("Row", {
 })  # fmt: skip
 
 FactOut = TypedDict("FactOut", {"key": str, "value": str, "block_id": str, "confidence": float})
+Stored = TypedDict("Stored", {
+    "block_id": str, "turn_id": str, "routing_scenario": str, "facts_extracted": int, "topic": str, "reason": str,
+    "method": str, "facts": list[FactOut], "warnings": list[str],
+})  # fmt: skip
 TurnOut = TypedDict("TurnOut", {"turn_id": str, "timestamp": str, "user_message": str, "ai_response": str})
 Topic = TypedDict("Topic", {"block_id": str, "topic_label": str, "status": str, "turn_count": int, "created_at": str})
 Topics = TypedDict("Topics", {"topics": list[Topic]})
@@ -59,6 +63,7 @@ Person = TypedDict("Person", {
     "constraints": list[Constraint],
 })  # fmt: skip
 Known = TypedDict("Known", {"profile": Person})
+Context = TypedDict("Context", {"text": str, "tokens": int, "items": list[dict[str, Any]], "left_out": int})
 Closed = TypedDict("Closed", {
     "closed": list[str], "facts": list[FactOut], "method": str, "warnings": NotRequired[list[str]],
 })  # fmt: skip

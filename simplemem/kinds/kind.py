@@ -51,18 +51,21 @@ T = TypeVar("T", bound=NoteValue)
 
 @dataclass(frozen=True)
 class Kind(Generic[T]):
-    """A kind of note. `place` orders its notes. With `any_type` a note in the folder may say a type of the person's."""
+    """A kind of note. `place` orders its notes. With `any_type` a note in the folder may say a type of the person's.
+    Notes of the kinds in `also` are held as its own."""
 
     folder: str
     type: str
     read: Callable[[Read], T]
     place: Callable[[T], Any]
     any_type: bool = False
+    also: tuple[Kind[Any], ...] = ()
 
     def holds(self, path: str, told: str | None) -> bool:
         """Whether a note is of this kind: its `type:` says so, or it lies in the folder and says none, or any."""
         is_in_folder = path.startswith(f"{self.folder}/") and (self.any_type or not told)
-        return is_in_folder or (told or "").casefold() == self.type
+        is_own = is_in_folder or (told or "").casefold() == self.type
+        return is_own or any(each.holds(path, told) for each in self.also)
 
     def opened(self, read: Read) -> tuple[Note, dict[str, Any]]:
         """A note, and what all that are read have. `problem` says why one cannot be changed, "" when it can."""

@@ -6,11 +6,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-import tomllib
 from collections import deque
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from simplemem.errors import Unavailable
 from simplemem.note.hidden import find_secrets
@@ -29,22 +27,9 @@ def redacted(value: Any) -> Any:
     return [redacted(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
-class Question(NamedTuple):
-    """What a model is asked: in which words, and the shape of its answer."""
-
-    task: str
-    told: str
-    shape: Mapping[str, Any]
-
-
-def questions_in(file: Path) -> dict[str, Question]:
-    """The questions of a file, each with `told` and a `shape`: a text, number or yes, with "?" also null; several words
-    are the only ones that may be; [one] is a list of such, {} an object."""
-    every = tomllib.loads(file.read_text(encoding="utf-8")).items()
-    return {task: Question(task, " ".join(each["told"].split()), each["shape"]) for task, each in every}
-
-
 def _schema(shape: Any) -> dict[str, Any]:
+    """The schema of a shape: a text, number or yes, with "?" also null; several words are the only ones that may be;
+    [one] is a list of such, {} an object."""
     if isinstance(shape, Mapping):
         properties = {name: _schema(each) for name, each in shape.items()}
         return {"type": "object", "properties": properties, "required": [*shape], "additionalProperties": False}
@@ -68,18 +53,20 @@ class Chat:
         self._calls: deque[float] = deque(maxlen=max(1, per_hour))
         self._guard = threading.Lock()
 
-    def ask(self, question: Question, said: Mapping[str, Any], seconds: float = 0) -> Any:
-        """The object that answers, with the properties of the shape and no other. What anybody said goes as one JSON
-        object, never as instructions. Unavailable in all other cases, and after so many seconds."""
-        schema, content = _schema(question.shape), json.dumps(redacted(said), ensure_ascii=False)
-        messages = [{"role": "system", "content": question.told}, {"role": "user", "content": content}]
+    def ask(self, question: Mapping[str, Any], said: Mapping[str, Any], seconds: float = 0) -> Any:
+        """The object that answers a question (in which words it is `told`, the `shape` of its answer), with the properties
+        of the shape and no other. What anybody said goes as one JSON object, never as instructions. Unavailable in all
+        other cases, and after so many seconds."""
+        schema, content = _schema(question["shape"]), json.dumps(redacted(said), ensure_ascii=False)
+        told = " ".join(question["told"].split())
+        messages = [{"role": "system", "content": told}, {"role": "user", "content": content}]
         request: dict[str, Any] = {"model": self._model, "messages": messages}
         ends = time.monotonic() + (seconds or self._timeout)
         if self._is_ollama:
             more = {"format": schema, "stream": False, "options": {"temperature": 0}}
             answer = self._answer("/api/chat", request | more, ends)
         else:
-            strict = {"type": "json_schema", "json_schema": {"name": question.task, "strict": True, "schema": schema}}
+            strict = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
             request["temperature"] = 0
             try:
                 answer = self._answer("/chat/completions", request | {"response_format": strict}, ends)
@@ -89,7 +76,7 @@ class Chat:
             found = json.loads((answer if self._is_ollama else answer["choices"][0])["message"]["content"])
         except (KeyError, IndexError, TypeError, ValueError, RecursionError):
             raise Unavailable(f"{self.name} did not answer in JSON") from None
-        if not isinstance(found, dict) or found.keys() != question.shape.keys():
+        if not isinstance(found, dict) or found.keys() != question["shape"].keys():
             raise Unavailable(f"{self.name} answered in another shape than was asked for")
         return found
 

@@ -8,6 +8,7 @@ from simplemem.store.bench import Carried as Carried
 from simplemem.store.bench import Draft as Draft
 from simplemem.store.bench import Likeness as Likeness
 from simplemem.store.bench import Read as Read
+from simplemem.store.bench import as_words as as_words
 from simplemem.store.packs import Piece as Piece
 from simplemem.store.store import EnhancedStore as EnhancedStore
 from simplemem.store.store import open_store as open_store

@@ -188,7 +188,7 @@ class Bench:
     def likeness(self, question: str, paths: Collection[str], most: int = 0) -> Likeness:
         """How like a question each of these notes is, or the `most` like it. Those without vectors, or without a word of
         it, are absent."""
-        if not (query := read_query(_as_words(question))).words:
+        if not (query := read_query(as_words(question))).words:
             return Likeness({}, {}, "The question has no word.")
         vector, missing = self._core.embedding.question(query.text)
         if not paths:
@@ -208,7 +208,7 @@ class Bench:
         if not paths:
             return Answers({}, [])
         narrow = Narrow(only=tuple(paths), hidden=True)
-        ranking = ranked(self._core, _as_words(question), narrow, limit, rerank=rerank)
+        ranking = ranked(self._core, as_words(question), narrow, limit, rerank=rerank)
         best = max((found.score for found in ranking.best), default=0.0) or 1.0
         notes = {found.path: max(0.0, min(1.0, found.score / best)) for found in ranking.best}
         said = passages_of(self._core, ranking)[:passages] if passages else []
@@ -292,6 +292,6 @@ def _bytes(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else encoded(text)
 
 
-def _as_words(question: str) -> str:
+def as_words(question: str) -> str:
     """A question without the marks that a search takes for more than words."""
-    return re.sub(r'["*]|(?<!\S)-|(?<=\w):(?=\S)', " ", question)
+    return re.sub(r'["*]|(?<!\S)-|(?<=\w):', " ", question)

@@ -174,10 +174,10 @@ def test_what_is_said_now_goes_on_as_if_nothing_had_come(store: EnhancedStore, t
     conversation.tell(said_now("My rain gauge leaks at the seam.", "Solder it."))
     take(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
     stored = conversation.tell(said_now("And where do I get solder?", "At a shop."))
-    assert stored.routing_scenario == "topic_continuation"
+    assert stored["routing_scenario"] == "topic_continuation"
     assert conversation.profile().name == ""
     back = conversation.tell(said_now("Back to the parachute of the box: how heavy is its cloth?", "60 g."))
-    assert (back.routing_scenario, back.topic) == ("topic_resumption", "Parachute of the box")
+    assert (back["routing_scenario"], back["topic"]) == ("topic_resumption", "Parachute of the box")
 
 
 def test_a_very_long_chat_is_several_notes(store: EnhancedStore, tmp_path: Path) -> None:

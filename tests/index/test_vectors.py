@@ -222,3 +222,10 @@ def test_no_note_is_forgotten_when_more_paths_are_met_than_are_kept(
     for terms, count in (((), 1), ((Term(("plum",)),), 2), ((), 1)):
         near = index.ask(Question(terms, vector=vector, nearest=1)).near
         assert near is not None and len(near) == count
+
+
+def test_the_id_of_a_block_is_in_no_vector_and_has_none() -> None:
+    note = read_note(b"# Day\n\n> [!quote] You\n> Plum jam.\n\n^turn-1-abc\n\nA last line.^2\n\n> ^in-quote\r\n")
+    texts = [said for _, _, said in text.units(1, text.understood("a.md", note, Stat(0, 0, 0)))]
+    assert "abc" not in "".join(texts) and "in-quote" not in "".join(texts)
+    assert [said for said in texts if said][1:] == ["Day\n> [!quote] You\n> Plum jam.", "Day\nA last line.^2"]

@@ -7,9 +7,9 @@ from chat_service import ChatService
 from embedding_service import HANGS_UP, PAGE, failing, slow
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.services.chat import Chat, Question, redacted
+from simplemem.services.chat import Chat, redacted
 
-QUESTION = Question("test", "Answer.", {"answer": "text"})
+QUESTION = {"told": "Answer.", "shape": {"answer": "text"}}
 
 
 def ask(chat: Chat, said: object = "hello", seconds: float = 5.0) -> object:

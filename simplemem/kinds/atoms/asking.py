@@ -4,6 +4,7 @@ that are there, an answer with citations, a question in other words. Whatever it
 from __future__ import annotations
 
 import time
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,12 +18,12 @@ from simplemem.kinds.kind import Keeper, StateLog
 from simplemem.note.clock import now
 from simplemem.note.passages import text_hash
 from simplemem.note.words import count_tokens
-from simplemem.services.chat import Chat, questions_in
+from simplemem.services.chat import Chat
 
 _MOST_FACTS, _MOST_FACT, _MOST_ANSWER = 50, 1000, 4000  # characters but for the first
 _MOST_SENT, _OVERLAP = 6000, 200  # tokens of one request
 _LEAST: Final = 0.6  # confidence of a ruling
-_QUESTIONS: Final = questions_in(Path(__file__).with_name("questions.toml"))
+_QUESTIONS: Final = tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
 _RELATIONS: Final = {"UPDATE": "UPDATES", "EXTEND": "EXTENDS", "DERIVE": "DERIVES"}
 
 

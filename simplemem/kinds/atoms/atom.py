@@ -196,11 +196,4 @@ def moment(text: str, *, ends: bool = False) -> datetime | None:
     return moment_of(text)
 
 
-class _Statements(Kind[Atom]):
-    """Facts of conversations are read too."""
-
-    def holds(self, path: str, told: str | None) -> bool:
-        return super().holds(path, told) or FACT.holds(path, told)
-
-
-ATOM: Final = _Statements("atoms", "atom", read=read_atom, place=lambda atom: atom.path)
+ATOM: Final[Kind[Atom]] = Kind("atoms", "atom", read=read_atom, place=lambda atom: atom.path, also=(FACT,))

@@ -5,15 +5,16 @@ note; whatever else stands between turns is the person's. Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from simplemem.kinds.answers import TurnOut
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.cues import PATTERNS, keywords_of
 from simplemem.note.body import newline_of, read_body
-from simplemem.note.clock import moment_of
+from simplemem.note.clock import moment_of, stamp
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.note import read_tags
 from simplemem.note.passages import sentence_spans
@@ -87,6 +88,11 @@ class Block(Kept):
     def is_full(self) -> bool:
         """Whether another goes on in its place."""
         return len(self.turns) >= _MOST_TURNS or len(self.text.encode()) >= _MOST_BYTES
+
+
+def turns_out(turns: Iterable[Turn]) -> list[TurnOut]:
+    """Turns as clients know them."""
+    return [TurnOut(turn_id=e.id, timestamp=stamp(e.at), user_message=e.message, ai_response=e.answer) for e in turns]
 
 
 def read_block(read: Read) -> Block:
@@ -166,10 +172,8 @@ def with_turn(block: Block, turn: Turn) -> str:
         at = len(text)
     elif is_new_day and day_of(after[0].at) == day:
         at, is_new_day = after[0].start, False
-    elif before:
-        at = before[-1].end
     else:
-        heading = _DAY.search(text, 0, after[0].start)
+        heading = _DAY.search(text, before[-1].end if before else 0, after[0].start)
         at = heading.start() if heading else after[0].start
     said = (f"{day}\n" if is_new_day else "") + render_turn(turn)
     head, tail = text[:at], text[at:]
@@ -180,7 +184,7 @@ def with_turn(block: Block, turn: Turn) -> str:
 
 def new_block(label: str, turn: Turn, keywords: list[str], session: str, id_: str, continues: str = "") -> str:
     """The text of a new block's note, with its first turn."""
-    properties: dict[str, object] = {"title": label, "aliases": [id_], "tags": ["status/active"], "keywords": keywords}
+    properties: dict[str, object] = {"title": label, "aliases": [id_], "tags": ["status/paused"], "keywords": keywords}
     properties |= {"session": session or None, "continues": continues or None}
     now = turn.at.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
     return TOPIC.render(properties, f"{day_of(turn.at)}\n{render_turn(turn)}", now)

@@ -4,16 +4,20 @@ the person. All state is in notes; whoever changes them, the next call goes by i
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Invalid, SimplememError
-from simplemem.kinds.answers import FactOut
+from simplemem.kinds.answers import Closed, FactOut, Stored
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import EPOCH, TOPIC, Block, Turn
@@ -21,25 +25,24 @@ from simplemem.kinds.talk.cues import keywords_of, label_of
 from simplemem.kinds.talk.facts import FACT, Fact, Statement, Told, fact_out, new_fact, stated_by, statements, with_told
 from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, within
 from simplemem.kinds.talk.profile import PROFILE, Profile, Trait, traits, with_traits
-from simplemem.memory import By, Value
+from simplemem.memory import By
 from simplemem.note import clock
 from simplemem.note.header import read_header
 from simplemem.note.hidden import find_secrets
 from simplemem.note.names import legal_name
-from simplemem.note.properties import remove_property, set_property
 from simplemem.note.tags import change_tags
-from simplemem.services.chat import questions_in
 from simplemem.store import Read, now
 
 if TYPE_CHECKING:
+    from simplemem.services.chat import Chat
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
-MOST_SENT: Final = 20_000  # characters in one question to a model
-QUESTIONS: Final = questions_in(Path(__file__).with_name("questions.toml"))
-_MOST_CHARACTERS, _MOST_LABEL = 100_000, 120  # of a message, a reply or a context; of a topic or session
+_Facts = tuple[str, str, list[tuple[Turn, Statement]]]  # a block's path, the turn it is read up to, what that gave
+_MOST_SENT: Final = 20_000  # characters in one question to a model
+_QUESTIONS: Final = tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
+_MOST: Final = defaultdict(lambda: 100_000, topic=120, session_id=120)  # characters
 _clean: Final = partial(clean_text, hint="Nothing was stored or cut.")
-_KINDS: Final = (TOPIC, FACT, PROFILE)
 
 
 class Saying(NamedTuple):
@@ -67,10 +70,9 @@ def said_now(
     session: str = "",
 ) -> Saying:
     """An exchange, checked: Invalid or TooLong says what is wrong with it. `context` alone is the reply."""
-    texts = {"message": message, "context": context, "response": response or ""}
-    message, context, answer = (_clean(text, name, _MOST_CHARACTERS) for name, text in texts.items())
-    names = {"topic": topic, "session_id": session}
-    topic, session = (" ".join(_clean(text, name, _MOST_LABEL).split()) for name, text in names.items())
+    texts = {"message": message, "context": context, "response": response or "", "topic": topic, "session_id": session}
+    message, context, answer, *names = (_clean(text, name, _MOST[name]) for name, text in texts.items())
+    topic, session = (" ".join(name.split()) for name in names)
     if not message.strip():
         raise Invalid("the message is empty")
     at = clock.moment_of(timestamp) if timestamp.strip() else clock.now()
@@ -79,7 +81,7 @@ def said_now(
         raise Invalid(why, hint="For example 2026-11-20T14:05:10Z.")
     known = {each.key: each for each in statements(message)}
     for pair in facts:
-        key, value = (" ".join(_clean(text, "fact", _MOST_CHARACTERS).split()) for text in pair)
+        key, value = (" ".join(_clean(text, "fact", _MOST["fact"]).split()) for text in pair)
         said = stated_by("agent", key, value, message, 0.9)
         if not said.key or not value:
             hint = 'For example {"key": "harbour phone", "value": "0431 778"}.'
@@ -91,31 +93,14 @@ def said_now(
     return Saying(turn, topic, session, [*known.values()], traits(message))
 
 
-class Stored(Value):
-    """What became of a turn, as clients know it."""
-
-    block_id: str
-    turn_id: str
-    routing_scenario: str
-    facts_extracted: int
-    topic: str
-    reason: str
-    method: str
-    facts: list[FactOut]
-    warnings: list[str]
-
-
 def _read(read: Read) -> Any:
     """A note of one of the three kinds, by its header or its folder."""
     told = str(read_header(read.text).get("type") or "")
-    return next((kind for kind in _KINDS if kind.holds(read.path, told)), TOPIC).read(read)
+    return next((kind for kind in (FACT, PROFILE) if kind.holds(read.path, told)), TOPIC).read(read)
 
 
-class _Talk(Kind[Any]):
-    """Blocks, facts and profiles are one shelf, as a turn may change all three."""
-
-    def holds(self, path: str, told: str | None) -> bool:
-        return any(kind.holds(path, told) for kind in _KINDS)
+# Blocks, facts and profiles are on one shelf, as a turn may change all three.
+_TALK: Final[Kind[Any]] = replace(TOPIC, read=_read, place=attrgetter("path"), also=(FACT, PROFILE))
 
 
 class Conversation(Keeper):
@@ -123,7 +108,7 @@ class Conversation(Keeper):
 
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
-        self.shelf = Shelf[Any](store.bench, _Talk("", "", read=_read, place=attrgetter("path")))
+        self.shelf = Shelf(store.bench, _TALK)
         self.governor = Governor()
 
     def items(self, kind: type[T]) -> list[T]:
@@ -163,7 +148,7 @@ class Conversation(Keeper):
             raise Invalid("the message holds a credential, and the settings refuse secrets", hint=hint)
         advice = self._advice(saying)
         stored, carried = self.shelf.change(lambda step: self._draft(step, saying, advice), by)
-        stored.warnings.extend(carried.warnings)
+        stored["warnings"].extend(carried.warnings)
         return stored
 
     def _advice(self, saying: Saying) -> tuple[str, str] | None:
@@ -180,9 +165,9 @@ class Conversation(Keeper):
             {"block_id": each.id, "topic": each.label, "about": each.summary, "keywords": list(each.keywords[:5])}
             for each in shown.values()
         ]
-        said = {"topics": topics, "message": saying.turn.message[:MOST_SENT]}
+        said = {"topics": topics, "message": saying.turn.message[:_MOST_SENT]}
         with suppress(SimplememError):
-            found = chat.ask(QUESTIONS["route"], said, self.settings.llm.route_seconds)
+            found = chat.ask(_QUESTIONS["route"], said, self.settings.llm.route_seconds)
             id_ = "" if found["new"] is True else found["block_id"]
             return (chat.method, id_) if id_ in ("", *shown) else None
         return None
@@ -206,23 +191,23 @@ class Conversation(Keeper):
         if target is not None:
             step.text(target.path)  # Conflict when a person has just saved it, Unreadable when it has to be mended
             path, id_, text = target.path, target.id, blocks.with_turn(target, turn)
-            if not is_late:
-                text = change_tags(text, {"status": "active"})
-                text = set_property(text, "session", session) if session else remove_property(text, "session")
         else:
             id_ = f"block_{turn.at:%Y%m%d_%H%M%S}"
             id_ += f"_{turn.id[-6:]}" if any(each.id == id_ for each in every) else ""
             path = self.free(step, blocks.place_of(label, turn.at), between="-")
             continues = self.link_text(meant.path) if meant is not None else ""
             text = blocks.new_block(label, turn, keywords_of([turn.message]), session, id_, continues)
-            text = change_tags(text, {"status": "paused"}) if is_late else text
-        step.put(path, set_property(text, "private", True) if saying.has_secret else text)
+        step.put(path, text if is_late else change_tags(text, {"status": "active"}))
+        step.set(path, **({} if is_late else {"session": session}), **({"private": True} if saying.has_secret else {}))
         for each in reachable if not is_late else ():
             if each.status == "active" and each.path != path:
                 step.put(each.path, blocks.closed_off(step.text(each.path), each))
         kept = [self.keep(step, said, turn, path, id_) for said in facts]
         warnings = self._know(step, saying, self._link_to(path, turn)) if saying.traits else []
-        return Stored(id_, turn.id, scenario, len(kept), label, reason, method, kept, warnings)
+        return {
+            "block_id": id_, "turn_id": turn.id, "routing_scenario": scenario, "facts_extracted": len(kept),
+            "topic": label, "reason": reason, "method": method, "facts": kept, "warnings": warnings,
+        }  # fmt: skip
 
     def _link_to(self, path: str, turn: Turn) -> str:
         """A link to a turn, by the note's bare name where that is unique."""
@@ -251,6 +236,61 @@ class Conversation(Keeper):
         text = step.text(path) if known else PROFILE.render({"title": "Profile"}, "", now())
         step.put(path, with_traits(text, saying.traits, saying.turn.at, link))
         return []
+
+    def garden(self, ref: str = "all", after_days: int = 60, *, dry_run: bool = False, **by: Unpack[By]) -> Closed:
+        """Close what has been paused for so long, or one block whatever it is; a model, if there is one, reads the facts
+        of closed blocks, never of private ones. One step with one undo; nothing is deleted."""
+        every = self.items(Block) if ref == "all" else [self.find(ref)]
+        chat, before, read = self.chat, clock.now() - timedelta(days=after_days), list[_Facts]()
+        old = [each for each in every if each.status == "paused" and each.last <= before and not each.problem]
+        ripe = old if ref == "all" else [each for each in every if each.status != "closed"]
+        done = Closed(closed=[each.id for each in ripe], facts=[], method=chat.method if chat else "rules", warnings=[])
+
+        def draft(step: ChangeSet) -> None:
+            there = {each.path: each for each in self.held(Block)}
+            left = [there[each.path] for each in ripe if each.path in there]
+            done["closed"], done["facts"] = [each.id for each in left], []
+            for block in left:
+                step.put(block.path, blocks.closed_off(step.text(block.path), block, "closed"))
+            for path, mark, facts in read:
+                if path in there:
+                    secret = {"private": True} if any(said.category == "secret" for _, said in facts) else {}
+                    step.set(path, facts_read=mark, **secret)
+                    done["facts"] += [self.keep(step, said, turn, path, there[path].id) for turn, said in facts]
+
+        if chat and not dry_run:
+            closed = [each for each in every if each in ripe or (each.status == "closed" and not each.problem)]
+            private = self.bench.private(each.path for each in closed)
+            try:
+                for block in closed:
+                    read.extend(_facts_read(chat, block) if block.path not in private else ())
+            except SimplememError as error:
+                done["warnings"].append(error.message)
+        if (ripe or read) and not dry_run:
+            _, carried = self.shelf.change(draft, By(reason="closed what was paused for long") | by)
+            done["warnings"] += carried.warnings
+        return done
+
+
+def _facts_read(chat: Chat, block: Block) -> Iterator[_Facts]:
+    """What a model reads in the turns of a block that none has read, as far as it quotes them literally, in portions of
+    what one question may hold. Unavailable when it cannot be asked."""
+    turns = [turn for turn in block.turns if turn.mark > block.facts_read]
+    while turns:
+        number = max(1, sum(size <= _MOST_SENT for size in accumulate(len(turn.message) for turn in turns)))
+        by_id = {turn.id: turn for turn in turns[:number]}
+        said = [{"turn_id": turn.id, "message": turn.message[:_MOST_SENT]} for turn in by_id.values()]
+        answer, found = chat.ask(_QUESTIONS["facts"], {"turns": said})["facts"], list[tuple[Turn, Statement]]()
+        for row in answer if isinstance(answer, list) else ():
+            told = row if isinstance(row, dict) else {}
+            id_, name, value, evidence = (
+                str(told.get(k) or "").strip() for k in ("turn_id", "key", "value", "evidence")
+            )
+            turn, stated = by_id.get(id_), stated_by(chat.method, name, value, evidence, 0.7)
+            if turn and stated.key and value and evidence in turn.message and value in evidence and "\n" not in value:
+                found.append((turn, stated))
+        yield block.path, turns[number - 1].mark, found
+        turns = turns[number:]
 
 
 conversation_of: Final = Conversation.of

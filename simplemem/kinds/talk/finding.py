@@ -7,68 +7,53 @@ import re
 from calendar import day_name, month_name
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Any, Final, NamedTuple
+from datetime import datetime
+from heapq import nlargest
+from typing import Any, Final
 
 from simplemem.errors import TooLong
-from simplemem.kinds.talk.block import TOPIC, Block, Turn
+from simplemem.kinds.answers import Context, Recalled, TurnOut
+from simplemem.kinds.talk.block import TOPIC, Block, Turn, turns_out
 from simplemem.kinds.talk.conversation import Conversation, said_now
-from simplemem.kinds.talk.facts import Fact, facts_for
-from simplemem.memory import Filter, Value
+from simplemem.kinds.talk.facts import Fact, fact_out, facts_for
+from simplemem.memory import Filter
 from simplemem.note.names import path_of
 from simplemem.note.words import STOP_WORDS, count_tokens, counted, shortened, stem, words_of
+from simplemem.store import as_words
 
 _MOST_TURNS, _MOST_FACTS, _ELSEWHERE = 6, 10, 4  # turns of one block; blocks whose turns may go into a context
 _MOST_QUESTION, _MOST_ANSWER = 2_000, 400  # characters
 _LEAST: Final = 1e-4  # of a score
 _PERSON: Final = 300  # tokens of a context for what is known of the person beside constraints, at most
 _FACTS, _NOW = 5, 2  # the part of what is left that facts may take, and the subject that is spoken of
+_WINDOW: Final = 20  # turns of a session, those said last, that belong into a context whatever they are about
 _OMITTED: Final = 10  # tokens for a line that says how many turns are left out
 
 Lines = dict[str, dict[str, Any]]  # of a context, each with the item that it tells of
 
 
-class Memory(NamedTuple):
-    """A block that answers, how well from 0 to 1, and its turns that do."""
-
-    block: Block
-    score: float
-    turns: Sequence[Turn]
-
-
-class Remembered(NamedTuple):
-    """What a question found; by what, and what was missing."""
-
-    memories: Sequence[Memory]
-    facts: Sequence[Fact]
-    method: str
-    degraded: str
-
-
-class Context(Value):
-    """The text for a model, what went into it, and how much found no room."""
-
-    text: str
-    tokens: int
-    items: list[dict[str, Any]]
-    left_out: int
-
-
-def remembered(talk: Conversation, query: str, limit: int = 5) -> Remembered:
-    """The blocks and facts that answer a question, best first. It is words and nothing else, whatever it holds."""
-    asked, method, degraded = query[:_MOST_QUESTION], "words", ""
+def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
+    """The blocks, with turns, and facts that answer a question, best first. It is words alone, whatever it holds."""
+    asked, least = query[:_MOST_QUESTION], 1.0
     with talk.shelf.reading():
         blocks, every = {each.path: each for each in talk.held(Block)}, talk.held(Fact)
-    memories, least = list[Memory](), 1.0
+    facts = facts_for(asked, every, {block.id: block.label for block in blocks.values()})[:_MOST_FACTS]
+    answer = Recalled(memories=[], facts=[fact_out(each, each.block_id) for each in facts], method="words")
     if asked.strip() and blocks:
-        found = talk.store.search(_telling(asked, blocks.values()), filter=Filter(type=TOPIC.type), limit=limit)
-        method += f" and meaning ({talk.bench.embedder})" if found.mode != "text" and talk.bench.embedder else ""
-        degraded = "Nothing was found; these are the nearest." if found.only_nearest else found.degraded
-        for block, hit in ((blocks.get(path_of(hit.name)), hit) for hit in found.hits):
-            if block is not None:
-                least = min(least, max(hit.score, _LEAST))  # a score never grows from one to the next
-                memories.append(Memory(block, round(least, 4), answering(block, asked)))
-    facts = facts_for(asked, every, {block.id: block.label for block in blocks.values()})
-    return Remembered(memories, facts[:_MOST_FACTS], method, degraded)
+        told, only = as_words(_telling(asked, blocks.values())), Filter(type=TOPIC.type)
+        found = talk.store.search(told, filter=only, limit=limit)
+        if found.mode != "text" and talk.bench.embedder:
+            answer["method"] += f" and meaning ({talk.bench.embedder})"
+        if less := "Nothing was found; these are the nearest." if found.only_nearest else found.degraded:
+            answer["degraded"] = less
+        for hit in found.hits:
+            if block := blocks.get(path_of(hit.name)):
+                least = min(least, max(round(hit.score, 4), _LEAST))  # a score never grows from one to the next
+                answer["memories"].append({
+                    "block_id": block.id, "topic": block.label, "relevance_score": least, "summary": block.summary,
+                    "turns": turns_out(answering(block, asked)),
+                })  # fmt: skip
+    return answer
 
 
 def _telling(question: str, blocks: Collection[Block]) -> str:
@@ -102,13 +87,12 @@ def _stems(text: str, heads: Collection[str] = ()) -> set[str]:
 def context_for(talk: Conversation, message: str, budget: int, session: str = "") -> Context:
     """Constraints whole and first, then the person, facts, the subject that is spoken of, what was said elsewhere, and the
     message last. TooLong says how much room constraints and message need."""
-    profile, current = talk.profile(), talk.decide(said_now(message, session=session), talk.items(Block))[1].block
-    found = remembered(talk, message, _ELSEWHERE + 1)
-    bounds = {
-        f"- {c['text']} ({c['severity']})": {"kind": "constraint", "text": c["text"]} for c in profile.constraints
-    }
-    sections = ["\n".join(["# What always holds", *bounds])] if bounds else []
-    items, left_out, last = list[dict[str, Any]](bounds.values()), 0, f"# The message\n{message.strip()}"
+    profile, every = talk.profile(), talk.items(Block)
+    current = talk.decide(said_now(message, session=session), every)[1].block
+    found, now = remembered(talk, message, _ELSEWHERE + 1), current.id if current else ""
+    must = {f"- {c['text']} ({c['severity']})": {"kind": "constraint", "text": c["text"]} for c in profile.constraints}
+    sections = ["\n".join(["# What always holds", *must])] if must else []
+    items, left_out, last = list[dict[str, Any]](must.values()), 0, f"# The message\n{message.strip()}"
 
     def needed(*more: str) -> int:
         return count_tokens("\n\n".join([*sections, *more, last]))
@@ -116,10 +100,10 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     def take(title: str, lines: Lines, most: int, *, newest: bool = False) -> None:
         """A section of those lines that fit into so many tokens, the first or the newest, in their order."""
         nonlocal left_out
-        taken = list[str]()
+        taken, spare = list[str](), _OMITTED if newest else 0
         for line in reversed(lines) if newest else lines:
             section = "\n".join([title, *taken, line])
-            if count_tokens(section) <= most and needed(section) <= budget:
+            if count_tokens(section) <= most - spare and needed(section) <= budget - spare:
                 taken.append(line)
         omitted = len(lines) - len(taken)
         left_out += omitted
@@ -133,23 +117,28 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     person = [f"Name: {profile.name}"] if profile.name else []
     person += [*profile.preferences.values(), *profile.identity]
     take("# The person", {f"- {each}": {"kind": "person", "text": each} for each in person}, _PERSON)
-    known = {f"- {each.key.replace('_', ' ')}: {each.value}": {"kind": "fact", "key": each.key} for each in found.facts}
-    take("# Facts", known, (budget - needed()) // _FACTS)
+    known = ((fact["key"], fact["value"]) for fact in found["facts"])
+    facts = {f"- {key.replace('_', ' ')}: {value}": {"kind": "fact", "key": key} for key, value in known}
+    take("# Facts", facts, (budget - needed()) // _FACTS)
     if current is not None:
-        most = (budget - needed()) // _NOW - _OMITTED
-        take(f"# Spoken of now: {current.label}", _lines(current, current.turns), most, newest=True)
-    for block, _, turns in [each for each in found.memories if not current or each.block.id != current.id][:_ELSEWHERE]:
-        take(f"# Said before, about {block.label}", _lines(block, turns), budget)
-    text = "\n\n".join([*sections, last])
-    return Context(text, count_tokens(text), items, left_out)
+        lines, most = _lines(now, turns_out(current.turns)), (budget - needed()) // _NOW
+        take(f"# Spoken of now: {current.label}", lines, most, newest=True)
+    for each in [each for each in found["memories"] if each["block_id"] != now][:_ELSEWHERE]:
+        take(f"# Said before, about {each['topic']}", _lines(each["block_id"], each["turns"]), budget)
+    said = ((turn.at, each.id, turn) for each in every if each.session == session for turn in each.turns)
+    window, shown = Lines(), {now, *(item.get("turn_id") for item in items)}
+    for _, id_, turn in reversed(nlargest(_WINDOW, said)):
+        window |= _lines(id_, turns_out([turn])) if not {id_, turn.id} & shown else {}
+    take("# Said last, about something else", window, budget, newest=True)
+    return Context(text="\n\n".join([*sections, last]), tokens=needed(), items=items, left_out=left_out)
 
 
-def _lines(block: Block, turns: Sequence[Turn]) -> Lines:
+def _lines(block: str, turns: Sequence[TurnOut]) -> Lines:
     """Turns on a line or two each, with their times."""
     lines = Lines()
     for turn in turns:
-        answer = shortened(turn.answer, _MOST_ANSWER)
-        said = f"- {turn.at.astimezone():%Y-%m-%d %H:%M} You: {turn.message.strip()}"
+        at, answer = datetime.fromisoformat(turn["timestamp"]), shortened(turn["ai_response"], _MOST_ANSWER)
+        said = f"- {at.astimezone():%Y-%m-%d %H:%M} You: {turn['user_message'].strip()}"
         said += f"\n  Answer: {answer}" if answer else ""
-        lines[said] = {"kind": "turn", "block_id": block.id, "turn_id": turn.id}
+        lines[said] = {"kind": "turn", "block_id": block, "turn_id": turn["turn_id"]}
     return lines

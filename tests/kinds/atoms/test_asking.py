@@ -30,7 +30,7 @@ Model = Callable[[dict[str, Any]], Any]
 def asking(vault: Path, model: Any) -> Iterator[tuple[EnhancedStore, ChatService]]:
     """A store with a model, and its service; the model says to each task what it is to, or nothing about anything."""
     with ChatService(model if callable(model) else lambda _: model) as service:
-        llm = {"provider": "openai", "model": "m", "url": service.url, "timeout_seconds": 0.5}
+        llm = {"provider": "openai", "model": "m", "url": service.url, "timeout_seconds": 5}
         embed = {"provider": "none", "private": ["atoms/ann/Secret*"]}
         with EnhancedStore(vault, Settings.model_validate({"llm": llm, "embed": embed})) as store:
             yield store, service

@@ -12,10 +12,10 @@ from chat_service import ChatService
 from embedding_service import HANGS_UP, Answer, failing, slow
 
 from simplemem.config import Settings
+from simplemem.kinds.answers import Stored
 from simplemem.kinds.talk.block import Block
-from simplemem.kinds.talk.conversation import Conversation, Stored, conversation_of, said_now
+from simplemem.kinds.talk.conversation import Conversation, conversation_of, said_now
 from simplemem.kinds.talk.facts import Fact
-from simplemem.kinds.talk.garden import garden
 from simplemem.kinds.talk.governor import Decision, Governor
 from simplemem.store import EnhancedStore
 
@@ -24,7 +24,7 @@ SECRET = "My API key for the tide table service is TT-4471-QX."
 
 @contextmanager
 def talking(root: Path, service: ChatService, **llm: Any) -> Iterator[Conversation]:
-    chosen = {"provider": "openai", "model": "m", "url": service.url, "route": True, "route_seconds": 0.5, **llm}
+    chosen = {"provider": "openai", "model": "m", "url": service.url, "route": True, "route_seconds": 5, **llm}
     settings = {"llm": chosen, "embed": {"private": ["Diary/"]}}
     with EnhancedStore(root, Settings.model_validate(settings)) as store:
         yield conversation_of(store)
@@ -54,9 +54,13 @@ def test_a_model_decides_where_the_numbers_are_close(tmp_path: Path) -> None:
         jam = tell(talk, "Plum jam?", topic="Jam")
         clock = tell(talk, "The dial is brass.", 1, topic="Clock")
         back = tell(talk, "And quince?", 2)
-        assert (back.block_id, back.method, back.routing_scenario) == (jam.block_id, "llm:m", "topic_resumption")
-        assert tell(talk, "We bought a boat.", 3).routing_scenario == "topic_shift"
-        assert clock.block_id != jam.block_id and len(service.asked) == 2
+        assert (back["block_id"], back["method"], back["routing_scenario"]) == (
+            jam["block_id"],
+            "llm:m",
+            "topic_resumption",
+        )
+        assert tell(talk, "We bought a boat.", 3)["routing_scenario"] == "topic_shift"
+        assert clock["block_id"] != jam["block_id"] and len(service.asked) == 2
 
 
 @pytest.mark.usefixtures("close")
@@ -73,13 +77,16 @@ def test_a_model_decides_where_the_numbers_are_close(tmp_path: Path) -> None:
     ],
 )
 def test_whatever_a_model_gets_wrong_the_rules_answer_stands(tmp_path: Path, bad: Callable[..., Any] | Answer) -> None:
-    with ChatService(bad if callable(bad) else lambda _: {}) as service, talking(tmp_path, service) as talk:
+    with (
+        ChatService(bad if callable(bad) else lambda _: {}) as service,
+        talking(tmp_path, service, route_seconds=2) as talk,
+    ):
         if isinstance(bad, Answer):
             service.always = bad
         tell(talk, "Plum jam?", topic="Jam")
         clock = tell(talk, "The dial is brass.", 1, topic="Clock")
         stored = tell(talk, "And the hands?", 2)
-        assert (stored.block_id, stored.method) == (clock.block_id, "rules") and service.asked
+        assert (stored["block_id"], stored["method"]) == (clock["block_id"], "rules") and service.asked
 
 
 @pytest.mark.usefixtures("close")
@@ -123,17 +130,30 @@ def test_a_models_facts_quote_what_was_said(tmp_path: Path) -> None:
                           good | {"turn_id": "turn_1"}, good | {"key": "the"}]}  # fmt: skip
 
     with ChatService(model) as service, talking(tmp_path, service) as talk:
-        block = tell(talk, "The case is oak, I think.", topic="Clock").block_id
+        block = tell(talk, "The case is oak, I think.", topic="Clock")["block_id"]
         tell(talk, SECRET, 1, topic="Tide clock")
-        done = garden(talk, after_days=1)
-        assert [(each["key"], each["value"], each["block_id"]) for each in done.facts] == [
+        done = talk.garden(after_days=1)
+        assert [(each["key"], each["value"], each["block_id"]) for each in done["facts"]] == [
             ("clock_case_wood", "oak", block)
         ]
         kept = next(each for each in talk.items(Fact) if each.key == "clock_case_wood")
-        assert kept.sentence == "The case is oak" and done.method == "llm:m"
+        assert kept.sentence == "The case is oak" and done["method"] == "llm:m"
         assert "TT-4471" not in service.received.decode()
         count = len(service.asked)
-        assert garden(talk, after_days=1).facts == [] and len(service.asked) == count  # what was read is not read again
+        assert (
+            talk.garden(after_days=1)["facts"] == [] and len(service.asked) == count
+        )  # what was read is not read again
+
+
+def test_a_block_is_private_once_a_model_reads_a_credential_in_it(tmp_path: Path) -> None:
+    def model(said: dict[str, Any]) -> Any:
+        told = {"key": "door code", "value": "seven crows", "evidence": "Say seven crows at the door"}
+        return {"facts": [told | {"turn_id": turn["turn_id"]} for turn in said["turns"]]}
+
+    with ChatService(model) as service, talking(tmp_path, service) as talk:
+        tell(talk, "Say seven crows at the door.", topic="Club")
+        talk.garden("Club")
+        assert len(talk.bench.private([talk.find("Club").path, *(each.path for each in talk.items(Fact))])) == 2
 
 
 def test_a_topic_that_is_named_is_read_and_no_other(tmp_path: Path) -> None:
@@ -143,7 +163,7 @@ def test_a_topic_that_is_named_is_read_and_no_other(tmp_path: Path) -> None:
         note = talk.store.root / talk.find("Clock").path
         note.write_text(note.read_text().replace("status/paused", "status/closed"))
         talk.store.sync()
-        garden(talk, jam.block_id)
+        talk.garden(jam["block_id"])
         assert len(service.asked) == 1 and "Plum" in service.said()[-1] and "oak" not in service.said()[-1]
 
 
@@ -152,7 +172,7 @@ def test_a_long_block_is_read_to_its_end(tmp_path: Path) -> None:
         for minute in range(5):
             tell(talk, f"{minute} " + "word " * 2_500, minute, topic="Clock")
         tell(talk, "Plum jam?", 9, topic="Jam")
-        assert garden(talk, after_days=1).warnings
+        assert talk.garden(after_days=1)["warnings"]
         (block,) = (each for each in talk.items(Block) if each.label == "Clock")
         assert block.status == "closed" and block.facts_read == block.turns[1].mark and len(service.asked) == 2
 
@@ -161,5 +181,7 @@ def test_a_garden_without_an_answer_closes_all_the_same(tmp_path: Path) -> None:
     with ChatService(lambda _: "prose") as service, talking(tmp_path, service) as talk:
         tell(talk, "The case is oak.", topic="Clock")
         tell(talk, "Plum jam?", 1, topic="Jam")
-        done = garden(talk, after_days=1)
-        assert [each.label for each in done.closed] == ["Clock"] and done.warnings and not done.facts
+        done = talk.garden(after_days=1)
+        assert (
+            [talk.find(each).label for each in done["closed"]] == ["Clock"] and done["warnings"] and not done["facts"]
+        )

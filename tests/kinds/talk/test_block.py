@@ -37,7 +37,8 @@ def block(text: str, path: str = "topics/2026/11/2026-11-20 Weather.md") -> Bloc
 
 
 def begun(first: Turn) -> str:
-    return new_block("Weather", first, ["rain"], "", "block_20261120_140510")
+    text = new_block("Weather", first, ["rain"], "", "block_20261120_140510")
+    return change_tags(text, {"status": "active"})
 
 
 def told(found: Block) -> list[tuple[str, str, str]]:
