@@ -246,20 +246,20 @@ class Sidecar:
         """The notes that the words or the vector of a question lead to. What is like a note is found once, and kept."""
 
         def read(db: Connection) -> Matches:
-            near, key = self._kept(db).like, (question.like, question.nearest)
-            answer = near.get(key) or self._answer(db, question)
+            kept, key = self._kept(db), (question.like, question.nearest)
+            near = kept.like
+            answer = near.get(key) or self._answer(db, kept, question)
             near |= {key: answer} if question.like and len(near) < _MOST_LIKE else {}
             return answer
 
         return self._read(read)
 
-    def _answer(self, db: Connection, question: Question) -> Matches:
-        kept = self._kept(db)
+    def _answer(self, db: Connection, kept: Kept, question: Question) -> Matches:
         narrow = kept.telling(db, question.narrow)
         ids = None if narrow.is_open() else kept.ids(db, narrow)
         found, blocks, pairs = kept.words.rank(db, question, ids)
         by_words = {match.note for match in found}
-        vector, near = self._vector(db, question), None
+        vector, near = self._vector(db, kept, question), None
         if vector is not None:
             whose = self.database.generation, kept.standing.space, len(vector)
             near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words, partial(kept.paths, db))
@@ -268,12 +268,12 @@ class Sidecar:
         titled = notes.titled(db, question.title) if question.title else ()
         return Matches(found, blocks, pairs, near, paths, None if ids is None else len(ids), vector, titled)
 
-    def _vector(self, db: Connection, question: Question) -> bytes | None:
+    def _vector(self, db: Connection, kept: Kept, question: Question) -> bytes | None:
         """The vector of a question, if it can be compared with those there are: another embedder's never are."""
         if question.like:
             known = notes.known(db, question.like)
             return None if known is None else vectors.mean_vector(db, known.id)
-        vector, space = question.vector, self._kept(db).standing.space
+        vector, space = question.vector, kept.standing.space
         if vector is None or space is None or space.dimension not in (0, len(vector)):
             return None
         return vector if getattr(vector, "embedder", space.embedder) == space.embedder else None
@@ -302,7 +302,7 @@ class Sidecar:
                     blocks_of[match.note].append(match.place)
             found = {note: place for note, place in some.items() if place}
             others = [note for note in rows if note not in found and not blocks_of[note]]
-            if others and (vector := self._vector(db, question)) is not None:
+            if others and (vector := self._vector(db, self._kept(db), question)) is not None:
                 found |= vectors.nearest_places(db, vector, others)
             passages: dict[NoteId, list[door.Position]] = {note: [] for note in rows}
             for place, position in positions(db, _PASSAGES_OF, rows).items():

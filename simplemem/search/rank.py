@@ -37,7 +37,7 @@ COVERED_PASSAGES = 64  # of one note
 _COVERED_LINES = 3  # in a row; a plateau from 2 to 4
 _COVERED_CHARACTERS = 4_000  # of one passage
 _KEPT_WORDS, _KEPT_NOTES = 20_000, 400  # 20 MB, and 6 of the longest notes
-_COMPARED_WITH = 5  # of the ranking: the sixth
+COMPARED = 6  # of the ranking: the first with the sixth
 _FLOORS = {"hybrid": 0.54, "text": 0.5, "semantic": 0.28}  # docs/search.md has the curve
 _LESS = 0.12  # for a statement: what has many words is held by nobody whole
 _STEM = 4  # letters of a word that its forms share, and of an ending
@@ -84,7 +84,7 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
     for match in {each.note: each for each in reversed(answer.blocks)}.values():  # the best of each note
         words[match.note] += _BLOCK_WEIGHT * match.score
     phrases = {match.note: match.score for match in answer.pairs}
-    meaning = {note: nearness.score for note, nearness in (answer.near or {}).items()}
+    meaning = {note: max(0.0, (passage + block) / 2) for note, (passage, block) in (answer.near or {}).items()}
     share = {"hybrid": lexical_weight if meaning else 1.0, "text": 1.0, "semantic": 0.0}[mode]
     left = 1 - _PHRASES if phrases else 1.0
     return [
@@ -102,12 +102,16 @@ def beside(signals: Sequence[Signal], name: str, weight: float, values: Mapping[
 
 
 def ordered(answer: Matches, signals: Sequence[Signal], most: int | None = None) -> list[Ranked]:
-    """The notes for which anything speaks, best first, so many at most; equal scores in order of their names."""
+    """The notes for which anything speaks, best first; equal scores in order of their names. With `most` those that are
+    behind so many others may be left out."""
     scores: dict[NoteId, float] = {}
     for signal in signals:
         weight, known = signal.weight / signal.best, scores.get
         scores |= {note: known(note, 0.0) + weight * value for note, value in signal.values.items()}
     paths, titled = answer.paths, answer.titled  # what is called as the question is comes before the others
+    if most is not None and most < len(scores):
+        least = sorted(scores.values())[-most] - 1e-6
+        scores = {note: score for note, score in scores.items() if score >= least or note in titled}
     scored = sorted(
         (note not in titled, -round(score, 6), paths[note], note, score) for note, score in scores.items() if score > 0
     )
@@ -115,7 +119,7 @@ def ordered(answer: Matches, signals: Sequence[Signal], most: int | None = None)
     worded = {match.note for match in answer.notes}
     return [
         Ranked(note, path, score if is_other else 1.0, places.get(note, 0), note in worded)
-        for is_other, _, path, note, score in scored[:most]
+        for is_other, _, path, note, score in scored
     ]
 
 
@@ -245,7 +249,7 @@ def _has_beginning(text: str, begin: str, after_letter: bool | None) -> bool:
 
 def above_floor(share: float, ranked: Sequence[Ranked], mode: Mode, text: str) -> float:
     """How sure it is that the first note answers, by what it holds and how far it is ahead; below 0, it does not."""
-    ahead = ranked[0].score - (ranked[_COMPARED_WITH].score if len(ranked) > _COMPARED_WITH else 0.0)
+    ahead = ranked[0].score - (ranked[COMPARED - 1].score if len(ranked) >= COMPARED else 0.0)
     return share * (1 + ahead) - _FLOORS[mode] + (0.0 if is_question(text) else _LESS)
 
 
