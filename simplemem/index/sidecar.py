@@ -263,8 +263,7 @@ class Sidecar:
         if vector is not None:
             whose = self.database.generation, kept.standing.space, len(vector)
             near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words, partial(kept.paths, db))
-        known = kept.paths(db, every := by_words.union(near or ()))
-        paths = {note: known[note] for note in every if note in known}
+        paths = kept.paths(db, by_words.union(near or ()))
         titled = notes.titled(db, question.title) if question.title else ()
         return Matches(found, blocks, pairs, near, paths, None if ids is None else len(ids), vector, titled)
 
@@ -379,12 +378,12 @@ class Kept:
         self.like: dict[tuple[str, int], Matches] = {}  # what is like a note
 
     def paths(self, db: Connection, some: Collection[NoteId]) -> Mapping[NoteId, str]:
-        """The paths that are known, with those of some notes among them."""
+        """The paths of those of some notes that are there."""
         if len(self._paths) > _MOST_PATHS:
             self._paths = {}
-        if unknown := set(some).difference(self._paths):
+        if unknown := [note for note in some if note not in self._paths]:
             self._paths |= notes.paths_of(db, unknown)
-        return self._paths
+        return {note: self._paths[note] for note in some if note in self._paths}
 
     def telling(self, db: Connection, narrow: Narrow) -> Narrow:
         """A filter without the archives that hold no note: most vaults have none, and then it is open."""
