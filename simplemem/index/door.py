@@ -4,17 +4,24 @@ engine's syntax crosses it. Ids of notes and places mean nothing to who asks, an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from simplemem.note.names import is_copy_reason
 
+T = TypeVar("T", bound=tuple[Any, ...])
 NoteId = int
 PlaceId = int  # of a passage or block of a note
 
 SORTS = ("modified", "created", "name", "title")
 RACY_NS = 2_000_000_000  # a file changed so shortly before it was read may change again unseen (durability.md F31)
+
+
+def as_values(kind: type[T], rows: Iterable[Iterable[Any]]) -> Iterator[T]:
+    """Rows as named tuples; as `_make`, in a third of its time."""
+    return map(partial(tuple.__new__, kind), rows)
 
 
 class Stat(NamedTuple):

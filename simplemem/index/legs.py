@@ -12,8 +12,9 @@ from typing import Any
 
 import apsw
 
+from simplemem.index import door
 from simplemem.index.connection import IDS, Transaction
-from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, AnyOf, B, Ids, Leg, Match, Ranking, Term
+from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, AnyOf, B, Ids, Leg, Ranking, Term
 from simplemem.index.text import APART, PLACE_OF_ROW, Writing
 
 MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
@@ -162,7 +163,7 @@ def _best(
     sql = f"""SELECT {note}, {place}, {score} AS score FROM {source}
               WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""
     values = {"expression": match, "limit": limit, "counts": counts, "ids": None if ids is None else bound(ids)}
-    return list(map(Match._make, db.execute(sql, values)))
+    return list(door.as_values(door.Match, db.execute(sql, values)))
 
 
 # BM25 as FTS5 counts it, for chosen rows only: its own bm25() counts the rows of every word anew for every question, and

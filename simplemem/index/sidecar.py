@@ -247,35 +247,34 @@ class Sidecar:
         """The notes that the words or the vector of a question lead to. What is like a note is found once, and kept."""
 
         def read(db: Connection) -> Matches:
-            near, key = self._kept(db).like, (question.like, question.nearest)
-            answer = near.get(key) or self._answer(db, question)
+            kept, key = self._kept(db), (question.like, question.nearest)
+            near = kept.like
+            answer = near.get(key) or self._answer(db, kept, question)
             near |= {key: answer} if question.like and len(near) < _MOST_LIKE else {}
             return answer
 
         return self._read(read)
 
-    def _answer(self, db: Connection, question: Question) -> Matches:
-        kept = self._kept(db)
+    def _answer(self, db: Connection, kept: Kept, question: Question) -> Matches:
         titled = notes.titled(db, question.title) if question.title else ()
         narrow = kept.telling(db, question.narrow)
         ids = None if narrow.is_open() else kept.ids(db, narrow)
         found, blocks, pairs = kept.words.rank(db, question, ids)
         by_words = {match.note for match in found}
-        vector, near = self._vector(db, question), None
+        vector, near = self._vector(db, kept, question), None
         if vector is not None:
             whose = (self.database.generation, kept.standing.space, len(vector)), kept.rev
             near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words, partial(kept.paths, db))
-        known = kept.paths(db, every := by_words.union(near or ()))
-        paths = {note: known[note] for note in every if note in known}
+        paths = kept.paths(db, by_words.union(near or ()))
         passed, called = None if ids is None else len(ids), {note for (note,) in titled}
         return Matches(found, blocks, pairs, near, paths, passed, vector, called)
 
-    def _vector(self, db: Connection, question: Question) -> bytes | None:
+    def _vector(self, db: Connection, kept: Kept, question: Question) -> bytes | None:
         """The vector of a question, if it can be compared with those there are: another embedder's never are."""
         if question.like:
             known = notes.known(db, question.like)
             return None if known is None else vectors.mean_vector(db, known.id)
-        vector, space = question.vector, self._kept(db).standing.space
+        vector, space = question.vector, kept.standing.space
         if vector is None or space is None or space.dimension not in (0, len(vector)):
             return None
         return vector if getattr(vector, "embedder", space.embedder) == space.embedder else None
@@ -309,7 +308,7 @@ class Sidecar:
                     blocks_of[match.note].append(match.place)
             found = {note: place for note, place in some.items() if place}
             others = [note for note in rows if note not in found and not blocks_of[note]]
-            if others and (vector := self._vector(db, question)) is not None:
+            if others and (vector := self._vector(db, self._kept(db), question)) is not None:
                 found |= vectors.nearest_places(db, vector, others)
             places = dict(chain(passages, placed))
             passages_of = _by_note((place >> SHIFT, at) for place, at in places.items() if not place & BLOCK)
@@ -390,12 +389,12 @@ class Kept:
         self.like: dict[tuple[str, int], Matches] = {}  # what is like a note
 
     def paths(self, db: Connection, some: Collection[NoteId]) -> Mapping[NoteId, str]:
-        """The paths that are known, with those of some notes among them."""
+        """The paths of those of some notes that are there."""
         if len(self._paths) > _MOST_PATHS:
             self._paths = {}
-        if unknown := set(some).difference(self._paths):
+        if unknown := [note for note in some if note not in self._paths]:
             self._paths |= notes.paths_of(db, unknown)
-        return self._paths
+        return {note: self._paths[note] for note in some if note in self._paths}
 
     def telling(self, db: Connection, narrow: Narrow) -> Narrow:
         """A filter without the archives that hold no note: most vaults have none, and then it is open."""

@@ -13,7 +13,7 @@ from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
 from simplemem.index.connection import IDS, Connection, Tables
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH
-from simplemem.index.door import Embedded, Ids, Nearness
+from simplemem.index.door import Embedded, Ids, Nearness, as_values
 from simplemem.index.notes import stat_of, vector_space, waiting
 from simplemem.index.sync import Progress
 from simplemem.index.text import BLOCK, SHIFT, Waiting, span, understood, units
@@ -347,7 +347,8 @@ class VectorsInMemory:
         with self._lock:
             self._follow(db, whose)
             passages = self._passages.best(query, ids)
-            others = np.fromiter((note for note in also if note < len(passages)), np.int64)
+            others = np.fromiter(also, np.int64)
+            others = others[others < len(passages)]
             if ids is not None:
                 passages[~_marks(ids, len(passages))] = _FAR
             while True:
@@ -364,7 +365,8 @@ class VectorsInMemory:
             blocks = (self._blocks or _Rows(stored(db, wanted, blocks=True))).best(query, wanted, len(passages))
         held = list(wanted)
         nearest = np.maximum(passages, np.maximum(blocks[: len(passages)], 0.0))[held]
-        return dict(zip(held, map(Nearness, passages[held].tolist(), nearest.tolist()), strict=True))
+        figures = zip(passages[held].tolist(), nearest.tolist(), strict=True)
+        return dict(zip(held, as_values(Nearness, figures), strict=True))
 
     def _follow(self, db: Connection, seen: tuple[object, int]) -> None:
         (whose, _), (before, rev) = seen, self._seen

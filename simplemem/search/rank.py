@@ -39,7 +39,7 @@ _COVERED_CHARACTERS = 4_000  # of one passage
 _NAMELESS = 0.3  # of coverage that a passage with none of the names keeps; a plateau from 0.1 to 0.4
 _SAME_WORD = 0.9  # of cosine: another form of a word, never another name
 _KEPT_WORDS, _KEPT_NOTES = 20_000, 400  # 20 MB, and 6 of the longest notes
-_COMPARED_WITH = 5  # of the ranking: the sixth
+COMPARED = 6  # of the ranking: the first with the sixth
 _FLOORS = {"hybrid": 0.735, "text": 0.56, "semantic": 0.32}  # docs/search.md has the curve
 _AHEAD, _FAR_AHEAD = 1.75, 0.3  # what the lead over the sixth counts; few notes lead far, whatever they hold
 _NEAR = 0.4  # what nearness in meaning counts
@@ -89,7 +89,7 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
     for match in {each.note: each for each in reversed(answer.blocks)}.values():  # the best of each note
         words[match.note] += _BLOCK_WEIGHT * match.score
     phrases = {match.note: match.score for match in answer.pairs}
-    meaning = {note: nearness.score for note, nearness in (answer.near or {}).items()}
+    meaning = {note: max(0.0, (passage + block) / 2) for note, (passage, block) in (answer.near or {}).items()}
     share = {"hybrid": lexical_weight if meaning else 1.0, "text": 1.0, "semantic": 0.0}[mode]
     left = 1 - _PHRASES if phrases else 1.0
     return [
@@ -107,12 +107,16 @@ def beside(signals: Sequence[Signal], name: str, weight: float, values: Mapping[
 
 
 def ordered(answer: Matches, signals: Sequence[Signal], most: int | None = None) -> list[Ranked]:
-    """The notes for which anything speaks, best first, so many at most; equal scores in order of their names."""
+    """The notes for which anything speaks, best first; equal scores in order of their names. With `most` those that are
+    behind so many others may be left out."""
     scores: dict[NoteId, float] = {}
     for signal in signals:
         weight, known = signal.weight / signal.best, scores.get
         scores |= {note: known(note, 0.0) + weight * value for note, value in signal.values.items()}
     paths, titled = answer.paths, answer.titled  # what is called as the question is comes before the others
+    if most is not None and most < len(scores):
+        least = sorted(scores.values())[-most] - 1e-6
+        scores = {note: score for note, score in scores.items() if score >= least or note in titled}
     scored = sorted(
         (note not in titled, -round(score, 6), paths[note], note, score) for note, score in scores.items() if score > 0
     )
@@ -120,7 +124,7 @@ def ordered(answer: Matches, signals: Sequence[Signal], most: int | None = None)
     worded = {match.note for match in answer.notes}
     return [
         Ranked(note, path, score if is_other else 1.0, places.get(note, 0), note in worded)
-        for is_other, _, path, note, score in scored[:most]
+        for is_other, _, path, note, score in scored
     ]
 
 
@@ -260,7 +264,7 @@ def _has_beginning(text: str, begin: str, after_letter: bool | None) -> bool:
 def above_floor(share: float, missing: float, near: float, ranked: Sequence[Ranked], mode: Mode) -> float:
     """How sure it is that the first note answers; below 0, it does not. It holds a share of the question and lacks some
     of its words, is near to it in meaning, and is ahead of the others."""
-    ahead = ranked[0].score - (ranked[_COMPARED_WITH].score if len(ranked) > _COMPARED_WITH else 0.0)
+    ahead = ranked[0].score - (ranked[COMPARED - 1].score if len(ranked) >= COMPARED else 0.0)
     lead, lack = min(ahead, _FAR_AHEAD, share), min(missing, _MANY_MISSING)  # who holds little may lead by little
     return share + _AHEAD * lead + _NEAR * near - _MISSING * lack - _FLOORS[mode]
 

@@ -191,6 +191,7 @@ def serve_stdio(
     server = assemble(face, tools, door)
     gc.collect(0)
     gc.freeze()
+    gc.set_threshold(10_000)  # a search makes thousands of small values, and none in a circle
     gc.enable()
     code = 0
     try:

@@ -11,7 +11,7 @@ import threading
 from array import array
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, chain, count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ _WIDTH = 256
 _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
 _MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
 _MAX_WORDS_BETWEEN = 4_000  # and once few texts come again, as a server gets them for as long as it lives: 4 MB
+_AT_ONCE = 500  # words whose vectors are summed
 _FEW = 256  # texts: the passages of a long note
 _SPACE = "\u2581"
 _PIECES = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
@@ -124,9 +125,11 @@ class WordLlama:
                 # The system gives memory only for rows that are written, and has that of many back.
                 self._sums = np.empty((max(_MAX_WORDS, len(asked)), _WIDTH), np.float32)
             self._rows, fresh = {}, list(asked)
-        for row, word in enumerate(fresh, len(self._rows)):
-            self._weights.take(self._tokenizer.tokens(word), 0).sum(axis=0, dtype=np.float32, out=self._sums[row])
-            self._rows[word] = row
+        for some in (fresh[at : at + _AT_ONCE] for at in range(0, len(fresh), _AT_ONCE)):
+            tokens, first = list(map(self._tokenizer.tokens, some)), len(self._rows)
+            weights, starts = self._weights.take(list(chain(*tokens)), 0), [0, *accumulate(map(len, tokens[:-1]))]
+            np.add.reduceat(weights, starts, dtype=np.float32, out=self._sums[first : first + len(some)])
+            self._rows |= zip(some, count(first))
         return self._rows, self._sums
 
 
@@ -144,7 +147,8 @@ class Tokenizer:
         """The tokens of a text without a space, as it stands after one."""
         tokens: list[int] = []
         for part in filter(None, _SPECIALS.split(word)):
-            tokens += [_SPECIAL[part]] if part in _SPECIAL else self._joined(_SPACE + part)
+            known = _SPECIAL.get(part, self._ids.get(_SPACE + part))  # a whole token is what joining its parts ends in
+            tokens += self._joined(_SPACE + part) if known is None else [known]
         return tokens
 
     def count(self, text: str) -> int:

@@ -84,17 +84,18 @@ def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
     """Their kind and line, never what they are; only a name has to be shown, to say which note it is."""
     hint = "Keep it in a password manager, write here where it is, and renew it: it may have been copied and sent."
     notes = [entry for entry in core.vault.scan() if entry.path.casefold().endswith(".md")]
-    for done, entry in enumerate(notes):
-        if done % 250 == 0:
-            tell("secrets", done, len(notes))
-        text = ""
-        with suppress(SimplememError, OSError):  # another check tells of what cannot be read
-            if entry.size <= core.settings.max_note_bytes:
-                text = core.vault.read(entry.path).data.decode("utf-8", "replace")
-        for secret in find_secrets(entry.path[:-3]):
-            yield Finding("secrets", "warning", entry.path, f"its name holds a {secret.kind}: {secret.shown}", hint)
-        for secret in find_secrets(text)[:20]:  # a dump of keys is one finding too many
-            yield Finding("secrets", "warning", entry.path, f"{secret.kind}: {secret.shown}", hint, secret.line)
+    with core.vault.reading() as read:
+        for done, entry in enumerate(notes):
+            if done % 250 == 0:
+                tell("secrets", done, len(notes))
+            text = ""
+            with suppress(SimplememError, OSError):  # another check tells of what cannot be read
+                if entry.size <= core.settings.max_note_bytes:
+                    text = read(entry.path).data.decode("utf-8", "replace")
+            for secret in find_secrets(entry.path[:-3]):
+                yield Finding("secrets", "warning", entry.path, f"its name holds a {secret.kind}: {secret.shown}", hint)
+            for secret in find_secrets(text)[:20]:  # a dump of keys is one finding too many
+                yield Finding("secrets", "warning", entry.path, f"{secret.kind}: {secret.shown}", hint, secret.line)
 
 
 def _check_place(core: Core, _: Progress) -> Iterator[Finding]:

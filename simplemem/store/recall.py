@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.index.door import SORTS, Narrow, NoteId, Question, Shown, Standing
+from simplemem.index.door import SORTS, Matches, Narrow, NoteId, Question, Shown, Standing
 from simplemem.index.text import instant
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Mention, Page
 from simplemem.note.clock import local
@@ -33,7 +33,8 @@ _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The best notes with what is shown of them, and the whole ranking. `mode` is what it came to without a vector."""
+    """The best notes with what is shown of them, and the first of the ranking. `mode` is what it came to without a
+    vector."""
 
     query: Query
     narrow: Narrow  # the filter
@@ -41,13 +42,23 @@ class Ranking:
     mode: Mode
     best: Sequence[Ranked]
     shown: Mapping[NoteId, Shown]
-    every: Sequence[Ranked]
+    first: Sequence[Ranked]
     signals: Sequence[Signal]
     question: Question
     degraded: str
-    titled: Collection[NoteId] = ()  # what is called as the question is
+    answer: Matches | None = None  # that it is made of
     reranked: Mapping[NoteId, Mapping[str, Any]] = field(default_factory=dict)
     reranker: Mapping[str, Any] = field(default_factory=dict)  # its name, and whether it is remote
+
+    @property
+    def titled(self) -> Collection[NoteId]:
+        """What is called as the question is."""
+        return self.answer.titled if self.answer else ()
+
+    @property
+    def every(self) -> Sequence[Ranked]:
+        """The whole ranking, made for whoever asks."""
+        return rank.ordered(self.answer, self.signals) if self.answer else self.first
 
     @property
     def degraded_by(self) -> str:
@@ -145,9 +156,9 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     days = days_in(query.text, local())
     coverage = _coverage(core) if mode == "hybrid" and rank.is_question(query.text) else None
     reach = max(limit, rank.COVERED_NOTES if coverage else 0, DATED_NOTES if days else 0)
-    every = rank.ordered(answer, signals, reach if coverage or days else None)
-    shown = core.index.shown({found.note: found.place for found in every[:reach]}, question)
-    there = [found for found in every[:reach] if found.note in shown]
+    first = rank.ordered(answer, signals, max(reach, rank.COMPARED))
+    shown = core.index.shown({found.note: found.place for found in first[:reach]}, question)
+    there = [found for found in first[:reach] if found.note in shown]
     if coverage:
         notes = [found.note for found in there[: rank.COVERED_NOTES]]
         names = rank.names_in(query.text).intersection(query.words)
@@ -157,9 +168,9 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
         dated = [found.note for found in there[:DATED_NOTES] if is_of(shown[found.note].row, days)]
         signals = rank.beside(signals, "dated", DATED_WEIGHT, dict.fromkeys(dated, 1.0))
     if coverage or days:
-        every = rank.ordered(answer, signals)
-        there = [found for found in every if found.note in shown]
-    return Ranking(query, narrow, standing, mode, there[:limit], shown, every, signals, question, less, answer.titled)
+        first = rank.ordered(answer, signals, max(reach, rank.COMPARED))
+        there = [found for found in first if found.note in shown]
+    return Ranking(query, narrow, standing, mode, there[:limit], shown, first, signals, question, less, answer)
 
 
 def _covering(core: Core, note: Shown, known: str | None = None) -> tuple[Hashable, Callable[[], list[str]]]:
@@ -215,7 +226,7 @@ def sureness(core: Core, ranking: Ranking, share: float | None = None, text: str
         missing = len(query.words) * (1 - held)
     share = quality(core, ranking, best, text) if share is None else share
     near = ranking.signals[2].values.get(best.note, 0.0)
-    return rank.above_floor(share, missing, near, ranking.every, ranking.mode)
+    return rank.above_floor(share, missing, near, ranking.first, ranking.mode)
 
 
 def _coverage(core: Core) -> rank.Coverage | None:

@@ -161,3 +161,11 @@ def test_without_its_files_words_still_find_and_the_answer_says_so(
         assert [hit.name for hit in found.hits] == ["vet"] and "word vectors" in found.degraded
         assert store.context("puppy").degraded == found.degraded
         assert found.index.pending == 1  # its vectors are owed, and come once the package is there
+
+
+def test_a_word_that_is_a_token_of_the_model_is_that_token() -> None:
+    words = [piece[1:] for piece in ORACLE.get_vocab() if piece.startswith("\u2581") and not piece[1:].isspace()]
+    every = [word for word in words if word and "\u2581" not in word]
+    assert len(every) > 16_000
+    for word, asked in zip(every, ORACLE.encode_batch(every, add_special_tokens=False), strict=True):
+        assert list(TOKENS.tokens(word)) == asked.ids

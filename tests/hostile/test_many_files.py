@@ -1,0 +1,79 @@
+"""Very many files in one folder: what looks at all of them does four times the work for four times the files, and what
+looks at one does the same. Work is counted, as calls of functions and as steps of SQLite."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simplemem.store import EnhancedStore
+
+FEW, MANY = 2_500, 10_000
+LINEAR = 1.3 * MANY / FEW  # with the square it is 16
+SAME = 1.5
+STEPS = 100  # of SQLite, counted as one: less than some of these is nothing
+LEAST = 20
+
+
+def work(store: EnhancedStore, act: Callable[[], object]) -> tuple[int, int]:
+    """The calls of functions that something takes, in Python and C, and the hundreds of steps of SQLite."""
+    calls = steps = 0
+    connection: Any = store._core.index.database.connection()
+
+    def called(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    def stepped() -> bool:
+        nonlocal steps
+        steps += 1
+        return False
+
+    connection.set_progress_handler(stepped, STEPS)
+    sys.setprofile(called)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+        connection.set_progress_handler(None)
+    return calls, steps
+
+
+def measured(vault: Path, count: int) -> Mapping[str, tuple[int, int]]:
+    folder = vault / "all"
+    folder.mkdir(parents=True)
+    for number in range(count):
+        (folder / f"n{number}.md").write_text(f"A plum {number}.\n")
+    with EnhancedStore(vault) as store:
+        counted = {name: work(store, lambda: store.sync(embed=False)) for name in ("first index", "scan")}
+        store.update("all/n1", append="More.")  # what is loaded at first is no work of any file
+        store.create("all/first", "A fig.")
+        acts: dict[str, Callable[[], object]] = {
+            "search": lambda: store.search("plum 777", mode="text"),
+            "list": lambda: store.list(limit=50),
+            "read": lambda: store.read("all/n777"),
+            "append": lambda: store.update("all/n777", append="More."),
+            "create": lambda: store.create("all/new", "A pear."),
+        }
+        return counted | {name: work(store, act) for name, act in acts.items()}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, tuple[int, int]], ...]:
+    return tuple(measured(tmp_path_factory.mktemp("vault"), count) for count in (FEW, MANY))
+
+
+@pytest.mark.parametrize(
+    ("act", "most"),
+    [("first index", LINEAR), ("scan", LINEAR), ("search", LINEAR), ("list", LINEAR),
+     ("read", SAME), ("append", SAME), ("create", SAME)],
+)  # fmt: skip
+def test_work_grows_no_faster_than_the_number_of_files_in_a_folder(both: Any, act: str, most: float) -> None:
+    few, many = (each[act] for each in both)
+    print(f"{act}: calls and hundreds of steps {few}, four times the files {many}")
+    for before, now in zip(few, many, strict=True):
+        assert now <= most * max(before, LEAST)
