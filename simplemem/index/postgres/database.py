@@ -22,6 +22,7 @@ from simplemem.index.database import Damaged, Replaced
 from simplemem.index.door import Ids, Nearness
 from simplemem.index.notes import Rows
 from simplemem.index.postgres import near, words
+from simplemem.index.postgres.ranking import PackedWords
 from simplemem.index.text import SHIFT
 from simplemem.index.vectors import MOST_HELD
 
@@ -116,10 +117,10 @@ class Connection:
 
     def end(self) -> None:
         """End a transaction. Of one that only read, nobody waits for the answer."""
-        self.raw.execute("COMMIT")
-        if (pipeline := self.raw._pipeline) is not None:  # what Pipeline.sync() does, but for the waiting
-            pipeline._enqueue_sync()
-            self.raw.wait(pipeline._communicate_gen())
+        self.raw.execute("COMMIT", prepare=False)
+        if (pipeline := self.raw._pipeline) is not None:  # noqa: SLF001  (Pipeline.sync() without the waiting)
+            pipeline._enqueue_sync()  # noqa: SLF001
+            self.raw.wait(pipeline._communicate_gen())  # noqa: SLF001
 
     def execute(self, statement: str, values: Any = None) -> _Cursor:
         spoken, names = translated(statement)
@@ -149,12 +150,10 @@ class Connection:
     def state(self) -> object:
         return self.seen
 
-    def words(self, notes: int) -> words.PackedWords:
-        return words.PackedWords(notes)
+    def words(self, notes: int) -> PackedWords:
+        return PackedWords(notes)
 
-    def nearest(
-        self, query: bytes, ids: Ids, limit: int, also: Iterable[int]
-    ) -> dict[int, Nearness] | None:
+    def nearest(self, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness] | None:
         if self._indexed[0] != (self.seen, len(query)):
             self._indexed = (self.seen, len(query)), near.is_indexed(self, len(query))
         return near.nearest(self, query, ids, limit, also) if self._indexed[1] else None
@@ -175,9 +174,7 @@ class Connection:
 
     def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
         """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
-        return f"SELECT value FROM unnest(:{name}::bigint[]) AS many(value)", words.PackedWords(0).all_of(
-            self, stretches
-        )
+        return f"SELECT value FROM unnest(:{name}::bigint[]) AS many(value)", PackedWords(0).all_of(self, stretches)
 
 
 class PostgresDatabase:
@@ -324,7 +321,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _transaction(self, db: Connection, begin: str) -> Iterator[None]:
-        db.raw.execute(begin)
+        db.raw.execute(begin, prepare=False)
         db.in_transaction = True
         try:
             yield
