@@ -40,7 +40,8 @@ _LOOK = "SELECT key, value FROM meta WHERE key IN ('made', 'state')"
 _SECONDS = 10  # to wait for a connection
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
 _MANY = re.compile(
-    r"(?P<before>\b\w*\s+(?:NOT )?IN \(SELECT value FROM )?carray\((?P<mark>[^)]+)\)(?P<as> +(?:AS )?[a-z]+\b)?"
+    r"(?:(?P<column>[\w.]*\w|\))\s+(?P<no>NOT )?IN \(SELECT value FROM )?"
+    r"carray\((?P<mark>[^)]+)\)(?(column)\)|(?P<as> +(?:AS )?[a-z]+\b)?)"
 )
 
 
@@ -61,9 +62,11 @@ def translated(statement: str) -> tuple[str, tuple[str, ...]]:
     """A statement with PostgreSQL's marks for values, and the names of these where they have any."""
 
     def many(found: re.Match[str]) -> str:
-        before, mark = found["before"] or "", found["mark"]
-        kind = "bigint" if mark == ":ids" or re.match(r"\w*id\b", before) else "text"
-        return f"{before}unnest({mark}::{kind}[]) AS {(found['as'] or ' many').split()[-1]}(value)"
+        column, mark = found["column"], found["mark"]
+        kind = "bigint" if mark == ":ids" or re.search(r"id$", column or "") else "text"
+        if column:  # the index of a column is taken for an array whatever is known of the table, and not for a subquery
+            return f"{column} {'<> ALL' if found['no'] else '= ANY'} ({mark}::{kind}[])"
+        return f"unnest({mark}::{kind}[]) AS {(found['as'] or ' many').split()[-1]}(value)"
 
     names: list[str] = []
     count = 0

@@ -72,7 +72,7 @@ class PackedWords(Ranking):
         if unknown:
             most = self.notes // 2 if self.notes > FEW_NOTES else self.notes
             sql = """SELECT word, segment, notes, blocks, CASE WHEN sum(notes) OVER (PARTITION BY word) <= ? THEN data END
-                     FROM postings WHERE word IN (SELECT value FROM carray(?)) ORDER BY 1, 2"""
+                     FROM postings WHERE word = ANY(?::text[]) ORDER BY 1, 2"""
             asked.append((sql, (most, unknown)))
         answers = db.together(*asked)
         if self._gone is None:
@@ -112,7 +112,7 @@ class PackedWords(Ranking):
         sql = """SELECT {} AS asked, word, segment, {} AS data, CASE WHEN {} THEN places END FROM postings WHERE {}
                  ORDER BY word"""
         words = [word for word in wanted if not word.endswith("*")]
-        many = "word IN (SELECT value FROM carray(?))"
+        many = "word = ANY(?::text[])"
         chosen = sql.format("word", f"CASE WHEN {many} THEN data END", many, many)
         found: list[tuple[str, Any]] = [(chosen, (unread, of_phrases, words))] if words else []
         for word in wanted.keys() - words:
