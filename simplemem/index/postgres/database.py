@@ -190,7 +190,7 @@ class PostgresDatabase:
         self._local = threading.local()
         self._open: dict[int, tuple[threading.Thread, Connection]] = {}
         self._guard = threading.Lock()
-        self.generation = 0
+        self.generation, self._has_grown = 0, False
         self._made = ""  # which tables they are
         with _errors_as_ours():
             self._prepare()
@@ -346,8 +346,9 @@ class PostgresDatabase:
         with self.writing() as db:
             db.execute(SET_META, (key, value))
 
-    def expect_much(self, db: Connection) -> None:
-        """Nothing is to be done before very many notes."""
+    def expect_much(self, _db: Connection) -> None:
+        """What the server knows of its tables will be of no use."""
+        self._has_grown = True
 
     def fold(self, transaction: Transaction) -> None:
         """Merge segments of words, as many a transaction as are of a like size."""
@@ -355,9 +356,13 @@ class PostgresDatabase:
             with self.reading() as db:
                 some = words.to_merge(db)
             if not some:
-                return
+                break
             with transaction() as db:
                 words.merge(db, [segment for segment in words.to_merge(db) if segment in some])
+        if self._has_grown:  # else it would plan for empty tables until it looks by itself
+            self._has_grown = False
+            for table in ("notes", "places", "tags", "tag_pairs", "links", "note_words", "postings"):
+                self.rows(f"ANALYZE {table}")
 
     def checkpoint(self, _most: int = 0) -> None:
         """After some were put: the words of single notes are merged once there are many."""
