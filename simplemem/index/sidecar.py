@@ -109,24 +109,33 @@ def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) 
     return NotePage([rows[note] for note in ids], _by_note(tags_of(db, ids)), total)
 
 
-def neighbours_of(db: Connection, row: Row) -> Iterator[Beside]:
-    """The notes that a note is linked with, and in its folder the dated ones before and after a dated one."""
-    path, folder = row.path, row.path.rpartition("/")[0]
-    ways = [(link.path, "linked from") for link in notes.stored_links(db, source=path) if link.path not in (path, None)]
-    ways += [(link.source, "links to") for link in notes.stored_links(db, to=path)]
-    if date_in(base_name(path)):
-        first, after = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
-        sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND path < :after
-                 AND instr(substr(path, length(:first) + 1), '/') = 0 ORDER BY path"""
-        there = [str(each) for (each,) in db.execute(sql, {"first": first, "after": after})]
-        days = [each for day, each in sorted((date_in(base_name(each)), each) for each in there) if day]
+def neighbours_of(db: Connection, rows: Sequence[Row]) -> dict[NoteId, tuple[Beside, ...]]:
+    """For each of some notes those that it is linked with, and in its folder the dated ones before and after a dated one.
+    All is asked before any of it is read."""
+    linked = [(notes.links_asked(db, source=row.path), notes.links_asked(db, to=row.path)) for row in rows]
+    in_folders = [_in_folder(db, row.path) if date_in(base_name(row.path)) else () for row in rows]
+    every: dict[NoteId, list[tuple[str, str]]] = {}
+    for row, (there, back), folder in zip(rows, linked, in_folders, strict=True):
+        path = row.path
+        ways = [(link.path, "linked from") for link in there if link.path is not None and link.path != path]
+        ways += [(link.source, "links to") for link in back]
+        dated = [str(each) for (each,) in folder if date_in(base_name(str(each)))]
+        days = sorted(dated, key=lambda each: (date_in(base_name(each)), each))
         at = days.index(path) if path in days else len(days)
         around = ((at - 1, "the one before"), (at + 1, "the one after"))
-        ways += [(days[k], via) for k, via in around if 0 <= k < len(days)]
-    known = notes.known_at(db, [each for each, _ in ways if each is not None])
-    for each, via in ways:
-        if each in known:
-            yield Beside(known[each].id, via)
+        every[row.id] = ways + [(days[k], via) for k, via in around if 0 <= k < len(days)]
+    paths = {path for ways in every.values() for path, _ in ways}
+    known = notes.known_at(db, paths) if paths else {}
+    return {note: tuple(Beside(known[each].id, via) for each, via in every[note] if each in known) for note in every}
+
+
+def _in_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
+    """The paths of a note's folder."""
+    folder = path.rpartition("/")[0]
+    first, after = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
+    sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND path < :after
+             AND instr(substr(path, length(:first) + 1), '/') = 0 ORDER BY path"""
+    return db.execute(sql, {"first": first, "after": after})
 
 
 def positions(db: Connection, where: str, ids: Iterable[int]) -> Iterator[tuple[int, Position]]:
@@ -141,8 +150,7 @@ def positions(db: Connection, where: str, ids: Iterable[int]) -> Iterator[tuple[
 def tags_of(db: Connection, some: Iterable[int]) -> Iterable[tuple[int, str]]:
     """The tags of some notes as they are shown."""
     sql = f"SELECT t.note_id, t.tag FROM {IDS} n JOIN tags t ON t.note_id = n.value ORDER BY t.note_id, t.seq"
-    rows: Any = db.execute(sql, {"ids": db.many(some)})
-    return rows
+    return db.execute(sql, {"ids": db.many(some)})
 
 
 def _by_note(rows: Iterable[tuple[int, T]]) -> dict[int, tuple[T, ...]]:
@@ -295,7 +303,7 @@ class Sidecar:
             tagged, passages = tags_of(db, some), positions(db, _PASSAGES_OF, some)
             placed = positions(db, "p.id = n.value", filter(None, some.values()))
             rows = notes.rows_of(db, some)
-            neighbours = {note: tuple(neighbours_of(db, rows[note])) for note in beside if note in rows}
+            neighbours = neighbours_of(db, [rows[note] for note in beside if note in rows])
             reached = {each.note for near in neighbours.values() for each in near if each.note in among}
             if more := reached - rows.keys():
                 tagged = chain(tagged, tags_of(db, more))
@@ -316,10 +324,15 @@ class Sidecar:
                 places |= positions(db, "p.id = n.value", unread)
             best = {note: places.get(place) for note, place in found.items()}
             held = {note: tuple(places[at] for at in some if at in places) for note, some in blocks_of.items()}
-            tags, near = _by_note(tagged), neighbours.get
+            tags = _by_note(tagged)
             return {
                 note: door.Shown(
-                    row, tags.get(note, ()), passages_of.get(note, ()), best.get(note), held[note], near(note, ())
+                    row,
+                    tags.get(note, ()),
+                    passages_of.get(note, ()),
+                    best.get(note),
+                    held[note],
+                    neighbours.get(note, ()),
                 )
                 for note, row in rows.items()
             }

@@ -24,6 +24,7 @@ from simplemem.index.door import Ids, Nearness
 from simplemem.index.notes import Rows
 from simplemem.index.postgres import near, words
 from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
+from simplemem.index.postgres.ranking import PackedWords
 from simplemem.index.vectors import MOST_HELD
 
 T = TypeVar("T")
@@ -34,7 +35,8 @@ _LOOK = "SELECT key, value FROM meta WHERE key IN ('made', 'state')"
 _SECONDS = 10  # to wait for a connection
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
 _MANY = re.compile(
-    r"(?P<before>\b\w*\s+(?:NOT )?IN \(SELECT value FROM )?carray\((?P<mark>[^)]+)\)(?P<as> +(?:AS )?[a-z]+\b)?"
+    r"(?:(?P<column>[\w.]*\w|\))\s+(?P<no>NOT )?IN \(SELECT value FROM )?"
+    r"carray\((?P<mark>[^)]+)\)(?(column)\)|(?P<as> +(?:AS )?[a-z]+\b)?)"
 )
 
 
@@ -55,9 +57,11 @@ def translated(statement: str) -> tuple[str, tuple[str, ...]]:
     """A statement with PostgreSQL's marks for values, and the names of these where they have any."""
 
     def many(found: re.Match[str]) -> str:
-        before, mark = found["before"] or "", found["mark"]
-        kind = "bigint" if mark == ":ids" or re.match(r"\w*id\b", before) else "text"
-        return f"{before}unnest({mark}::{kind}[]) AS {(found['as'] or ' many').split()[-1]}(value)"
+        column, mark = found["column"], found["mark"]
+        kind = "bigint" if mark == ":ids" or re.search(r"id$", column or "") else "text"
+        if column:  # the index of a column is taken for an array whatever is known of the table, and not for a subquery
+            return f"{column} {'<> ALL' if found['no'] else '= ANY'} ({mark}::{kind}[])"
+        return f"unnest({mark}::{kind}[]) AS {(found['as'] or ' many').split()[-1]}(value)"
 
     names: list[str] = []
     count = 0
@@ -119,10 +123,10 @@ class Connection:
 
     def end(self) -> None:
         """End a transaction. Of one that only read, nobody waits for the answer."""
-        self.raw.execute("COMMIT")
-        if (pipeline := self.raw._pipeline) is not None:  # what Pipeline.sync() does, but for the waiting
-            pipeline._enqueue_sync()
-            self.raw.wait(pipeline._communicate_gen())
+        self.raw.execute("COMMIT", prepare=False)
+        if (pipeline := self.raw._pipeline) is not None:  # noqa: SLF001  (Pipeline.sync() without the waiting)
+            pipeline._enqueue_sync()  # noqa: SLF001
+            self.raw.wait(pipeline._communicate_gen())  # noqa: SLF001
 
     def execute(self, statement: str, values: Any = None) -> _Cursor:
         spoken, names = translated(statement)
@@ -152,8 +156,8 @@ class Connection:
     def state(self) -> object:
         return self.seen
 
-    def words(self, notes: int) -> words.PackedWords:
-        return words.PackedWords(notes)
+    def words(self, notes: int) -> PackedWords:
+        return PackedWords(notes)
 
     def nearest(self, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness] | None:
         if self._indexed[0] != (self.seen, len(query)):
@@ -176,9 +180,7 @@ class Connection:
 
     def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
         """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
-        return f"SELECT value FROM unnest(:{name}::bigint[]) AS many(value)", words.PackedWords(0).all_of(
-            self, stretches
-        )
+        return f"SELECT value FROM unnest(:{name}::bigint[]) AS many(value)", PackedWords(0).all_of(self, stretches)
 
 
 class PostgresDatabase:
@@ -192,7 +194,7 @@ class PostgresDatabase:
         self._local = threading.local()
         self._open: dict[int, tuple[threading.Thread, Connection]] = {}
         self._guard = threading.Lock()
-        self.generation = 0
+        self.generation, self._has_grown = 0, False
         self._made = ""  # which tables they are, once the server has answered
         self.engine = "PostgreSQL"
         with suppress(Unavailable), _errors_as_ours():
@@ -348,7 +350,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _transaction(self, db: Connection, begin: str) -> Iterator[None]:
-        db.raw.execute(begin)
+        db.raw.execute(begin, prepare=False)
         db.in_transaction = True
         try:
             yield
@@ -380,8 +382,9 @@ class PostgresDatabase:
         with self.writing() as db:
             db.execute(SET_META, (key, value))
 
-    def expect_much(self, db: Connection) -> None:
-        """Nothing is to be done before very many notes."""
+    def expect_much(self, _db: Connection) -> None:
+        """What the server knows of its tables will be of no use."""
+        self._has_grown = True
 
     def fold(self, transaction: Transaction) -> None:
         """Merge segments of words, as many a transaction as are of a like size."""
@@ -389,9 +392,13 @@ class PostgresDatabase:
             with self.reading() as db:
                 some = words.to_merge(db)
             if not some:
-                return
+                break
             with transaction() as db:
                 words.merge(db, [segment for segment in words.to_merge(db) if segment in some])
+        if self._has_grown:  # else it would plan for empty tables until it looks by itself
+            self._has_grown = False
+            for table in ("notes", "places", "tags", "tag_pairs", "links", "note_words", "postings"):
+                self.rows(f"ANALYZE {table}")
 
     def checkpoint(self, _most: int = 0) -> None:
         """After some were put: the words of single notes are merged once there are many."""
