@@ -15,7 +15,7 @@ from simplemem.index.connection import IDS, Connection, Tables
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Embedded, Ids, Nearness, as_values
 from simplemem.index.notes import stat_of, vector_space, waiting
-from simplemem.index.sync import Progress
+from simplemem.index.reconcile import Progress
 from simplemem.index.text import BLOCK, SHIFT, Waiting, span, understood, units
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import text_hash

@@ -15,7 +15,7 @@ from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import distances
 
 if TYPE_CHECKING:
-    from simplemem.index.postgres.database import Connection
+    from simplemem.index.postgres.connection import Connection
 
 _WIDEST = 4_000  # numbers of a vector; pgvector's index takes no more
 _FEW = 1_000  # notes that a filter leaves: so many are compared one by one

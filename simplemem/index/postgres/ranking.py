@@ -42,7 +42,7 @@ from simplemem.index.postgres.words import (
 from simplemem.index.text import SHIFT
 
 if TYPE_CHECKING:
-    from simplemem.index.postgres.database import Connection
+    from simplemem.index.postgres.connection import Connection
 
 _NONE = np.empty(0, "<u4")
 _MOST_KEPT = 64_000_000  # bytes of postings

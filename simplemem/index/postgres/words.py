@@ -21,7 +21,7 @@ from simplemem.index.text import SHIFT
 
 if TYPE_CHECKING:
     from simplemem.index.notes import Rows
-    from simplemem.index.postgres.database import Connection
+    from simplemem.index.postgres.connection import Connection
 
 POSTING = np.dtype([("note", "<u4"), ("title", "<u2"), ("body", "<u2"), ("words", "<u4")])
 PUT = "INSERT INTO note_words (note_id, title, body, blocks) VALUES (?, ?, ?, ?)"

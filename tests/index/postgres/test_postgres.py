@@ -20,7 +20,7 @@ pytestmark = needs_postgres
 if PROGRAMS is not None:
     import psycopg
 
-    from simplemem.index.postgres.database import translated
+    from simplemem.index.postgres.connection import translated
 
 WORDS = (
     "plum pear sailing sailed harbour harbours Kiel-Canal naïve 東京都 設定 snake_case HTTPServer über don't".split()
