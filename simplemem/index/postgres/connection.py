@@ -18,7 +18,7 @@ from simplemem.index.postgres.ranking import PackedWords
 
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
 _MANY = re.compile(
-    r"(?:(?P<column>[\w.]*\w|\))\s+(?P<no>NOT )?IN \(SELECT value FROM )?"
+    r"(?:(?P<column>(?<![\w.])[\w.]++|\))\s++(?P<no>NOT )?IN \(SELECT value FROM )?"
     r"carray\((?P<mark>[^)]+)\)(?(column)\)|(?P<as> +(?:AS )?[a-z]+\b)?)"
 )
 

@@ -45,11 +45,11 @@ def build(db: Connection, beyond: int) -> bool:
     if not dimension or dimension > _WIDEST or size <= beyond or not is_whole:
         return False
     found = dict(db.execute(_OURS).fetchall())
-    name, most = _NAME.format(dimension), beyond // dimension
+    name, most = _NAME.format(dimension), beyond // dimension + 1
     if found.get(name):
         return False
-    passages = f"SELECT count(*) FROM (SELECT 1 FROM vectors WHERE {_INDEXED.format(dimension)} LIMIT {most + 1}) p"
-    if db.execute(passages).get <= most:
+    passages = f"SELECT count(*) FROM (SELECT 1 FROM vectors WHERE {_INDEXED.format(dimension)} LIMIT {most}) p"
+    if db.execute(passages).get < most:
         return False
     with suppress(psycopg.Error):  # not installed, or not for this user: all are compared
         db.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
