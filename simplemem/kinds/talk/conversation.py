@@ -31,6 +31,7 @@ from simplemem.note.header import read_header
 from simplemem.note.hidden import find_secrets
 from simplemem.note.names import legal_name
 from simplemem.note.tags import change_tags
+from simplemem.note.words import words_of
 from simplemem.store import Read, now
 
 if TYPE_CHECKING:
@@ -151,9 +152,9 @@ class Conversation(Keeper):
         stored["warnings"].extend(carried.warnings)
         return stored
 
-    def _advice(self, saying: Saying) -> tuple[str, str] | None:
-        """A model and the id of the block it chose, "" for a new one, if one was asked and is of help: a person set it,
-        the numbers are close, nothing is private. Never while the vault is held."""
+    def _advice(self, saying: Saying) -> tuple[str, str, str] | None:
+        """A model, the id of the block it chose, "" for a new one, and a label for that, if one was asked and is of help:
+        a person set it, the numbers are close, nothing is private. Never while the vault is held."""
         if saying.topic or saying.has_secret or not self.settings.llm.route or (chat := self.chat) is None:
             return None
         current, decision = self.decide(saying, self.items(Block))
@@ -162,24 +163,27 @@ class Conversation(Keeper):
         if not (decision.is_close and shown) or (current and current.path in private):
             return None
         topics = [
-            {"block_id": each.id, "topic": each.label, "about": each.summary, "keywords": list(each.keywords[:5])}
+            {"block_id": each.id, "topic": each.label, "about": each.description, "keywords": list(each.keywords[:5])}
             for each in shown.values()
         ]
         said = {"topics": topics, "message": saying.turn.message[:_MOST_SENT]}
         with suppress(SimplememError):
             found = chat.ask(_QUESTIONS["route"], said, self.settings.llm.route_seconds)
             id_ = "" if found["new"] is True else found["block_id"]
-            return (chat.method, id_) if id_ in ("", *shown) else None
+            label, used = " ".join(str(found["label"]).split()), set(words_of(saying.turn.message.lower()))
+            is_quoted = len(label) <= _MOST["topic"] and used.issuperset(words := words_of(label.lower())) and words
+            return (chat.method, id_, label if is_quoted else "") if id_ in ("", *shown) else None
         return None
 
-    def _draft(self, step: ChangeSet, saying: Saying, advice: tuple[str, str] | None) -> Stored:
+    def _draft(self, step: ChangeSet, saying: Saying, advice: tuple[str, str, str] | None) -> Stored:
         turn, topic, session, facts, _ = saying
         every = self.held(Block)
         current, decision = self.decide(saying, every)
-        meant, reason, method = decision.block, decision.reason, "agent" if topic else "rules"
-        if advice is not None and decision.is_close:
-            method, reason = advice[0], "a model was asked, as the numbers were close"
-            meant = next((each for each in every if each.id == advice[1]), None)
+        meant, reason, method = decision.block, decision.reason, "agent" if topic else decision.method
+        chosen = {each.id: each for each in decision.ranked} | {"": None}
+        if advice is not None and decision.is_close and advice[1] in chosen:  # else it was closed or deleted meanwhile
+            reason, (method, id_, topic) = "a model was asked, as the numbers were close", advice
+            meant = chosen[id_]
         scenario = "shift" if meant is None else "continuation" if meant is current else "resumption"
         scenario = f"topic_{scenario}" if every else "new_topic_first"
         label = meant.label if meant is not None else topic or label_of(turn.message)
@@ -244,7 +248,11 @@ class Conversation(Keeper):
         chat, before, read = self.chat, clock.now() - timedelta(days=after_days), list[_Facts]()
         old = [each for each in every if each.status == "paused" and each.last <= before and not each.problem]
         ripe = old if ref == "all" else [each for each in every if each.status != "closed"]
-        done = Closed(closed=[each.id for each in ripe], facts=[], method=chat.method if chat else "rules", warnings=[])
+        later = {each.continues for each in self.items(Block)}
+        done = Closed(
+            closed=[each.id for each in ripe], continued=[each.id for each in ripe if self.link_text(each.path) in later],
+            facts=[], method=chat.method if chat else "rules", warnings=[],
+        )  # fmt: skip
 
         def draft(step: ChangeSet) -> None:
             there = {each.path: each for each in self.held(Block)}

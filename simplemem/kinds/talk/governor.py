@@ -4,6 +4,7 @@ but for the vectors it is given; never asks a model, never writes."""
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ _NEAREST: Final = 12  # blocks that a model is shown
 NEAR, STAY, BACK, NEW, LIMITS = (cues.NUMBERS[each] for each in ("near", "stay", "back", "new", "limits"))
 _bundled: Final = cache(WordLlama)
 _BY_LAST: Final = attrgetter("last", "id")
+_LOG: Final = logging.getLogger(__name__)
 
 
 def current_of(every: Sequence[Block], session: str, at: datetime) -> Block | None:
@@ -79,6 +81,7 @@ class Decision(NamedTuple):
     reason: str
     ranked: tuple[Block, ...] = ()
     is_close: bool = False
+    method: str = "rules"
 
 
 class _Recent(NamedTuple):
@@ -118,13 +121,18 @@ class Governor:
             manner["begun"] = before is None or any(last > before for last in others)
         new, stay, back = (sum(table[kind] for kind in table if manner[kind]) for table in (NEW, STAY, BACK))
         scores: dict[Block | None, float] = {None: new}
-        for block, near in zip(live, self._nearness(head, words, live) if live else (), strict=True):
-            scores[block] = near + (stay if block is current else back)
+        method, near = "rules", list[float]()
+        try:
+            near += self._nearness(head, words, live) if live else ()
+        except Exception as error:  # noqa: BLE001 - rule 6: whatever fails, the turn is kept
+            _LOG.warning("routed by words alone: %s", error)
+            method, near = "rules (words alone)", Governor(_no_vectors)._nearness(head, words, live)
+        scores |= {each: n + (stay if each is current else back) for each, n in zip(live, near, strict=True)}
         best, *rest = sorted(scores, key=lambda block: (-scores[block], block is not current))
         ranked = tuple(block for block in (best, *rest) if block is not None)[:_NEAREST]
         reason = "goes on with what was said last" if best is current else "nearest to what was said there last"
         is_close = bool(rest) and scores[best] - scores[rest[0]] < LIMITS["close"]
-        return Decision(best, reason if best else "begins something new", ranked, is_close)
+        return Decision(best, reason if best else "begins something new", ranked, is_close, method)
 
     def _nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
         """How near a message is to each block, however it is said."""
@@ -149,6 +157,12 @@ class Governor:
             near[k] += NEAR["shared"] * sum(map(rare.__getitem__, known[k])) / whole + NEAR["asked"] * recent.is_asked
             near[k] += NEAR["stranger"] * (bool(names) and not names & recent.words)
         return near
+
+
+def _no_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    import numpy as np
+
+    return np.zeros((len(texts), 1), np.float32)
 
 
 def _said_last(block: Block) -> tuple[frozenset[str], bool, Sequence[str]]:
