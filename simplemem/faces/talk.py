@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from simplemem.faces.arguments import Arguments, Several, about, also
 from simplemem.faces.face import Caller, Reply, as_json, tool
 from simplemem.kinds.answers import Closed, Context, Known, Recalled, Stored, Story, Topics
-from simplemem.kinds.talk.block import turns_out
+from simplemem.kinds.talk.block import summary_of, turns_out
 from simplemem.kinds.talk.conversation import Conversation, said_now
 from simplemem.kinds.talk.finding import context_for, remembered
 from simplemem.note.clock import stamp
@@ -68,8 +68,8 @@ def list_active_topics(talk: Conversation) -> Reply[Topics]:
 def get_topic_history(talk: Conversation, block_id: Annotated[str, about("its id or label")]) -> Reply[Story]:
     """Everything that was said about one topic, in order."""
     found = talk.find(block_id)
-    story = {"block_id": found.id, "topic_label": found.label, "summary": found.summary}
-    return as_json(story | {"turns": turns_out(found.turns)})
+    story = {"block_id": found.id, "topic_label": found.label, "turns": turns_out(found.turns)}
+    return as_json(story | {"summary": "" if found.status == "active" else found.summary or summary_of(found)})
 
 
 @tool("Read the user's profile")

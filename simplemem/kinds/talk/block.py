@@ -75,8 +75,7 @@ class Block(Kept):
     created: datetime  # UTC
     turns: tuple[Turn, ...]
     keywords: tuple[str, ...] = ()
-    description: str = ""
-    continues: str = ""
+    summary: str = ""
     session: str = ""
     facts_read: str = ""  # the last turn whose facts a model has read
 
@@ -89,11 +88,6 @@ class Block(Kept):
     def is_full(self) -> bool:
         """Whether another goes on in its place."""
         return len(self.turns) >= _MOST_TURNS or len(self.text.encode()) >= _MOST_BYTES
-
-    @property
-    def summary(self) -> str:
-        """What it was about, once it was left: of a block that goes on an older one may stand there."""
-        return "" if self.status == "active" else self.description or summary_of(self)
 
 
 def turns_out(turns: Iterable[Turn]) -> list[TurnOut]:
@@ -116,8 +110,7 @@ def read_block(read: Read) -> Block:
         created=moment_of("T".join(id_.split("_")[1:3]) + "Z") or (turns[0].at if turns else EPOCH),
         turns=turns,
         keywords=tuple(map(str, keywords)) if isinstance(keywords, list) else (),
-        description=note.string("description") or "",
-        continues=note.string("continues") or "",
+        summary=note.string("description") or "",
         session=note.string("session") or "",
         facts_read=note.string("facts_read") or "",
         text=note.text,
@@ -206,7 +199,7 @@ def place_of(label: str, at: datetime) -> str:
 def closed_off(text: str, block: Block, status: str = "") -> str:
     """The note of a block that is left, with a summary in words that were said. A person's own description stays."""
     text = change_tags(text, {"status": status or ("closed" if block.is_full else "paused")})
-    is_ours = not block.description or (block.description.startswith("“") and block.description.endswith("”"))
+    is_ours = not block.summary or (block.summary.startswith("“") and block.summary.endswith("”"))
     said = summary_of(block) if is_ours else ""
     return set_property(text, "description", said) if said else text
 

@@ -176,8 +176,7 @@ def _quote(said: Statement) -> str:
 
 
 def facts_for(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:
-    """The facts that a question asks for, best first; what was never said is not answered: a fact of another kind, nor one
-    that only a word more in the question tells from what is asked for (docs/decisions.md)."""
+    """The facts that a question asks for, best first; what was never said is not answered (docs/decisions.md)."""
     phrases = [_parts(phrase) - _ASKING for phrase in _BREAK.split(question.lower())]
     asked = set[str]().union(*phrases)
     own, kinds, found = asked - _GENERIC, asked & _KINDS, []

@@ -4,7 +4,6 @@ but for the vectors it is given; never asks a model, never writes."""
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from simplemem.errors import Ambiguous, NotFound
 from simplemem.kinds.talk import cues
 from simplemem.kinds.talk.block import Block
 from simplemem.note.names import base_name
+from simplemem.note.words import stem
 from simplemem.services.wordllama import WordLlama
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ _NEAREST: Final = 12  # blocks that a model is shown
 NEAR, STAY, BACK, NEW, LIMITS = (cues.NUMBERS[each] for each in ("near", "stay", "back", "new", "limits"))
 _bundled: Final = cache(WordLlama)
 _BY_LAST: Final = attrgetter("last", "id")
-_LOG: Final = logging.getLogger(__name__)
 
 
 def current_of(every: Sequence[Block], session: str, at: datetime) -> Block | None:
@@ -123,10 +122,12 @@ class Governor:
         scores: dict[Block | None, float] = {None: new}
         method, near = "rules", list[float]()
         try:
-            near += self._nearness(head, words, live) if live else ()
+            near += self.nearness(head, words, live) if live else ()
         except Exception as error:  # noqa: BLE001 - rule 6: whatever fails, the turn is kept
-            _LOG.warning("routed by words alone: %s", error)
-            method, near = "rules (words alone)", Governor(_no_vectors)._nearness(head, words, live)
+            import numpy as np
+
+            method = f"rules (words alone: {getattr(error, 'message', type(error).__name__)})"
+            near = Governor(lambda texts: np.zeros((len(texts), 1), np.float32)).nearness(head, words, live)
         scores |= {each: n + (stay if each is current else back) for each, n in zip(live, near, strict=True)}
         best, *rest = sorted(scores, key=lambda block: (-scores[block], block is not current))
         ranked = tuple(block for block in (best, *rest) if block is not None)[:_NEAREST]
@@ -134,7 +135,7 @@ class Governor:
         is_close = bool(rest) and scores[best] - scores[rest[0]] < LIMITS["close"]
         return Decision(best, reason if best else "begins something new", ranked, is_close, method)
 
-    def _nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
+    def nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
         """How near a message is to each block, however it is said."""
         import numpy as np
 
@@ -147,7 +148,7 @@ class Governor:
         cosines = np.einsum("bed,sd->bes", stacked, rows[:2])  # so few rows would wait for threads of a product
         follows, about = NEAR["follows"] * cosines[:, 0, 0], NEAR["about"] * cosines[:, 1:, 1].max(axis=1)
         near: list[float] = (follows + about).tolist()
-        names, wanted = set(cues.PATTERNS["capital"].findall(head)), set(map(_stem, words))
+        names, wanted = set(cues.PATTERNS["capital"].findall(head)), {stem(word, "") for word in words}
         names = {name for name in names if any(name in recent.words for recent in recents)}
         known = [wanted & recent.words for recent in recents]
         holders = Counter(word for each in known for word in each)
@@ -159,36 +160,25 @@ class Governor:
         return near
 
 
-def _no_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    import numpy as np
-
-    return np.zeros((len(texts), 1), np.float32)
-
-
 def _said_last(block: Block) -> tuple[frozenset[str], bool, Sequence[str]]:
     """What stands for a block, with texts for its vectors."""
     turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
     said = [f"{turn.message[: LIMITS['text']]} {turn.answer[: LIMITS['text']]}" for turn in turns]
     about = [cues.content_words(text) for text in said]
-    words = {_stem(word) for each in about for word in each}.union(*map(cues.PATTERNS["capital"].findall, said))
+    words = {stem(word, "") for each in about for word in each}.union(*map(cues.PATTERNS["capital"].findall, said))
     texts = [*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS]
     return frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], texts
 
 
 def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
     """The block that holds most of the rare words of what is gone back to, where most of its turns do."""
-    wanted, shares = set(map(_stem, object_)), dict[Block, dict[str, float]]()
+    wanted, shares = {stem(word, "") for word in object_}, dict[Block, dict[str, float]]()
     for block in blocks:
         told = [f"{block.label} {' '.join(block.keywords)}", *(f"{t.message} {t.answer}".lower() for t in block.turns)]
-        told = [text for text in told if any(word in text for word in wanted)]
-        held = Counter(word for text in told for word in wanted.intersection(map(_stem, cues.content_words(text))))
+        told = [text for text in told if any(word[:-1] in text for word in wanted)]
+        held = Counter(word for text in told for word in wanted & {stem(w, "") for w in cues.content_words(text)})
         shares[block] = {word: 1 + number / (1 + len(block.turns)) for word, number in held.items()}
     number = {word: sum(word in each for each in shares.values()) or 0.5 for word in wanted}
     rare = {word: math.log(1 + (len(blocks) + 1) / number[word]) for word in wanted}
     best = max(blocks, key=lambda b: (sum(rare[word] * share for word, share in shares[b].items()), b.last))
     return best if sum(map(rare.__getitem__, shares[best])) >= LIMITS["named"] * sum(rare.values()) else None
-
-
-def _stem(word: str) -> str:
-    word = word.removesuffix("'s")
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
