@@ -69,7 +69,7 @@ def get_topic_history(talk: Conversation, block_id: Annotated[str, about("its id
     """Everything that was said about one topic, in order."""
     found = talk.find(block_id)
     story = {"block_id": found.id, "topic_label": found.label, "turns": turns_out(found.turns)}
-    return as_json(story | {"summary": found.summary or ("" if found.status == "active" else summary_of(found))})
+    return as_json(story | {"summary": "" if found.status == "active" else found.summary or summary_of(found)})
 
 
 @tool("Read the user's profile")

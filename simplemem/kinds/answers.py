@@ -65,5 +65,6 @@ Person = TypedDict("Person", {
 Known = TypedDict("Known", {"profile": Person})
 Context = TypedDict("Context", {"text": str, "tokens": int, "items": list[dict[str, Any]], "left_out": int})
 Closed = TypedDict("Closed", {
-    "closed": list[str], "facts": list[FactOut], "method": str, "warnings": NotRequired[list[str]],
+    "closed": list[str], "continued": list[str], "facts": list[FactOut], "method": str,
+    "warnings": NotRequired[list[str]],
 })  # fmt: skip

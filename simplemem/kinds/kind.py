@@ -287,11 +287,11 @@ class Keeper:
         others = self.bench.files_called(path.rpartition("/")[2])
         return compare_key(path) in map(compare_key, others) or self.bench.is_taken(path)
 
-    def link_text(self, path: str) -> str:
-        """A link to a note, by its bare name where that is unique."""
+    def link_text(self, path: str, block: str = "") -> str:
+        """A link to a note, or to a block of it, by the note's bare name where that is unique."""
         name = base_name(path)
         others = [each for each in self.bench.files_called(f"{name}.md") if each != path]
-        return f"[[{path.removesuffix('.md') if others else name}]]"
+        return f"[[{path.removesuffix('.md') if others else name}{block and f'#^{block}'}]]"
 
 
 class StateLog(Generic[M]):

@@ -31,6 +31,7 @@ from simplemem.note.header import read_header
 from simplemem.note.hidden import find_secrets
 from simplemem.note.names import legal_name
 from simplemem.note.tags import change_tags
+from simplemem.note.words import words_of
 from simplemem.store import Read, now
 
 if TYPE_CHECKING:
@@ -151,9 +152,9 @@ class Conversation(Keeper):
         stored["warnings"].extend(carried.warnings)
         return stored
 
-    def _advice(self, saying: Saying) -> tuple[str, str] | None:
-        """A model and the id of the block it chose, "" for a new one, if one was asked and is of help: a person set it,
-        the numbers are close, nothing is private. Never while the vault is held."""
+    def _advice(self, saying: Saying) -> tuple[str, str, str] | None:
+        """A model, the id of the block it chose, "" for a new one, and a label for that, if one was asked and is of help:
+        a person set it, the numbers are close, nothing is private. Never while the vault is held."""
         if saying.topic or saying.has_secret or not self.settings.llm.route or (chat := self.chat) is None:
             return None
         current, decision = self.decide(saying, self.items(Block))
@@ -169,22 +170,26 @@ class Conversation(Keeper):
         with suppress(SimplememError):
             found = chat.ask(_QUESTIONS["route"], said, self.settings.llm.route_seconds)
             id_ = "" if found["new"] is True else found["block_id"]
-            return (chat.method, id_) if id_ in ("", *shown) else None
+            label = " ".join(found["label"].split()) if isinstance(found["label"], str) else ""
+            words, used = words_of(label.lower()), words_of(saying.turn.message.lower())
+            is_said = bool(words) and len(label) <= _MOST["topic"] and set(words) <= set(used)
+            return (chat.method, id_, label if is_said else "") if id_ in ("", *shown) else None
         return None
 
-    def _draft(self, step: ChangeSet, saying: Saying, advice: tuple[str, str] | None) -> Stored:
+    def _draft(self, step: ChangeSet, saying: Saying, advice: tuple[str, str, str] | None) -> Stored:
         turn, topic, session, facts, _ = saying
         every = self.held(Block)
         current, decision = self.decide(saying, every)
-        meant, reason, method = decision.block, decision.reason, "agent" if topic else "rules"
-        if advice is not None and decision.is_close:
-            method, reason = advice[0], "a model was asked, as the numbers were close"
-            meant = next((each for each in every if each.id == advice[1]), None)
+        meant, reason, method = decision.block, decision.reason, "agent" if topic else decision.method
+        chosen = {each.id: each for each in decision.ranked} | {"": None}
+        if advice is not None and decision.is_close and advice[1] in chosen:  # else it was closed or deleted meanwhile
+            reason, (method, id_, topic) = "a model was asked, as the numbers were close", advice
+            meant = chosen[id_]
         scenario = "shift" if meant is None else "continuation" if meant is current else "resumption"
         scenario = f"topic_{scenario}" if every else "new_topic_first"
         label = meant.label if meant is not None else topic or label_of(turn.message)
-        is_late = current is not None and turn.at < current.last
         target, reachable = meant, within(every, session)
+        is_late = any(turn.at < each.last for each in reachable if each.status == "active")
         if meant is not None and meant.is_full:
             later = (e for e in reachable if e.label == label and e.created >= meant.created and not e.is_full)
             target = max(later, key=attrgetter("created", "id"), default=None)
@@ -203,19 +208,15 @@ class Conversation(Keeper):
             if each.status == "active" and each.path != path:
                 step.put(each.path, blocks.closed_off(step.text(each.path), each))
         kept = [self.keep(step, said, turn, path, id_) for said in facts]
-        warnings = self._know(step, saying, self._link_to(path, turn)) if saying.traits else []
+        warnings = self._know(step, saying, self.link_text(path, turn.mark)) if saying.traits else []
         return {
             "block_id": id_, "turn_id": turn.id, "routing_scenario": scenario, "facts_extracted": len(kept),
             "topic": label, "reason": reason, "method": method, "facts": kept, "warnings": warnings,
         }  # fmt: skip
 
-    def _link_to(self, path: str, turn: Turn) -> str:
-        """A link to a turn, by the note's bare name where that is unique."""
-        return f"{self.link_text(path)[2:-2]}#^{turn.mark}"
-
     def keep(self, step: ChangeSet, said: Statement, turn: Turn, path: str, block: str) -> FactOut:
         """Keep a fact in its note, and say what is kept. One that names a noun alone is the one fact of that noun."""
-        told = Told(turn.at, said.value, self._link_to(path, turn))
+        told = Told(turn.at, said.value, self.link_text(path, turn.mark)[2:-2])
         every = [each for each in self.held(Fact) if not each.problem]
         known = max((each for each in every if each.key == said.key), key=attrgetter("valid_from"), default=None)
         alike = [each for each in every if said.category == "secret" and each.key.endswith(f"_{said.key}")]
@@ -234,17 +235,18 @@ class Conversation(Keeper):
             return [f"nothing was kept in {known.path[:-3]}: {known.problem}"]
         path = known.path if known else self.free(step, f"{PROFILE.folder}/default", between="-")
         text = step.text(path) if known else PROFILE.render({"title": "Profile"}, "", now())
-        step.put(path, with_traits(text, saying.traits, saying.turn.at, link))
+        step.put(path, with_traits(text, saying.traits, saying.turn.at, link[2:-2]))
         return []
 
     def garden(self, ref: str = "all", after_days: int = 60, *, dry_run: bool = False, **by: Unpack[By]) -> Closed:
         """Close what has been paused for so long, or one block whatever it is; a model, if there is one, reads the facts
-        of closed blocks, never of private ones. One step with one undo; nothing is deleted."""
+        of closed blocks, never of private ones. `continued` are those another goes on for. One step with one undo."""
         every = self.items(Block) if ref == "all" else [self.find(ref)]
         chat, before, read = self.chat, clock.now() - timedelta(days=after_days), list[_Facts]()
         old = [each for each in every if each.status == "paused" and each.last <= before and not each.problem]
         ripe = old if ref == "all" else [each for each in every if each.status != "closed"]
-        done = Closed(closed=[each.id for each in ripe], facts=[], method=chat.method if chat else "rules", warnings=[])
+        method, closed = chat.method if chat else "rules", [each.id for each in ripe]
+        done = Closed(closed=closed, continued=[], facts=[], method=method, warnings=[])
 
         def draft(step: ChangeSet) -> None:
             there = {each.path: each for each in self.held(Block)}
@@ -259,16 +261,17 @@ class Conversation(Keeper):
                     done["facts"] += [self.keep(step, said, turn, path, there[path].id) for turn, said in facts]
 
         if chat and not dry_run:
-            closed = [each for each in every if each in ripe or (each.status == "closed" and not each.problem)]
-            private = self.bench.private(each.path for each in closed)
+            unread = [each for each in every if each in ripe or (each.status == "closed" and not each.problem)]
+            private = self.bench.private(each.path for each in unread)
             try:
-                for block in closed:
+                for block in unread:
                     read.extend(_facts_read(chat, block) if block.path not in private else ())
             except SimplememError as error:
                 done["warnings"].append(error.message)
         if (ripe or read) and not dry_run:
             _, carried = self.shelf.change(draft, By(reason="closed what was paused for long") | by)
             done["warnings"] += carried.warnings
+        done["continued"] = [each.id for each in ripe if each.is_full and each.id in done["closed"]]
         return done
 
 
@@ -282,10 +285,8 @@ def _facts_read(chat: Chat, block: Block) -> Iterator[_Facts]:
         said = [{"turn_id": turn.id, "message": turn.message[:_MOST_SENT]} for turn in by_id.values()]
         answer, found = chat.ask(_QUESTIONS["facts"], {"turns": said})["facts"], list[tuple[Turn, Statement]]()
         for row in answer if isinstance(answer, list) else ():
-            told = row if isinstance(row, dict) else {}
-            id_, name, value, evidence = (
-                str(told.get(k) or "").strip() for k in ("turn_id", "key", "value", "evidence")
-            )
+            told = defaultdict(str, row if isinstance(row, dict) else {})
+            id_, name, value, evidence = (str(told[k] or "").strip() for k in ("turn_id", "key", "value", "evidence"))
             turn, stated = by_id.get(id_), stated_by(chat.method, name, value, evidence, 0.7)
             if turn and stated.key and value and evidence in turn.message and value in evidence and "\n" not in value:
                 found.append((turn, stated))

@@ -176,22 +176,26 @@ def _quote(said: Statement) -> str:
 
 
 def facts_for(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:
-    """The facts that a question asks for, best first; what was never said is not answered."""
-    asked = _parts(question) - _ASKING
-    own, found = asked - _GENERIC, []
+    """The facts that a question asks for, best first; what was never said is not answered (docs/decisions.md)."""
+    phrases = [_parts(phrase) - _ASKING for phrase in _BREAK.split(question.lower())]
+    asked = set[str]().union(*phrases)
+    own, kinds, found = asked - _GENERIC, asked & _KINDS, []
     for fact in facts:
         key = _parts(fact.key.replace("_", " "))
         about = key | _parts(fact.sentence) | _parts(labels.get(fact.block_id, ""))
         special, foreign = key - _GENERIC, own - about
         is_meant = bool(own) and len(foreign) * 2 <= len(own) if special else not foreign
-        if asked & key and special <= asked and is_meant:
+        is_other = (kinds and not kinds & key) or any(phrase & key and phrase & foreign for phrase in phrases)
+        if asked & key and special <= asked and is_meant and not is_other:
             found.append((len(asked & key) / len(asked | key), fact.valid_from, fact.path, fact))
     return [each[-1] for each in sorted(found, key=lambda each: each[:3], reverse=True)]
 
 
 def _parts(text: str) -> set[str]:
-    said = (word for word in re.findall(r"[\w-]+", text.lower()) if word not in STOP_WORDS)
+    said = (word for word in re.findall(r"(?<!['’])\b[\w-]+", text.lower()) if word not in STOP_WORDS)
     return {stem(SYNONYMS.get(word, word), "") for word in said}
 
 
-_ASKING: Final = _parts(" ".join(WORDS["asking"]))
+_ASKING, _KINDS = (_parts(" ".join(WORDS[name])) for name in ("asking", "kind"))
+# Of a question, where one noun with all that belongs to it ends.
+_BREAK: Final = re.compile(rf"[^\w\s'’-]+|\b(?:{'|'.join(STOP_WORDS - _IN_EVERY_KEY)})\b")

@@ -49,8 +49,9 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
         for hit in found.hits:
             if block := blocks.get(path_of(hit.name)):
                 least = min(least, max(round(hit.score, 4), _LEAST))  # a score never grows from one to the next
+                summary = "" if block.status == "active" else block.summary  # what it was about before it was resumed
                 answer["memories"].append({
-                    "block_id": block.id, "topic": block.label, "relevance_score": least, "summary": block.summary,
+                    "block_id": block.id, "topic": block.label, "relevance_score": least, "summary": summary,
                     "turns": turns_out(answering(block, asked)),
                 })  # fmt: skip
     return answer

@@ -18,6 +18,7 @@ from simplemem.errors import Ambiguous, NotFound
 from simplemem.kinds.talk import cues
 from simplemem.kinds.talk.block import Block
 from simplemem.note.names import base_name
+from simplemem.note.words import stem
 from simplemem.services.wordllama import WordLlama
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Decision(NamedTuple):
     reason: str
     ranked: tuple[Block, ...] = ()
     is_close: bool = False
+    method: str = "rules"
 
 
 class _Recent(NamedTuple):
@@ -118,15 +120,22 @@ class Governor:
             manner["begun"] = before is None or any(last > before for last in others)
         new, stay, back = (sum(table[kind] for kind in table if manner[kind]) for table in (NEW, STAY, BACK))
         scores: dict[Block | None, float] = {None: new}
-        for block, near in zip(live, self._nearness(head, words, live) if live else (), strict=True):
-            scores[block] = near + (stay if block is current else back)
+        method, near = "rules", list[float]()
+        try:
+            near += self.nearness(head, words, live) if live else ()
+        except Exception as error:  # noqa: BLE001 - rule 6: whatever fails, the turn is kept
+            import numpy as np
+
+            method = f"rules (words alone: {getattr(error, 'message', type(error).__name__)})"
+            near = Governor(lambda texts: np.zeros((len(texts), 1), np.float32)).nearness(head, words, live)
+        scores |= {each: n + (stay if each is current else back) for each, n in zip(live, near, strict=True)}
         best, *rest = sorted(scores, key=lambda block: (-scores[block], block is not current))
         ranked = tuple(block for block in (best, *rest) if block is not None)[:_NEAREST]
         reason = "goes on with what was said last" if best is current else "nearest to what was said there last"
         is_close = bool(rest) and scores[best] - scores[rest[0]] < LIMITS["close"]
-        return Decision(best, reason if best else "begins something new", ranked, is_close)
+        return Decision(best, reason if best else "begins something new", ranked, is_close, method)
 
-    def _nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
+    def nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
         """How near a message is to each block, however it is said."""
         import numpy as np
 
@@ -139,7 +148,7 @@ class Governor:
         cosines = np.einsum("bed,sd->bes", stacked, rows[:2])  # so few rows would wait for threads of a product
         follows, about = NEAR["follows"] * cosines[:, 0, 0], NEAR["about"] * cosines[:, 1:, 1].max(axis=1)
         near: list[float] = (follows + about).tolist()
-        names, wanted = set(cues.PATTERNS["capital"].findall(head)), set(map(_stem, words))
+        names, wanted = set(cues.PATTERNS["capital"].findall(head)), {stem(word, "") for word in words}
         names = {name for name in names if any(name in recent.words for recent in recents)}
         known = [wanted & recent.words for recent in recents]
         holders = Counter(word for each in known for word in each)
@@ -156,25 +165,20 @@ def _said_last(block: Block) -> tuple[frozenset[str], bool, Sequence[str]]:
     turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
     said = [f"{turn.message[: LIMITS['text']]} {turn.answer[: LIMITS['text']]}" for turn in turns]
     about = [cues.content_words(text) for text in said]
-    words = {_stem(word) for each in about for word in each}.union(*map(cues.PATTERNS["capital"].findall, said))
+    words = {stem(word, "") for each in about for word in each}.union(*map(cues.PATTERNS["capital"].findall, said))
     texts = [*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS]
     return frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], texts
 
 
 def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
     """The block that holds most of the rare words of what is gone back to, where most of its turns do."""
-    wanted, shares = set(map(_stem, object_)), dict[Block, dict[str, float]]()
+    wanted, shares = {stem(word, "") for word in object_}, dict[Block, dict[str, float]]()
     for block in blocks:
         told = [f"{block.label} {' '.join(block.keywords)}", *(f"{t.message} {t.answer}".lower() for t in block.turns)]
-        told = [text for text in told if any(word in text for word in wanted)]
-        held = Counter(word for text in told for word in wanted.intersection(map(_stem, cues.content_words(text))))
+        told = [text for text in told if any(word[:-1] in text for word in wanted)]
+        held = Counter(word for text in told for word in wanted & {stem(w, "") for w in cues.content_words(text)})
         shares[block] = {word: 1 + number / (1 + len(block.turns)) for word, number in held.items()}
     number = {word: sum(word in each for each in shares.values()) or 0.5 for word in wanted}
     rare = {word: math.log(1 + (len(blocks) + 1) / number[word]) for word in wanted}
     best = max(blocks, key=lambda b: (sum(rare[word] * share for word, share in shares[b].items()), b.last))
     return best if sum(map(rare.__getitem__, shares[best])) >= LIMITS["named"] * sum(rare.values()) else None
-
-
-def _stem(word: str) -> str:
-    word = word.removesuffix("'s")
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

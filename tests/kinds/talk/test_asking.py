@@ -39,7 +39,8 @@ def close(monkeypatch: pytest.MonkeyPatch) -> None:
     """All decisions of the rules are to go on, and close."""
 
     def decide(self: Governor, message: str, at: Any, blocks: Any, current: Any) -> Decision:
-        return Decision(current, "by numbers", tuple(blocks), current is not None)
+        live = tuple(each for each in blocks if each.status != "closed")
+        return Decision(current, "by numbers", live, current is not None)
 
     monkeypatch.setattr(Governor, "decide", decide)
 
@@ -87,6 +88,41 @@ def test_whatever_a_model_gets_wrong_the_rules_answer_stands(tmp_path: Path, bad
         clock = tell(talk, "The dial is brass.", 1, topic="Clock")
         stored = tell(talk, "And the hands?", 2)
         assert (stored["block_id"], stored["method"]) == (clock["block_id"], "rules") and service.asked
+
+
+@pytest.mark.usefixtures("close")
+@pytest.mark.parametrize(
+    ("label", "topic"),
+    [("Boat  repairs", "Boat repairs"), ("boat", "boat"), ("Yacht", "Bought a boat"), ("", "Bought a boat"),
+     ("?!", "Bought a boat"), (["boat"], "Bought a boat"), ("boat " * 40, "Bought a boat")],
+)  # fmt: skip
+def test_a_models_label_is_taken_when_its_words_were_used(tmp_path: Path, label: Any, topic: str) -> None:
+    with (
+        ChatService(lambda _: {"block_id": None, "new": True, "label": label}) as service,
+        talking(tmp_path, service) as talk,
+    ):
+        tell(talk, "Plum jam?", topic="Jam")
+        stored = tell(talk, "We bought a boat, and the repairs begin.", 1)
+        assert (stored["topic"], stored["method"], talk.find(stored["block_id"]).label) == (topic, "llm:m", topic)
+
+
+@pytest.mark.usefixtures("close")
+@pytest.mark.parametrize("how", ["deleted", "closed"])
+def test_the_rules_decide_when_the_chosen_block_is_gone_meanwhile(tmp_path: Path, how: str) -> None:
+    def model(said: dict[str, Any]) -> Any:
+        (note,) = (path for path in (tmp_path / "topics").rglob("*.md") if "title: Jam" in path.read_text())
+        if how == "deleted":
+            note.unlink()
+        else:
+            note.write_text(note.read_text().replace("status/paused", "status/closed"))
+        return {"block_id": jam["block_id"], "new": False, "label": ""}
+
+    with ChatService(model) as service, talking(tmp_path, service) as talk:
+        jam = tell(talk, "Plum jam?", topic="Jam")
+        clock = tell(talk, "The dial is brass.", 1, topic="Clock")
+        stored = tell(talk, "And quince?", 2)
+        assert len(service.asked) == 1
+        assert (stored["block_id"], stored["method"], stored["reason"]) == (clock["block_id"], "rules", "by numbers")
 
 
 @pytest.mark.usefixtures("close")

@@ -69,6 +69,9 @@ def test_what_is_told_late_takes_its_place_and_does_not_become_the_newest(talk: 
     assert next((each.id, each.status) for each in talk.topics()) == (now["block_id"], "active")
     other = tell(talk, "An old idea.", "2026-11-01T09:00:00Z", topic="Sundial")
     assert talk.find(other["block_id"]).status == "paused"
+    between = tell(talk, "The hands are steel.", "2026-11-20T12:00:00Z", topic="Tide clock")
+    assert (between["block_id"], talk.find(between["block_id"]).status) == (late["block_id"], "paused")
+    assert talk.find(now["block_id"]).status == "active"
     assert tell(talk, "Is it a tabby?", "2026-11-21T09:01:00Z")["block_id"] == now["block_id"]
 
 
@@ -93,6 +96,21 @@ def test_a_full_block_goes_on_in_one_that_links_back(talk: Conversation, monkeyp
     assert tell(talk, "four", "2026-11-20T09:03:00Z")["block_id"] == third["block_id"]
     assert tell(talk, "five", "2026-11-20T09:04:00Z", topic=first["block_id"])["topic"] == "Counting"
     assert sum(len(each.turns) for each in talk.items(Block)) == 5
+
+
+def test_gardening_says_which_blocks_another_goes_on_for(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simplemem.kinds.talk.block._MOST_TURNS", 2)
+    tell(talk, "one", topic="Counting")
+    other = tell(talk, "Our kitten needs a name.", "2026-11-20T10:00:00Z", topic="Kitten")
+    tell(talk, "two", "2026-11-20T09:01:00Z", topic="Counting")  # told late: the block is full, and stays paused
+    tell(talk, "The dial is brass.", "2026-11-20T11:00:00Z", topic="Tide clock")
+    done = talk.garden(after_days=1, dry_run=True)
+    assert sorted(labels(talk, done)) == ["Counting", "Kitten"]
+    assert [talk.find(each).label for each in done["continued"]] == ["Counting"]
+    assert talk.garden(after_days=1)["continued"] == done["continued"]
+    assert talk.garden(other["block_id"])["continued"] == []
+    later = tell(talk, "three", "2026-11-20T12:00:00Z", topic=done["continued"][0])
+    assert later["topic"] == "Counting" and later["block_id"] != done["continued"][0]
 
 
 def test_a_person_may_rename_retag_and_delete(talk: Conversation) -> None:

@@ -177,6 +177,57 @@ def test_a_fact_is_given_when_it_was_asked_for(question: str, values: list[str])
     assert [each.value for each in facts_for(question, facts, {})] == values
 
 
+SAID = [
+    "My API key for the tide table service is TT-4471-QX.", "My dentist's phone number is 0431 778 220.",
+    "Our wifi password is Heron-42.", "My bicycle lock code is 7713.", "My insurance policy number is PN-88812.",
+    "My library card number is LC-3391-07.", "My passport number is C01X00T47.", "Our boat is called Plover.",
+    "My sister's address is 12 Quay Street.", "My work email is ruth@brandt.example.", "My alarm code is 9081.",
+    "My husband's phone number is 0170 333 44.", "My doctor's phone number is 0431 900 10.",
+    "My bank's phone number is 0431 100 20.", "The staging database password is Stg-8812.",
+    "My holiday flat's address is 4 Rua Nova 7.",
+]  # fmt: skip
+# What was never said, asked in words that were: of another kind, of somebody or something else, of one thing more exactly.
+NEVER_SAID = [
+    "password for the bank", "bank account number", "bank's wifi password", "the bank's address", "name of my doctor",
+    "phone number of my eye doctor", "doctor's emergency phone number", "dentist's email", "name of my husband",
+    "my second dentist's phone number", "my husband's email", "my husband's passport number", "my wife's phone number",
+    "my husband's library card number", "name of my sister", "sister's phone number", "my brother's address",
+    "office wifi password", "neighbour's wifi password", "guest wifi password", "wifi address", "passport pin",
+    "boat registration number", "boat lock code", "boat insurance policy number", "my cat's insurance policy number",
+    "insurance phone number", "car alarm code", "alarm company phone", "production database password",
+    "holiday flat's door code", "holiday flat's wifi password", "motorcycle lock code", "tide table service email",
+    "private email", "I visited my dentist. What is the phone number of the vet?", "How loud is the alarm?",
+    "We are flying to Lisbon; do we need a passport?",
+]  # fmt: skip
+OTHER_WORDS = {
+    "Which credential did I give you for the tide table?": "TT-4471-QX", "wi-fi passphrase": "Heron-42",
+    "wireless password": "Heron-42", "combination of my bike lock": "7713", "What's the PIN for my alarm?": "9081",
+    "I'm at the marina. What was our boat's name?": "Plover", "name of the vessel": "Plover", "my work mail": "ruth@",
+    "where does my sister live?": "12 Quay", "husband's mobile": "0170", "phone of the physician": "0431 900 10",
+    "password of the staging db": "Stg-8812", "address of the vacation apartment": "4 Rua",
+    "what's my passport number?": "C01X00T47", "What is the number of my doctor again?": "0431 900 10",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def vault_facts() -> list[Fact]:
+    moment = datetime(2026, 11, 20, tzinfo=UTC)
+    stated = [each for message in SAID for each in statements(message)]
+    texts = [new_fact(each, Told(moment, each.value, "x#^y"), "", NOW) for each in stated]
+    assert len(texts) == len(SAID)
+    return [read_fact(Read(f"facts/{number}.md", text, "", "")) for number, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize("question", NEVER_SAID)
+def test_what_was_never_said_is_not_answered_with_something_like_it(vault_facts: list[Fact], question: str) -> None:
+    assert facts_for(question, vault_facts, {}) == []
+
+
+@pytest.mark.parametrize(("question", "value"), OTHER_WORDS.items())
+def test_a_fact_is_found_by_words_that_were_not_used(vault_facts: list[Fact], question: str, value: str) -> None:
+    assert [each.value.startswith(value) for each in facts_for(question, vault_facts, {})] == [True]
+
+
 def profile(text: str) -> Profile:
     return read_profile(Read("profiles/default.md", text, "", ""))
 

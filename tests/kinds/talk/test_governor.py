@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from simplemem.errors import Unavailable
 from simplemem.kinds.talk.block import Block, Turn
 from simplemem.kinds.talk.cues import PATTERNS, back_to, keywords_of, label_of
 from simplemem.kinds.talk.governor import Decision, Governor
@@ -162,3 +166,20 @@ def test_keywords_are_the_words_of_most_messages() -> None:
 def test_what_changes_the_subject(said: str) -> None:
     assert PATTERNS["shift"].match(f"{said}how do I prune a fig?")
     assert not PATTERNS["shift"].match("So how do I prune a fig?")
+
+
+def test_words_alone_decide_when_vectors_fail(talk: Talk) -> None:
+    talk.say("Anyway, help me plan the food for my father's seventieth birthday.")
+    assert talk.decide("Which spices would you serve with the smoked trout?").method == "rules"
+
+    def unreadable(texts: Sequence[str]) -> NDArray[np.float32]:
+        raise Unavailable("the word vectors cannot be read")
+
+    vectors, talk.governor = talk.governor, Governor(unreadable)
+    decided = talk.decide("Which spices would you serve with the smoked trout?")
+    assert decided.method == "rules (words alone: the word vectors cannot be read)"
+    assert decided.block is talk.blocks["block_1"]  # in doubt it goes on
+    assert talk.goes_to("Back to the rain gauge: which bearing would rust least?") == "block_0"
+    assert talk.goes_to("By the way, my knee hurts when I walk down the stairs.") == ""
+    talk.governor = vectors
+    assert talk.decide("Which spices would you serve with the smoked trout?").method == "rules"
