@@ -2,7 +2,7 @@
 
 Both engines index the same notes and are asked the same questions, each by a process of its own. CPU and memory are those of
 this process and of the server's together, pages that its processes share counted once. The server is one of its own, from a
-wheel, on a socket in a temporary folder (Linux). Beyond `most_held` numbers of passages meaning is asked of pgvector's index.
+wheel, on a socket in a temporary folder (Linux). Passages of more numbers than `most_held` have pgvector's index.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
@@ -87,7 +88,7 @@ def measured(vault: Path, engine: str, corpus: Corpus, queries: int, most_held: 
 
                 for text in questions[:2]:  # what is read once
                     search(text)
-                times = [_spent(of, lambda text=text: found.append(search(text))) for text in questions]
+                times = [_spent(of, partial(found.extend, map(search, [text]))) for text in questions]
                 answers[f"{mode}, {name}"] = found
                 say(f"  search by {mode:<7} {name:<11} {1000 * median(times):6.1f} ms CPU p50")
         say(f"  {_memory(of)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from simplemem.index.connection import LAST, MANY, Connection
@@ -196,8 +196,7 @@ def called(db: Connection, key: str) -> tuple[list[str], ...]:
 def titled(db: Connection, title: str) -> Iterable[tuple[int]]:
     """The notes of a title or file name; the mark behind a question is no part of it, unless a title has it too."""
     sql = "SELECT id FROM notes WHERE title_key IN (?1, ?2) OR name_key IN (?1, ?2)"
-    rows: Any = db.execute(sql, (compare_key(title), compare_key(title.rstrip("?？!. "))))
-    return rows
+    return db.execute(sql, (compare_key(title), compare_key(title.rstrip("?？!. "))))
 
 
 def with_property(db: Connection, key: str) -> dict[str, str]:
@@ -315,6 +314,11 @@ def _keys(files: Iterable[str]) -> list[str]:
 
 def stored_links(db: Connection, to: str | None = None, source: str | None = None) -> list[StoredLink]:
     """The links that mean this file (a conflict copy's only repeat its note's), or those of a note; else every link."""
+    return list(links_asked(db, to, source))
+
+
+def links_asked(db: Connection, to: str | None = None, source: str | None = None) -> Iterator[StoredLink]:
+    """The same, asked at once and read when they are wanted."""
     where = ""
     if to is not None:
         where = "WHERE l.path = :to AND s.path != l.path AND instr(coalesce(s.hidden, ''), :copy) != 1"
@@ -323,7 +327,7 @@ def stored_links(db: Connection, to: str | None = None, source: str | None = Non
     sql = f"""SELECT s.id, s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.ambiguous
               FROM links l JOIN notes s ON s.id = l.note_id {where} ORDER BY s.path, l.seq"""
     rows = db.execute(sql, {"to": to, "source": source, "copy": COPY_REASON})
-    return [StoredLink._make((*link, tuple(json.loads(ambiguous)))) for *link, ambiguous in rows]
+    return (StoredLink._make((*link, tuple(json.loads(ambiguous)))) for *link, ambiguous in rows)
 
 
 def outline(db: Connection, path: str) -> Outline | None:

@@ -7,7 +7,6 @@ import json
 import logging
 import threading
 import time
-from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -19,16 +18,14 @@ import apsw
 
 from simplemem.errors import Unavailable
 from simplemem.index import audit, door, notes, vectors
-from simplemem.index.changes import written_by
-from simplemem.index.connection import COMMIT, IDS, LAST, Connection, Tables
+from simplemem.index.connection import COMMIT, IDS, Connection, Tables
 from simplemem.index.database import Damaged, Replaced
 from simplemem.index.door import Beside, Matches, Narrow, NoteId, NotePage, Position, Question, Row, Standing
+from simplemem.index.filters import condition, passing
 from simplemem.index.notes import vector_space, waiting
 from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import VectorsInMemory
-from simplemem.note.names import base_name, compare_key, date_in
-from simplemem.note.note import joined
-from simplemem.note.words import stretches
+from simplemem.note.names import base_name, date_in
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,65 +35,7 @@ _MOST_BLOCKS = 5_000
 _MOST_LIKE, _MOST_PATHS = 1_000, 50_000  # that are kept; 6 MB each
 _PASSAGES_OF = f"p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"
 _LOG = logging.getLogger(__name__)
-
-
 _ORDER = {"modified": "n.modified DESC", "created": "n.created DESC", "name": "n.path_key", "title": "n.title_key"}
-
-
-def condition(db: Connection, narrow: Narrow) -> tuple[str, dict[str, Any]]:
-    """The FROM and WHERE of a filter, for `notes n`, and its values."""
-    parts = [] if narrow.hidden else ["n.hidden IS NULL"]
-    values: dict[str, Any] = {}
-    for name, wanted, require_all in (("t", narrow.tags, narrow.require_all), ("q", narrow.all_tags, True)):
-        tags = []
-        for k, (key, value) in enumerate(wanted.items()):
-            values |= {f"{name}k{k}": compare_key(joined(key)), f"{name}v{k}": compare_key(value)}
-            values[f"{name}w{k}"] = compare_key(joined(value))  # as it stands in the name of a tag
-            tags.append(f"""n.id IN (SELECT note_id FROM tag_pairs
-                                     WHERE key = :{name}k{k} AND value IN (:{name}v{k}, :{name}w{k}))""")
-        if tags:
-            parts.append("(" + (" AND " if require_all else " OR ").join(tags) + ")")
-    for k, (key, value) in enumerate(narrow.properties.items()):
-        parts.append(f"""EXISTS (SELECT 1 FROM properties p WHERE p.note_id = n.id AND p.key = :p{k}
-                                 AND lower(p.value) IN (:pt{k}, :pv{k}))""")
-        low = value.encode().lower().decode()  # of ASCII alone, as engines do
-        values |= {f"p{k}": key, f"pt{k}": json.dumps(low, ensure_ascii=False), f"pv{k}": low}  # a text or a number
-    if narrow.archive:
-        inside = [f"n.path_key >= :a{k} AND n.path_key < :a{k} || '{LAST}'" for k in range(len(narrow.archive))]
-        parts.append(f"{'' if narrow.archived else 'NOT '}({' OR '.join(inside)})")
-        values |= {f"a{k}": compare_key(folder) for k, folder in enumerate(narrow.archive)}
-    linked = "SELECT l.path FROM links l JOIN notes s ON s.id = l.note_id WHERE s.path = :linked_by"
-    below = f"n.path_key >= :prefix AND n.path_key < :prefix || '{LAST}'"
-    for name, value, part in (
-        ("prefix", compare_key(narrow.prefix), f"({below} OR n.path_key = rtrim(:prefix, '/'))"),
-        ("type", compare_key(narrow.type), "n.type_key = :type"),
-        ("since", narrow.since, "n.modified >= :since"),
-        ("until", narrow.until, "n.modified < :until"),
-        ("link_to", narrow.link_to, "n.id IN (SELECT note_id FROM links WHERE path = :link_to)"),
-        ("linked_by", narrow.linked_by, f"n.path IN ({linked})"),
-    ):
-        if value:
-            parts.append(part)
-            values[name] = value
-    if narrow.author:
-        by, more = written_by(narrow.author)
-        parts.append(by)
-        values |= more
-    without = (*narrow.without, *narrow.without_forms)
-    for name, phrases, part in (("phrase", narrow.phrases, "IN"), ("without", without, "NOT IN")):
-        for k, phrase in enumerate(phrases):
-            holders, values[f"{name}{k}"] = db.holders(stretches(phrase), f"{name}{k}")  # word for word
-            parts.append(f"n.id {part} ({holders})")
-    where = " AND ".join(parts) or "TRUE"
-    source = "carray(:only) o CROSS JOIN notes n ON n.path = o.value" if narrow.only else "notes n"
-    values |= {"only": db.many(narrow.only)} if narrow.only else {}
-    return f"{source} WHERE {where}", values
-
-
-def passing(db: Connection, narrow: Narrow) -> array[int]:
-    """The notes that pass."""
-    source, values = condition(db, narrow)
-    return array("q", [row[0] for row in db.execute(f"SELECT n.id FROM {source} ORDER BY n.id", values)])
 
 
 def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
@@ -109,24 +48,33 @@ def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) 
     return NotePage([rows[note] for note in ids], _by_note(tags_of(db, ids)), total)
 
 
-def neighbours_of(db: Connection, row: Row) -> Iterator[Beside]:
-    """The notes that a note is linked with, and in its folder the dated ones before and after a dated one."""
-    path, folder = row.path, row.path.rpartition("/")[0]
-    ways = [(link.path, "linked from") for link in notes.stored_links(db, source=path) if link.path not in (path, None)]
-    ways += [(link.source, "links to") for link in notes.stored_links(db, to=path)]
-    if date_in(base_name(path)):
-        first, after = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
-        sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND path < :after
-                 AND instr(substr(path, length(:first) + 1), '/') = 0 ORDER BY path"""
-        there = [str(each) for (each,) in db.execute(sql, {"first": first, "after": after})]
-        days = [each for day, each in sorted((date_in(base_name(each)), each) for each in there) if day]
+def neighbours_of(db: Connection, rows: Sequence[Row]) -> dict[NoteId, tuple[Beside, ...]]:
+    """For each of some notes those that it is linked with, and in its folder the dated ones before and after a dated one.
+    All is asked before any of it is read."""
+    linked = [(notes.links_asked(db, source=row.path), notes.links_asked(db, to=row.path)) for row in rows]
+    in_folders = [_in_folder(db, row.path) if date_in(base_name(row.path)) else () for row in rows]
+    every: dict[NoteId, list[tuple[str, str]]] = {}
+    for row, (there, back), folder in zip(rows, linked, in_folders, strict=True):
+        path = row.path
+        ways = [(link.path, "linked from") for link in there if link.path is not None and link.path != path]
+        ways += [(link.source, "links to") for link in back]
+        dated = [str(each) for (each,) in folder if date_in(base_name(str(each)))]
+        days = sorted(dated, key=lambda each: (date_in(base_name(each)), each))
         at = days.index(path) if path in days else len(days)
         around = ((at - 1, "the one before"), (at + 1, "the one after"))
-        ways += [(days[k], via) for k, via in around if 0 <= k < len(days)]
-    known = notes.known_at(db, [each for each, _ in ways if each is not None])
-    for each, via in ways:
-        if each in known:
-            yield Beside(known[each].id, via)
+        every[row.id] = ways + [(days[k], via) for k, via in around if 0 <= k < len(days)]
+    paths = {path for ways in every.values() for path, _ in ways}
+    known = notes.known_at(db, paths) if paths else {}
+    return {note: tuple(Beside(known[each].id, via) for each, via in every[note] if each in known) for note in every}
+
+
+def _in_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
+    """The paths of a note's folder."""
+    folder = path.rpartition("/")[0]
+    first, after = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
+    sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND path < :after
+             AND instr(substr(path, length(:first) + 1), '/') = 0 ORDER BY path"""
+    return db.execute(sql, {"first": first, "after": after})
 
 
 def positions(db: Connection, where: str, ids: Iterable[int]) -> Iterator[tuple[int, Position]]:
@@ -141,8 +89,7 @@ def positions(db: Connection, where: str, ids: Iterable[int]) -> Iterator[tuple[
 def tags_of(db: Connection, some: Iterable[int]) -> Iterable[tuple[int, str]]:
     """The tags of some notes as they are shown."""
     sql = f"SELECT t.note_id, t.tag FROM {IDS} n JOIN tags t ON t.note_id = n.value ORDER BY t.note_id, t.seq"
-    rows: Any = db.execute(sql, {"ids": db.many(some)})
-    return rows
+    return db.execute(sql, {"ids": db.many(some)})
 
 
 def _by_note(rows: Iterable[tuple[int, T]]) -> dict[int, tuple[T, ...]]:
@@ -295,7 +242,7 @@ class Sidecar:
             tagged, passages = tags_of(db, some), positions(db, _PASSAGES_OF, some)
             placed = positions(db, "p.id = n.value", filter(None, some.values()))
             rows = notes.rows_of(db, some)
-            neighbours = {note: tuple(neighbours_of(db, rows[note])) for note in beside if note in rows}
+            neighbours = neighbours_of(db, [rows[note] for note in beside if note in rows])
             reached = {each.note for near in neighbours.values() for each in near if each.note in among}
             if more := reached - rows.keys():
                 tagged = chain(tagged, tags_of(db, more))
@@ -316,10 +263,15 @@ class Sidecar:
                 places |= positions(db, "p.id = n.value", unread)
             best = {note: places.get(place) for note, place in found.items()}
             held = {note: tuple(places[at] for at in some if at in places) for note, some in blocks_of.items()}
-            tags, near = _by_note(tagged), neighbours.get
+            tags = _by_note(tagged)
             return {
                 note: door.Shown(
-                    row, tags.get(note, ()), passages_of.get(note, ()), best.get(note), held[note], near(note, ())
+                    row,
+                    tags.get(note, ()),
+                    passages_of.get(note, ()),
+                    best.get(note),
+                    held[note],
+                    neighbours.get(note, ()),
                 )
                 for note, row in rows.items()
             }

@@ -15,7 +15,7 @@ from simplemem.index.connection import IDS, Connection, Tables
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Embedded, Ids, Nearness, as_values
 from simplemem.index.notes import stat_of, vector_space, waiting
-from simplemem.index.sync import Progress
+from simplemem.index.reconcile import Progress
 from simplemem.index.text import BLOCK, SHIFT, Waiting, span, understood, units
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import text_hash
@@ -38,6 +38,8 @@ _PUT = """INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)
 
 Paths = Callable[[Collection[int]], Mapping[int, str]]
 """The paths of notes that are there."""
+_Whose = tuple[object, int]
+"""An index, and its newest `rev`."""
 _ToEmbed = tuple[int, str, list[tuple[int, str]]]
 """A note, the hash that it had ("" when it could not be read just now), and its places with their texts."""
 
@@ -324,22 +326,15 @@ class VectorsInMemory:
 
     def __init__(self, most_held: int = MOST_HELD) -> None:
         self._most_held, self._lock = most_held, threading.Lock()
-        self._seen: tuple[object, int] = (None, -1)  # whose they are, and the newest rev
+        self._seen: _Whose = (None, -1)
         self._passages = _Rows(())
         self._blocks: _Rows | None = None  # whoever asks once is read those it needs
         self._asked = False
 
     def nearest(
-        self,
-        db: Connection,
-        whose: tuple[object, int],
-        query: bytes,
-        ids: Ids,
-        limit: int,
-        also: Iterable[int],
-        paths: Paths,
+        self, db: Connection, whose: _Whose, query: bytes, ids: Ids, limit: int, also: Iterable[int], paths: Paths
     ) -> dict[int, Nearness]:
-        """The notes with the nearest passages, among `ids`, and those in `also`, by the vectors of an index as of a `rev`."""
+        """The notes with the nearest passages, among `ids`, and those in `also`, by `whose` vectors."""
         import numpy as np
 
         if (found := db.nearest(query, ids, limit, also)) is not None:
@@ -368,7 +363,7 @@ class VectorsInMemory:
         figures = zip(passages[held].tolist(), nearest.tolist(), strict=True)
         return dict(zip(held, as_values(Nearness, figures), strict=True))
 
-    def _follow(self, db: Connection, seen: tuple[object, int]) -> None:
+    def _follow(self, db: Connection, seen: _Whose) -> None:
         (whose, _), (before, rev) = seen, self._seen
         if whose != before or self._passages.left > _LEFT + len(self._passages.owners) // 4:
             self._passages, self._blocks, self._asked = _Rows(stored(db, None)), None, self._asked and whose == before

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import logging
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -19,25 +17,24 @@ from simplemem.config import Settings, load_settings
 from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.connection import Tables
-from simplemem.index.database import Damaged, Lock, open_database
+from simplemem.index.database import Damaged
 from simplemem.index.door import Row, Standing, Stat
 from simplemem.index.notes import is_note, stat_of
+from simplemem.index.reconcile import Progress, SyncReport
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sync import Progress, Sync, SyncReport, collector_at_rest
+from simplemem.index.sync import Sync, collector_at_rest
 from simplemem.memory import By, IndexState
 from simplemem.note.clock import local
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import counted, well_formed
-from simplemem.services.client import Key
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
+from simplemem.store.places import index_path, tables_of, vault_of
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
-from simplemem.vault.paths import Access
-from simplemem.vault.vault import Change, Entry, File, Vault
+from simplemem.vault.vault import Change, Entry, File
 
 if TYPE_CHECKING:
-    from simplemem.search.rank import Coverage
     from simplemem.store.reranking import Reranking
 
 T = TypeVar("T")
@@ -60,27 +57,14 @@ class Core:
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
         self._settings_seen: object = None
         self._follow_obsidian()
-        rules, branch = self.settings.access, self.settings.branch
-        made: Callable[..., Vault] = Vault
-        if branch.repository:
-            from simplemem.branch.vault import BranchVault
-
-            made = partial(BranchVault, repository=branch.repository, name=branch.name)
-        self.vault: Vault = made(
-            self.root,
-            read_only=self.read_only,
-            durable=self.settings.write.durability == "full",
-            keep_days=self.settings.history.keep_days,
-            keep_mb=self.settings.history.keep_mb,
-            trash=self.conventions.trash,
-            access=Access(rules.hidden, rules.read_only, self.settings.no_delete, rules.only),
-            kind="human" if person else "agent",
+        self.vault = vault_of(
+            self.root, self.settings, read_only=self.read_only, trash=self.conventions.trash, person=person
         )
         self.git_trouble = ""  # why the history that was asked for last lacks what git knows
         self.committing = Committing(self.vault, self.settings.git)
         lock = nullcontext if self.vault.read_only else self.vault.lock  # a read-only disk has none
-        path = _index_path(self.root, self.settings, self.vault)
-        self.index = Sidecar(_tables(path, self.settings, self.root, lock), self._begin_anew)
+        path = index_path(self.root, self.settings, self.vault)
+        self.index = Sidecar(tables_of(path, self.settings, self.root, lock), self._begin_anew)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
         self.changes = ChangeTable(self.index.database, self.vault, self.index.consistently)
@@ -90,7 +74,6 @@ class Core:
         self.listeners = Listeners(self.index, self.vault.access)
         self.tell = self.listeners.tell
         self._background: Background | None = None
-        self.coverage: Coverage | None = None  # made for the first question
         self._guard = threading.Lock()
         self._read_lately: dict[str, bytes] = {}  # by hash, so that a conflict can show what changed since
         self.remembered = self._read_lately.get
@@ -384,32 +367,3 @@ class Core:
 def change_by(by: By, tool: str) -> Change:
     """Who changes something, as the vault keeps it; `tool` where none is named."""
     return Change(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))
-
-
-def _tables(path: Path, settings: Settings, root: Path, lock: Lock) -> Tables:
-    """The index where the settings want it. Who sees less of the vault has a schema of its own, as it has a file."""
-    if not (address := Key(settings.index.engine, setting="index.engine").value()):
-        return open_database(path, lock)
-    try:
-        from simplemem.index.postgres.database import PostgresDatabase
-    except ImportError as error:
-        hint = "pip install 'simplemem-vault[postgres]'"
-        raise Unavailable(f"an index in PostgreSQL needs {error.name}", hint=hint) from error
-    place = f"{settings.branch.repository}#{settings.branch.name}" if settings.branch.repository else str(root)
-    plain = re.sub(r"[^a-z0-9]+", "_", Path(place).name.lower()).strip("_")[:20]
-    schema = settings.index.schema_name or f"{plain}_{hashlib.sha256(place.encode()).hexdigest()[:8]}"
-    return PostgresDatabase(address, f"{schema}{path.stem.removeprefix('index').replace('-', '_')}", path)
-
-
-def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
-    """Where the index lies: beside the notes, where it can be. Who sees less of the vault has an index of its own."""
-    hidden = "\n".join((*sorted(settings.access.hidden), *(f"+{each}" for each in sorted(settings.access.only))))
-    name = f"index-{hashlib.sha256(hidden.encode()).hexdigest()[:8]}.db" if hidden else "index.db"
-    if settings.db is not None:
-        named = Path(os.path.realpath(Path(settings.db).expanduser()))  # a person may say it by a link
-        return named.with_name(f"{named.stem}-{name}") if hidden else named
-    here = root / ".simplemem" / name
-    if not vault.read_only or (here.exists() and os.access(here.parent, os.W_OK)):
-        return here
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "simplemem" / hashlib.sha256(str(root).encode()).hexdigest()[:16] / name

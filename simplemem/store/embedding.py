@@ -15,11 +15,12 @@ from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.connection import Tables
 from simplemem.index.database import Damaged
 from simplemem.index.door import QueryVector, Standing
+from simplemem.index.reconcile import Progress
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sync import Progress
 from simplemem.index.text import Waiting
 from simplemem.index.vectors import Filling, adopt, take
 from simplemem.note.words import without_stop_words
+from simplemem.search.rank import Coverage
 from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.services.wordllama import WordLlama
 from simplemem.vault.lock import FileLock
@@ -44,6 +45,7 @@ class Embedding:
         self._begun = False  # whether our embedder has begun while this process lives
         self._waits, self._not_before = _FIRST_WAIT, 0.0
         self._failure = ""  # what the embedder last failed with, until it answers again
+        self._coverage: Coverage | None = None  # made for the first question
 
     def close(self) -> None:
         """Let go of every connection."""
@@ -69,6 +71,15 @@ class Embedding:
                     self._wanted = None, f"Searching by words only: {error.message}."
                     _LOG.warning("no embedder: %s", error)
             return self._wanted
+
+    def coverage(self) -> Coverage | None:
+        """How words cover passages by our own vectors of words; None with another embedder."""
+        embedder = self.wanted()[0]
+        if not isinstance(embedder, WordLlama):
+            return None
+        if self._coverage is None or self._coverage.vectors is not embedder:
+            self._coverage = Coverage(embedder)
+        return self._coverage
 
     def question(self, text: str, standing: Standing | None = None) -> tuple[QueryVector | None, str]:
         """The vector of a question, where the index has vectors of our embedder; and what lessens it, in a sentence."""

@@ -154,7 +154,7 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
         answer = core.index.ask(question)
     signals = rank.signals_of(answer, mode, core.settings.search.lexical_weight)
     days = days_in(query.text, local())
-    coverage = _coverage(core) if mode == "hybrid" and rank.is_question(query.text) else None
+    coverage = core.embedding.coverage() if mode == "hybrid" and rank.is_question(query.text) else None
     reach = max(limit, rank.COVERED_NOTES if coverage else 0, DATED_NOTES if days else 0)
     first = rank.ordered(answer, signals, max(reach, rank.COMPARED))
     shown = core.index.shown({found.note: found.place for found in first[:reach]}, question)
@@ -199,7 +199,7 @@ def quality(core: Core, ranking: Ranking, found: Ranked, text: str | None = None
     weights = rank.weights_of(query.words, query.holders, ranking.standing.notes)
     called, (key, texts) = _called(note), _covering(core, note, text)
     by_words = ranking.mode == "text" or (ranking.mode == "hybrid" and not rank.is_question(query.text))
-    coverage = _coverage(core) if ranking.mode != "text" else None
+    coverage = core.embedding.coverage() if ranking.mode != "text" else None
     held = rank.share_held(weights, called, texts()) if by_words or coverage is None else 0.0
     if coverage is not None and not held:
         return coverage.share(weights, called, key, texts)
@@ -227,15 +227,6 @@ def sureness(core: Core, ranking: Ranking, share: float | None = None, text: str
     share = quality(core, ranking, best, text) if share is None else share
     near = ranking.signals[2].values.get(best.note, 0.0)
     return rank.above_floor(share, missing, near, ranking.first, ranking.mode)
-
-
-def _coverage(core: Core) -> rank.Coverage | None:
-    embedder = core.embedding.wanted()[0]
-    if not isinstance(embedder, WordLlama):
-        return None
-    if core.coverage is None or core.coverage.vectors is not embedder:
-        core.coverage = rank.Coverage(embedder)
-    return core.coverage
 
 
 def _hit(core: Core, ranking: Ranking, found: Ranked, text: str | None = None) -> Hit | None:

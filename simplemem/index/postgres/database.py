@@ -4,12 +4,10 @@ time, for as long as a transaction takes; readers wait for nobody. A server that
 from __future__ import annotations
 
 import hashlib
-import re
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,9 +18,8 @@ from psycopg.conninfo import conninfo_to_dict
 from simplemem.errors import Invalid, Unavailable
 from simplemem.index.connection import SET_META, Transaction
 from simplemem.index.database import Damaged, Replaced
-from simplemem.index.door import Ids, Nearness
-from simplemem.index.notes import Rows
 from simplemem.index.postgres import near, words
+from simplemem.index.postgres.connection import Connection, Cursor
 from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
 from simplemem.index.vectors import MOST_HELD
 
@@ -32,153 +29,6 @@ _SCHEMA = Path(__file__).with_name("schema.sql")
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOOK = "SELECT key, value FROM meta WHERE key IN ('made', 'state')"
 _SECONDS = 10  # to wait for a connection
-_MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
-_MANY = re.compile(
-    r"(?P<before>\b\w*\s+(?:NOT )?IN \(SELECT value FROM )?carray\((?P<mark>[^)]+)\)(?P<as> +(?:AS )?[a-z]+\b)?"
-)
-
-
-class _Cursor(psycopg.RawCursor[Any]):
-    """Rows of an answer; none of a statement that has none."""
-
-    @property
-    def get(self) -> Any:
-        row = self.fetchone()
-        return None if row is None else row[0]
-
-    def fetchall(self) -> list[Any]:
-        return super().fetchall() if self._conn.pgconn.pipeline_status or self.description else []
-
-
-@lru_cache(maxsize=1000)
-def translated(statement: str) -> tuple[str, tuple[str, ...]]:
-    """A statement with PostgreSQL's marks for values, and the names of these where they have any."""
-
-    def many(found: re.Match[str]) -> str:
-        before, mark = found["before"] or "", found["mark"]
-        kind = "bigint" if mark == ":ids" or re.match(r"\w*id\b", before) else "text"
-        return f"{before}unnest({mark}::{kind}[]) AS {(found['as'] or ' many').split()[-1]}(value)"
-
-    names: list[str] = []
-    count = 0
-
-    def marked(found: re.Match[str]) -> str:
-        nonlocal count
-        if found[2]:
-            names.extend([] if found[2] in names else [found[2]])
-            return f"${names.index(found[2]) + 1}"
-        if found[0][0] != "?":
-            return found[0]
-        count += 1
-        return f"${found[1] or count}"
-
-    spoken = re.sub(r"CROSS JOIN (\w+ \w+ ON)", r"JOIN \1", _MANY.sub(many, statement))
-    return _MARK.sub(marked, spoken), tuple(names)
-
-
-def _storable(value: Any) -> Any:
-    """A value as PostgreSQL takes it: truth as a number, and no text with a NUL."""
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, list) and value and isinstance(value[0], str):
-        return list(map(_storable, value))
-    return value.replace("\0", "\ufffd") if isinstance(value, str) and "\0" in value else value
-
-
-class Connection:
-    """A thread's connection. While it reads, statements are sent without waiting for the answers of those before: all
-    that were sent since the last answer was looked at are one round trip."""
-
-    def __init__(self, raw: psycopg.Connection[Any]) -> None:
-        self.raw, self._pipeline = raw, ExitStack()
-        self.seen: tuple[str, str] = ("", "")  # whose tables they are, and the last transaction, when it last looked
-        self._indexed: tuple[object, bool] = (None, False)  # whether vectors have an index of theirs, as of a state
-        self.in_transaction = False  # of ours, even if the server has ended it: what is in one is done as a whole
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether the server has ended it, as far as can be told without asking."""
-        with suppress(psycopg.OperationalError):
-            for _ in ("its last words", "the end"):
-                self.raw.pgconn.consume_input()
-        return self.raw.closed
-
-    def send_ahead(self) -> None:
-        """From now on nothing waits for an answer before it is looked at."""
-        if not self.raw.pgconn.pipeline_status:
-            self._pipeline.enter_context(self.raw.pipeline())
-
-    def settle(self) -> None:
-        """Wait for all that was sent."""
-        self._pipeline.close()
-
-    def close(self) -> None:
-        with suppress(psycopg.Error):
-            self.settle()
-        self.raw.close()
-
-    def end(self) -> None:
-        """End a transaction. Of one that only read, nobody waits for the answer."""
-        self.raw.execute("COMMIT")
-        if (pipeline := self.raw._pipeline) is not None:  # what Pipeline.sync() does, but for the waiting
-            pipeline._enqueue_sync()
-            self.raw.wait(pipeline._communicate_gen())
-
-    def execute(self, statement: str, values: Any = None) -> _Cursor:
-        spoken, names = translated(statement)
-        given = [values[name] for name in names] if isinstance(values, dict) else list(values or ())
-        return _Cursor(self.raw).execute(spoken, [_storable(value) for value in given] or None, binary=True)
-
-    def together(self, *asked: tuple[str, Any]) -> list[list[Any]]:
-        """The answers of several statements; of one that reads in one round trip."""
-        return [cursor.fetchall() for cursor in [self.execute(*each) for each in asked]]
-
-    def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        given = [[_storable(value) for value in row] for row in rows]
-        if statement == words.PUT:
-            words.write(self, [tuple(row) for row in given])
-        elif given:
-            _Cursor(self.raw).executemany(translated(statement)[0], given)
-
-    def copy(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Many rows of our own making, at once."""
-        with self.raw.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
-
-    def many(self, values: Iterable[Any]) -> Any:
-        return list(values)
-
-    def state(self) -> object:
-        return self.seen
-
-    def words(self, notes: int) -> words.PackedWords:
-        return words.PackedWords(notes)
-
-    def nearest(self, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness] | None:
-        if self._indexed[0] != (self.seen, len(query)):
-            self._indexed = (self.seen, len(query)), near.is_indexed(self, len(query))
-        return near.nearest(self, query, ids, limit, also) if self._indexed[1] else None
-
-    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
-        words.put(rows, note, title, body, blocks)
-
-    def remove_words(self, note: int, _places: Sequence[int]) -> None:
-        words.remove(self, note)
-
-    def dumped_words(self) -> Iterator[tuple[Any, ...]]:
-        statement = """SELECT n.path, w.title, w.body, w.blocks FROM note_words w LEFT JOIN notes n ON n.id = w.note_id
-                       ORDER BY 1"""
-        return (("note_text", *row) for row in self.execute(statement))
-
-    def holds_same_words(self, other: Connection) -> bool:
-        return self is other
-
-    def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
-        """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
-        return f"SELECT value FROM unnest(:{name}::bigint[]) AS many(value)", words.PackedWords(0).all_of(
-            self, stretches
-        )
 
 
 class PostgresDatabase:
@@ -192,7 +42,7 @@ class PostgresDatabase:
         self._local = threading.local()
         self._open: dict[int, tuple[threading.Thread, Connection]] = {}
         self._guard = threading.Lock()
-        self.generation = 0
+        self.generation, self._has_grown = 0, False
         self._made = ""  # which tables they are, once the server has answered
         self.engine = "PostgreSQL"
         with suppress(Unavailable), _errors_as_ours():
@@ -208,7 +58,7 @@ class PostgresDatabase:
                 for each in (f"DROP SCHEMA IF EXISTS {name} CASCADE", f"CREATE SCHEMA {name}"):
                     db.execute(each)
                 made = _SCHEMA.read_text(encoding="utf-8").replace("STRING", 'TEXT COLLATE "C"')
-                _Cursor(db.raw).execute(made)
+                Cursor(db.raw).execute(made)
                 facts = {"rev": "0", "shape": SHAPE, "made": uuid.uuid4().hex, "state": "0"}
                 db.executemany(SET_META, facts.items())
         self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
@@ -246,7 +96,7 @@ class PostgresDatabase:
         with _errors_as_ours():
             return self._connect()
 
-    def _look(self, db: Connection, answer: _Cursor | None = None) -> None:
+    def _look(self, db: Connection, answer: Cursor | None = None) -> None:
         """Notice what others did: another transaction, or other tables in the place of ours."""
         found = dict((answer or db.execute(_LOOK)).fetchall())
         db.seen = found["made"], found["state"]
@@ -348,7 +198,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _transaction(self, db: Connection, begin: str) -> Iterator[None]:
-        db.raw.execute(begin)
+        db.raw.execute(begin, prepare=False)
         db.in_transaction = True
         try:
             yield
@@ -380,8 +230,9 @@ class PostgresDatabase:
         with self.writing() as db:
             db.execute(SET_META, (key, value))
 
-    def expect_much(self, db: Connection) -> None:
-        """Nothing is to be done before very many notes."""
+    def expect_much(self, _db: Connection) -> None:
+        """What the server knows of its tables will be of no use."""
+        self._has_grown = True
 
     def fold(self, transaction: Transaction) -> None:
         """Merge segments of words, as many a transaction as are of a like size."""
@@ -389,9 +240,13 @@ class PostgresDatabase:
             with self.reading() as db:
                 some = words.to_merge(db)
             if not some:
-                return
+                break
             with transaction() as db:
                 words.merge(db, [segment for segment in words.to_merge(db) if segment in some])
+        if self._has_grown:  # else it would plan for empty tables until it looks by itself
+            self._has_grown = False
+            for table in ("notes", "places", "tags", "tag_pairs", "links", "note_words", "postings"):
+                self.rows(f"ANALYZE {table}")
 
     def checkpoint(self, _most: int = 0) -> None:
         """After some were put: the words of single notes are merged once there are many."""

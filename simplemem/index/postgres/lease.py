@@ -12,7 +12,8 @@ from simplemem.index.connection import SET_META
 from simplemem.index.database import Damaged
 
 if TYPE_CHECKING:
-    from simplemem.index.postgres.database import Connection, PostgresDatabase
+    from simplemem.index.postgres.connection import Connection
+    from simplemem.index.postgres.database import PostgresDatabase
 
 SECONDS = 8.0  # without a word: then another leads
 _RENEWED = 2.0

@@ -15,7 +15,7 @@ from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import distances
 
 if TYPE_CHECKING:
-    from simplemem.index.postgres.database import Connection
+    from simplemem.index.postgres.connection import Connection
 
 _WIDEST = 4_000  # numbers of a vector; pgvector's index takes no more
 _FEW = 1_000  # notes that a filter leaves: so many are compared one by one
@@ -27,9 +27,12 @@ _INDEXED = f"(id & {BLOCK}) = 0 AND length(vector) = {{0}}"
 _HALF = "half(vector)::public.halfvec({0})"
 # Made when they are needed: the extension may come after the tables. A byte is a number from -128 to 127.
 _FUNCTION = """CREATE OR REPLACE FUNCTION half(BYTEA) RETURNS public.halfvec LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
-    'SELECT ARRAY(SELECT (get_byte($1, i) + 128) % 256 - 128 FROM generate_series(0, length($1) - 1) i)::REAL[]::public.halfvec'"""
+    'SELECT ARRAY(
+        SELECT (get_byte($1, i) + 128) % 256 - 128 FROM generate_series(0, length($1) - 1) i
+    )::REAL[]::public.halfvec'"""
 _INDEX = f"""CREATE INDEX CONCURRENTLY {_NAME} ON vectors USING hnsw (({_HALF}) public.halfvec_cosine_ops)
              WHERE {_INDEXED}"""
+_LOCK = "to_regclass('vectors')::oid::bigint"
 _THERE = "SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
 _OURS = f"{_THERE} WHERE i.indrelid = to_regclass('vectors') AND c.relname LIKE 'vectors_near_%'"
 
@@ -51,10 +54,8 @@ def build(db: Connection, beyond: int) -> bool:
     with suppress(psycopg.Error):  # not installed, or not for this user: all are compared
         db.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
         version = db.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").get
-        if (
-            tuple(map(int, version.split(".")[:2])) < (0, 8)
-            or not db.execute("SELECT pg_try_advisory_lock(to_regclass('vectors')::oid::bigint)").get
-        ):
+        is_old = tuple(map(int, version.split(".")[:2])) < (0, 8)
+        if is_old or not db.execute(f"SELECT pg_try_advisory_lock({_LOCK})").get:
             return False
         try:
             for other in found:  # of another embedder, or of a server that died
@@ -66,7 +67,7 @@ def build(db: Connection, beyond: int) -> bool:
             return True
         finally:
             db.execute("RESET maintenance_work_mem")
-            db.execute("SELECT pg_advisory_unlock(to_regclass('vectors')::oid::bigint)")
+            db.execute(f"SELECT pg_advisory_unlock({_LOCK})")
     return False
 
 

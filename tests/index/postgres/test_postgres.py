@@ -20,7 +20,7 @@ pytestmark = needs_postgres
 if PROGRAMS is not None:
     import psycopg
 
-    from simplemem.index.postgres.database import translated
+    from simplemem.index.postgres.connection import translated
 
 WORDS = (
     "plum pear sailing sailed harbour harbours Kiel-Canal naïve 東京都 設定 snake_case HTTPServer über don't".split()
@@ -234,8 +234,8 @@ def test_two_stores_write_at_once_and_both_are_found(contract: Both) -> None:
         ("SELECT ? WHERE a = ?", "SELECT $1 WHERE a = $2"),
         ("a = ?1 OR b > ?1 || '/'", "a = $1 OR b > $1 || '/'"),
         ("x = :b AND y = :a AND z = :b AND w = ':c?'", "x = $1 AND y = $2 AND z = $1 AND w = ':c?'"),
-        ("n.id IN (SELECT value FROM carray(?))", "n.id IN (SELECT value FROM unnest($1::bigint[]) AS many(value))"),
-        ("path IN (SELECT value FROM carray(?))", "path IN (SELECT value FROM unnest($1::text[]) AS many(value))"),
+        ("n.id IN (SELECT value FROM carray(?))", "n.id = ANY ($1::bigint[])"),
+        ("path IN (SELECT value FROM carray(?))", "path = ANY ($1::text[])"),
         ("FROM carray(:ids) n CROSS JOIN places p", "FROM unnest($1::bigint[]) AS n(value) CROSS JOIN places p"),
     ],
 )

@@ -1,0 +1,166 @@
+"""How one thread speaks to PostgreSQL: our SQL in its words, values as it takes them, and statements that are sent without
+waiting for the answers of those before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+
+from simplemem.index.door import Ids, Nearness
+from simplemem.index.notes import Rows
+from simplemem.index.postgres import near, words
+from simplemem.index.postgres.ranking import PackedWords
+
+_MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
+_MANY = re.compile(
+    r"(?:(?P<column>[\w.]*\w|\))\s+(?P<no>NOT )?IN \(SELECT value FROM )?"
+    r"carray\((?P<mark>[^)]+)\)(?(column)\)|(?P<as> +(?:AS )?[a-z]+\b)?)"
+)
+
+
+class Cursor(psycopg.RawCursor[Any]):
+    """Rows of an answer; none of a statement that has none."""
+
+    @property
+    def get(self) -> Any:
+        row = self.fetchone()
+        return None if row is None else row[0]
+
+    def fetchall(self) -> list[Any]:
+        return super().fetchall() if self._conn.pgconn.pipeline_status or self.description else []
+
+
+@lru_cache(maxsize=1000)
+def translated(statement: str) -> tuple[str, tuple[str, ...]]:
+    """A statement with PostgreSQL's marks for values, and the names of these where they have any."""
+
+    def many(found: re.Match[str]) -> str:
+        column, mark = found["column"], found["mark"]
+        kind = "bigint" if mark == ":ids" or re.search(r"id$", column or "") else "text"
+        if column:  # the index of a column is taken for an array whatever is known of the table, and not for a subquery
+            return f"{column} {'<> ALL' if found['no'] else '= ANY'} ({mark}::{kind}[])"
+        return f"unnest({mark}::{kind}[]) AS {(found['as'] or ' many').split()[-1]}(value)"
+
+    names: list[str] = []
+    count = 0
+
+    def marked(found: re.Match[str]) -> str:
+        nonlocal count
+        if found[2]:
+            names.extend([] if found[2] in names else [found[2]])
+            return f"${names.index(found[2]) + 1}"
+        if found[0][0] != "?":
+            return found[0]
+        count += 1
+        return f"${found[1] or count}"
+
+    spoken = re.sub(r"CROSS JOIN (\w+ \w+ ON)", r"JOIN \1", _MANY.sub(many, statement))
+    return _MARK.sub(marked, spoken), tuple(names)
+
+
+def _storable(value: Any) -> Any:
+    """A value as PostgreSQL takes it: truth as a number, and no text with a NUL."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return list(map(_storable, value))
+    return value.replace("\0", "\ufffd") if isinstance(value, str) and "\0" in value else value
+
+
+class Connection:
+    """A thread's connection. While it reads, statements are sent without waiting for the answers of those before: all
+    that were sent since the last answer was looked at are one round trip."""
+
+    def __init__(self, raw: psycopg.Connection[Any]) -> None:
+        self.raw, self._pipeline = raw, ExitStack()
+        self.seen: tuple[str, str] = ("", "")  # whose tables they are, and the last transaction, when it last looked
+        self._indexed: tuple[object, bool] = (None, False)  # whether vectors have an index of theirs, as of a state
+        self.in_transaction = False  # of ours, even if the server has ended it: what is in one is done as a whole
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the server has ended it, as far as can be told without asking."""
+        with suppress(psycopg.OperationalError):
+            for _ in ("its last words", "the end"):
+                self.raw.pgconn.consume_input()
+        return self.raw.closed
+
+    def send_ahead(self) -> None:
+        """From now on nothing waits for an answer before it is looked at."""
+        if not self.raw.pgconn.pipeline_status:
+            self._pipeline.enter_context(self.raw.pipeline())
+
+    def settle(self) -> None:
+        """Wait for all that was sent."""
+        self._pipeline.close()
+
+    def close(self) -> None:
+        with suppress(psycopg.Error):
+            self.settle()
+        self.raw.close()
+
+    def end(self) -> None:
+        """End a transaction. Of one that only read, nobody waits for the answer."""
+        self.raw.execute("COMMIT", prepare=False)
+        if (pipeline := self.raw._pipeline) is not None:  # noqa: SLF001  (Pipeline.sync() without the waiting)
+            pipeline._enqueue_sync()  # noqa: SLF001
+            self.raw.wait(pipeline._communicate_gen())  # noqa: SLF001
+
+    def execute(self, statement: str, values: Any = None) -> Cursor:
+        spoken, names = translated(statement)
+        given = [values[name] for name in names] if isinstance(values, dict) else list(values or ())
+        return Cursor(self.raw).execute(spoken, [_storable(value) for value in given] or None, binary=True)
+
+    def together(self, *asked: tuple[str, Any]) -> list[list[Any]]:
+        """The answers of several statements; of one that reads in one round trip."""
+        return [cursor.fetchall() for cursor in [self.execute(*each) for each in asked]]
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        given = [[_storable(value) for value in row] for row in rows]
+        if statement == words.PUT:
+            words.write(self, [tuple(row) for row in given])
+        elif given:
+            Cursor(self.raw).executemany(translated(statement)[0], given)
+
+    def copy(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Many rows of our own making, at once."""
+        with self.raw.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+
+    def many(self, values: Iterable[Any]) -> Any:
+        return list(values)
+
+    def state(self) -> object:
+        return self.seen
+
+    def words(self, notes: int) -> PackedWords:
+        return PackedWords(notes)
+
+    def nearest(self, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness] | None:
+        if self._indexed[0] != (self.seen, len(query)):
+            self._indexed = (self.seen, len(query)), near.is_indexed(self, len(query))
+        return near.nearest(self, query, ids, limit, also) if self._indexed[1] else None
+
+    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
+        words.put(rows, note, title, body, blocks)
+
+    def remove_words(self, note: int, _places: Sequence[int]) -> None:
+        words.remove(self, note)
+
+    def dumped_words(self) -> Iterator[tuple[Any, ...]]:
+        statement = """SELECT n.path, w.title, w.body, w.blocks FROM note_words w LEFT JOIN notes n ON n.id = w.note_id
+                       ORDER BY 1"""
+        return (("note_text", *row) for row in self.execute(statement))
+
+    def holds_same_words(self, other: Connection) -> bool:
+        return self is other
+
+    def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
+        """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
+        return f"SELECT value FROM unnest(:{name}::bigint[]) AS many(value)", PackedWords(0).all_of(self, stretches)

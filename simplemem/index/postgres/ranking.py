@@ -1,0 +1,345 @@
+"""Notes and blocks ranked by their words in PostgreSQL. A search reads the packed rows of its words (words.py), and the
+texts of few notes. What was counted and read is kept as long as nobody writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial, reduce
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from simplemem.index.connection import LAST
+from simplemem.index.door import (
+    BODY_WEIGHT,
+    FEW_NOTES,
+    K1,
+    LEAST_IDF,
+    TITLE_WEIGHT,
+    B,
+    Ids,
+    Leg,
+    Match,
+    Question,
+    Ranking,
+    Term,
+)  # fmt: skip
+from simplemem.index.postgres.words import (
+    MOST,
+    POSTING,
+    Phrase,
+    alive_in,
+    by_segment,
+    in_notes,
+    occurrences,
+    phrases,
+    places_of,
+    sought,
+    times_of,
+)
+from simplemem.index.text import SHIFT
+
+if TYPE_CHECKING:
+    from simplemem.index.postgres.connection import Connection
+
+_NONE = np.empty(0, "<u4")
+_MOST_KEPT = 64_000_000  # bytes of postings
+
+
+class PackedWords(Ranking):
+    """The words of one state of the index."""
+
+    def __init__(self, notes: int) -> None:
+        super().__init__(notes)
+        self._counts: dict[str, tuple[int, int]] = {}  # how many notes and blocks hold a word
+        self._packed: dict[str, dict[tuple[str, int], _Packed]] = {}  # of what is asked for, by word and segment
+        self._size = 0  # of these
+        self._of: dict[Phrase, Any] = {}
+        self._in_blocks: dict[Phrase, int] = {}
+        self._gone: dict[int, list[int]] | None = None
+        self._totals: tuple[int, int, int, int] = (0, 0, 0, 0)
+        self._next: list[Phrase] = []  # what will be asked for
+
+    def _count(self, db: Connection, words: Iterable[str]) -> None:
+        """Count words. With the counts come the postings of those that are rare enough to be ranked by."""
+        unknown = [word for word in dict.fromkeys(words) if word not in self._counts]
+        asked: list[tuple[str, Any]] = []
+        if self._gone is None:
+            asked.append(("SELECT segment, note_id FROM gone", ()))
+            asked.append(("SELECT notes, words, blocks, block_words FROM totals", ()))
+        if unknown:
+            most = self.notes // 2 if self.notes > FEW_NOTES else self.notes
+            sql = """SELECT word, segment, notes, blocks, CASE WHEN sum(notes) OVER (PARTITION BY word) <= ? THEN data END
+                     FROM postings WHERE word = ANY(?::text[]) ORDER BY 1, 2"""
+            asked.append((sql, (most, unknown)))
+        answers = db.together(*asked)
+        if self._gone is None:
+            self._gone, self._totals = by_segment(answers[0]), answers[1][0]
+        if unknown:
+            self._counts |= dict.fromkeys(unknown, (0, 0))
+            for word, segment, notes, blocks, data in answers[-1]:
+                before = self._counts[word]
+                self._counts[word] = before[0] + notes, before[1] + blocks
+                if data is not None:
+                    self._keep(word, word, segment, data, None)
+            self._packed |= {word: {} for word in unknown if self._counts[word] == (0, 0)}
+
+    def _keep(self, asked: str, word: str, segment: int, data: bytes | None, places: bytes | None) -> None:
+        of = self._packed.setdefault(asked, {})
+        if data is not None:
+            rows = np.frombuffer(data, POSTING)
+            of[word, segment] = _Packed(rows, alive_in(rows, (self._gone or {}).get(segment)), None)
+        if places is not None:
+            packed = of[word, segment]
+            of[word, segment] = packed._replace(places=places_of(places, packed.rows))
+        self._size += len(data or b"") + len(places or b"")
+
+    def _lacking(self, asked: Iterable[Phrase]) -> list[tuple[str, Any]]:
+        """What is to be asked for: postings, and of phrases the places of their words."""
+        wanted: dict[str, bool] = {}
+        for phrase in asked:
+            if phrase not in self._of:
+                wanted |= {word: len(phrase) > 1 or wanted.get(word, False) for word in phrase}
+        for word, some in self._packed.items():
+            if word in wanted and not (wanted[word] and any(each.places is None for each in some.values())):
+                del wanted[word]
+        unread, of_phrases = (
+            [word for word in wanted if word not in self._packed],
+            [word for word in wanted if wanted[word]],
+        )
+        sql = """SELECT {} AS asked, word, segment, {} AS data, CASE WHEN {} THEN places END FROM postings WHERE {}
+                 ORDER BY word"""
+        words = [word for word in wanted if not word.endswith("*")]
+        many = "word = ANY(?::text[])"
+        chosen = sql.format("word", f"CASE WHEN {many} THEN data END", many, many)
+        found: list[tuple[str, Any]] = [(chosen, (unread, of_phrases, words))] if words else []
+        for word in wanted.keys() - words:
+            beginning = f"word >= ?3 AND word < ?3 || '{LAST}'"
+            found.append((sql.format("?1::text", "data", "?2::int = 1", beginning), (word, wanted[word], word[:-1])))
+            self._packed.pop(word, None)
+        self._packed |= {word: {} for word in unread}
+        return found
+
+    def _take(self, answers: Iterable[Sequence[Any]]) -> None:
+        for row in chain(*answers):
+            self._keep(*row)
+
+    def _read(self, db: Connection, asked: Sequence[Phrase]) -> dict[Phrase, Any]:
+        """The postings of words and phrases, read at once."""
+        if self._size > _MOST_KEPT:
+            self._packed, self._of, self._size = {}, {}, 0
+        if self._gone is None:
+            self._count(db, ())
+        if lacking := self._lacking(asked):
+            self._take(db.together(*lacking))
+        return {phrase: self._of[phrase] for phrase in asked if phrase in self._of or self._make(phrase)}
+
+    def _make(self, phrase: Phrase) -> bool:
+        """The postings of a phrase, of those of its words."""
+        if len(phrase) > 1:
+            self._of[phrase] = self._side_by_side(phrase)
+        else:
+            rows = [
+                each.rows if each.alive.all() else each.rows[each.alive] for each in self._packed[phrase[0]].values()
+            ]
+            every = rows[0] if len(rows) == 1 else np.concatenate([np.empty(0, POSTING), *rows])
+            self._of[phrase] = _summed(every) if phrase[0].endswith("*") else every
+        return True
+
+    def _side_by_side(self, phrase: Phrase) -> Any:
+        candidates = self._candidates(phrase)
+        if not len(candidates):
+            return np.empty(0, POSTING)
+        marks = np.zeros(int(candidates.max()) + 1, bool)
+        marks[candidates] = True
+        stands = (np.concatenate([each.keys(marks) for each in self._packed[word].values()]) for word in phrase)
+        keys = [keys - k for k, keys in enumerate(stands)]  # where the phrase would begin
+        found = np.sort(reduce(partial(np.intersect1d, assume_unique=True), sorted(keys, key=len)))
+        notes, of = np.unique(found >> 33, return_inverse=True)
+        first = self._of[phrase[:1]] if phrase[:1] in self._of or self._make(phrase[:1]) else _NONE
+        first = first[np.argsort(first["note"], kind="stable")]
+        rows = np.zeros(len(notes), POSTING)
+        in_body = (found >> 32 & 1).astype(bool)
+        rows["note"], rows["words"] = notes, first["words"][np.searchsorted(first["note"], notes)]
+        rows["title"], rows["body"] = (
+            np.minimum(MOST, np.bincount(of[some], minlength=len(notes))) for some in (~in_body, in_body)
+        )
+        return rows
+
+    def _candidates(self, phrase: Phrase) -> Any:
+        """The notes that hold all words of a phrase somewhere."""
+        every = [self._of[word,] for word in dict.fromkeys(phrase) if (word,) in self._of or self._make((word,))]
+        return reduce(np.intersect1d, (rows["note"] for rows in sorted(every, key=len)))
+
+    def _blocks_with(self, db: Connection, phrase: Phrase) -> int:
+        """How many blocks hold a phrase."""
+        if len(phrase) == 1 and not phrase[0].endswith("*"):
+            self._count(db, phrase)
+            return self._counts[phrase[0]][1]
+        if phrase not in self._in_blocks:
+            self._read(db, [phrase])
+            some = self._candidates(phrase).tolist()
+            sql = "SELECT title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(:ids))"
+            self._in_blocks[phrase] = sum(
+                1
+                for title, blocks in db.execute(sql, {"ids": some})
+                for everywhere in [occurrences(phrase, title) > 0]
+                for line in blocks.split("\n")[:-1]
+                if everywhere or occurrences(phrase, line.partition(":")[2])
+            )
+        return self._in_blocks[phrase]
+
+    def count(self, db: Connection, name: str, term: Term) -> int:
+        asked = phrases([term])
+        if not asked:
+            return 0
+        return self._blocks_with(db, asked[0]) if name == "block" else self.vocabulary(db, [[term]])[0]
+
+    def rows(self, db: Connection, name: str) -> int:
+        self._read(db, ())
+        return self._totals[0 if name == "note" else 2]
+
+    def vocabulary(self, db: Connection, asked: Sequence[Sequence[Term]]) -> list[int]:
+        groups = [phrases(group) for group in asked]
+        single = {phrase[0] for group in groups for phrase in group if len(phrase) == 1}
+        self._count(db, sorted(word for word in single if not word.endswith("*")))
+        counted: dict[tuple[Phrase, ...], int]
+        counted = {((word,),): self._counts[word][0] for word in single if word in self._counts}
+        others = [group for group in map(tuple, groups) if group not in counted]
+        counted |= dict(zip(others, map(len, self._holders(db, others)), strict=True))
+        return [counted[tuple(group)] for group in groups]
+
+    def holding(
+        self, db: Connection, groups: Sequence[Sequence[Term]], some: Sequence[int]
+    ) -> list[tuple[int, set[int]]]:
+        return [
+            (len(notes), set(notes.tolist()) & set(some)) for notes in self._holders(db, list(map(phrases, groups)))
+        ]
+
+    def _holders(self, db: Connection, groups: Sequence[Sequence[Phrase]]) -> list[Any]:
+        found = self._read(db, list(dict.fromkeys(phrase for group in groups for phrase in group)))
+        every = ([in_notes(found[phrase])["note"] for phrase in group] for group in groups)
+        return [np.unique(np.concatenate(notes or [_NONE])) for notes in every]
+
+    def all_of(self, db: Connection, stretches: Sequence[Sequence[str]]) -> list[int]:
+        """The notes that hold every one of these, word for word."""
+        every = self._holders(db, [phrases([Term(tuple(stretch))]) for stretch in stretches])
+        return reduce(np.intersect1d, every).tolist() if every else []
+
+    def rank(self, db: Connection, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
+        self._count(db, [phrase[0] for phrase in phrases(question.terms) if not phrase[0].endswith("*")])
+        common = set(phrases(question.terms)).difference(phrases(self._telling(db, "note", question.terms)))
+        self._next = [pair for pair in phrases(question.pairs) if common.isdisjoint((word,) for word in pair)]
+        return super().rank(db, question, ids)
+
+    def leg(self, db: Connection, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
+        if ids is not None and not len(ids):
+            return []
+        asked = phrases(terms)
+        if name == "note":
+            found = self._read(db, asked)
+            return self._best_notes([in_notes(found[phrase]) for phrase in asked], limit, ids)
+        self._count(db, [phrase[0] for phrase in asked if len(phrase) == 1 and not phrase[0].endswith("*")])
+        return self._best_blocks(db, {phrase: self._blocks_with(db, phrase) for phrase in asked}, limit, ids or ())
+
+    def _best_notes(self, postings: Sequence[Any], limit: int, ids: Ids) -> Leg:
+        count, words, *_ = self._totals
+        size = 1 + max((int(rows["note"].max(initial=0)) for rows in postings), default=0)
+        sums, chosen = np.zeros(size), None if ids is None else np.zeros(size, bool)
+        if chosen is not None:
+            few = np.asarray(ids)
+            chosen[few[few < size]] = True
+        for rows in postings:
+            idf = _idf(count, len(rows))
+            if chosen is not None:
+                rows = rows[chosen[rows["note"]]]
+            held = TITLE_WEIGHT * rows["title"] + BODY_WEIGHT * rows["body"]
+            flat = K1 * (1 - B) + K1 * B * rows["words"] * count / max(1, words)
+            sums[rows["note"]] += idf * held * (K1 + 1) / (held + flat)
+        found = np.flatnonzero(sums)
+        if limit < len(found):
+            found = found[sums[found] >= np.partition(sums[found], -limit)[-limit]]
+        best = found[np.argsort(-sums[found], kind="stable")][:limit]
+        return [Match(note, 0, score) for note, score in zip(best.tolist(), sums[best].tolist(), strict=True)]
+
+    def _best_blocks(self, db: Connection, counts: dict[Phrase, int], limit: int, some: Sequence[int]) -> Leg:
+        _, _, count, words = self._totals
+        idfs = {phrase: _idf(count, each) for phrase, each in counts.items() if each}
+        per_word = K1 * B * count / max(1, words)
+        sql = "SELECT note_id, title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(?))"
+        notes, *lacking = db.together((sql, (list(some),)), *self._lacking(self._next))
+        self._take(lacking)
+        found: Leg = []
+        for note, title, blocks in notes if idfs else ():
+            held: dict[tuple[int, int], dict[Phrase, float]] = {}  # by where a block begins and ends
+            for phrase in idfs:
+                if times := occurrences(phrase, title):
+                    for line in _lines(blocks):
+                        held.setdefault(line, {})[phrase] = TITLE_WEIGHT * times
+                for line, times in _lines_with(phrase, blocks).items():
+                    of = held.setdefault(line, {})
+                    of[phrase] = of.get(phrase, 0.0) + BODY_WEIGHT * times
+            size = title.count(" ") // 2
+            for (start, end), of in held.items():
+                flat = K1 * (1 - B) + per_word * (size + blocks.count(" ", start, end) // 2)
+                score = 0.0
+                for phrase, weight in of.items():
+                    score += idfs[phrase] * weight * (K1 + 1) / (weight + flat)
+                place = int(blocks[start : blocks.index(":", start)])
+                found.append(Match(note, note << SHIFT | place, score))
+        found.sort(key=lambda match: (-match.score, match.place))
+        return found[:limit]
+
+
+class _Packed(NamedTuple):
+    """Postings of a word in a segment, which of them still count, and their places if they were read."""
+
+    rows: Any
+    alive: Any
+    places: Any
+
+    def keys(self, marks: Any) -> Any:
+        """Where the word stands in marked notes: note, column and place as one number."""
+        notes = self.rows["note"]
+        chosen = self.alive & marks[np.minimum(notes, len(marks) - 1)] & (notes < len(marks))
+        rows, times = self.rows[chosen], times_of(self.rows)
+        places = self.places[np.repeat(chosen, times)].astype(np.int64)
+        times = times[chosen]
+        within = np.arange(len(places)) - np.repeat(np.cumsum(times) - times, times)
+        in_body = within >= np.repeat(rows["title"], times)
+        return np.repeat(rows["note"].astype(np.int64) << 33, times) + (in_body.astype(np.int64) << 32) + places
+
+
+def _summed(rows: Any) -> Any:
+    """The postings of several words as those of one."""
+    notes, first, of = np.unique(rows["note"], return_index=True, return_inverse=True)
+    every = rows[first]
+    for column in ("title", "body"):
+        every[column] = np.minimum(MOST, np.bincount(of, rows[column], len(notes)))
+    return every
+
+
+def _lines(blocks: str) -> Iterator[tuple[int, int]]:
+    """Where each line begins and ends."""
+    start = 0
+    while (end := blocks.find("\n", start)) >= 0:
+        yield start, end
+        start = end + 1
+
+
+def _lines_with(phrase: Phrase, blocks: str) -> dict[tuple[int, int], int]:
+    """The lines in which words stand side by side, and how often."""
+    wanted = sought(phrase)
+    found: dict[tuple[int, int], int] = {}
+    at = blocks.find(wanted)
+    while at >= 0:
+        line = blocks.rfind("\n", 0, at) + 1, blocks.index("\n", at)
+        found[line] = found.get(line, 0) + 1
+        at = blocks.find(wanted, at + 1)
+    return found
+
+
+def _idf(rows: int, holding: int) -> float:
+    return max(math.log((rows - holding + 0.5) / (holding + 0.5)), LEAST_IDF)
