@@ -277,6 +277,51 @@ def test_obsidians_settings_are_those_of_the_branch(server: Opening, clone: Any)
     assert found(store, "plum") == {"b/Plum"}
 
 
+@pytest.mark.parametrize("cut", ["a line too many", "half a line", "nothing left", "half a date"])
+def test_a_history_that_a_crash_left_half_written_is_made_whole(server: Opening, tmp_path: Path, cut: str) -> None:
+    store = server("here")
+    store.create("one", "plum")
+    store.create("two", "plum")
+    store.close()
+    log, dates = (tmp_path / "here/.simplemem/history" / name for name in ("log.jsonl", "dates.jsonl"))
+    lines = log.read_bytes()
+    match cut:
+        case "a line too many":
+            log.write_bytes(lines + lines.splitlines(keepends=True)[-1].replace(b"v000002", b"v000003"))
+        case "half a line":
+            log.write_bytes(lines + lines[:70])
+        case "nothing left":
+            log.unlink()
+        case "half a date":
+            dates.write_bytes(dates.read_bytes()[:-20])
+    again, other = server("here"), server()
+    again.create("three", "plum")
+    other.sync()
+    assert [each.version for each in again.history()] == ["v000003", "v000002", "v000001"]
+    assert log.read_bytes() == Path(other.root, ".simplemem/history/log.jsonl").read_bytes()
+
+
+def test_a_message_that_pretends_to_be_ours_changes_nothing_but_what_is_told(
+    server: Opening, truth: Path, clone: Any
+) -> None:
+    store = server()
+    store.create("one", "plum")
+    mine = clone()
+    steps = '[["create", "../../etc/passwd", null], ["move", "one.md", ".git/hooks/x"]]'
+    for number, more in enumerate(("v000002", "v1", "vx", "v000003\nSimplemem-Kind: \xff")):
+        said = f"x\n\nSimplemem-Version: {more}\nSimplemem-Kind: human\nSimplemem-Steps: {steps}\n"
+        (mine / f"f{number}.md").write_text("by hand")
+        (mine / "message").write_bytes(said.encode("latin-1"))
+        git(mine, "add", f"f{number}.md"), git(mine, "commit", "-qF", "message")
+    git(mine, "push", "-q")
+    assert found(store, "hand") == {f"f{k}" for k in range(4)}
+    with pytest.raises(SimplememError):
+        store.undo("v000002")
+    store.create("two", "plum")
+    assert set(files(truth)) == {"one.md", "two.md", *(f"f{k}.md" for k in range(4))}
+    assert store.history("two")[0].op == "create"
+
+
 # -- a commit that a client knows
 
 

@@ -21,11 +21,12 @@ Rule = Literal["never", "adds", "narrows", "no place", "how"]
 RULES: dict[Rule, str] = {
     # it would be another folder or file, another service, another bill, or another machine that hears of the notes
     "never": "vault db embed.model embed.url embed.api_key embed.dimensions embed.query_prefix embed.document_prefix "
-    "git.commit git.folders sync.every branch.repository branch.name index.engine index.schema_name rerank.url rerank.model rerank.api_key "
+    "git.commit git.folders sync.every index.engine index.schema_name rerank.url rerank.model rerank.api_key "
     "rerank.candidates rerank.seconds voyage_ai.api_key voyage_ai.model voyage_ai.rerank_model "
     "llm.url llm.model llm.api_key llm.timeout_seconds "
     "llm.max_calls_per_hour llm.route llm.route_seconds documents.allow_private documents.knowledge_base "
-    "access.only http.url http.oauth_issuer http.oauth_audience http.oauth_keys http.oauth_user_claim",
+    "access.only branch.repository branch.name "
+    "http.url http.oauth_issuer http.oauth_audience http.oauth_keys http.oauth_user_claim",
     "adds": "embed.private access.read_only access.hidden",
     "narrows": "read_only no_delete write.secrets",
     "no place": "embed.provider rerank.provider llm.provider",

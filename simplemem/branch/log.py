@@ -36,7 +36,7 @@ class BranchLog(Log):
         self.dates: dict[str, int] = {}  # when a file was changed last, in seconds
         self._seen = SideFile(root, "history/dates.jsonl")  # its last line tells up to which commit both files go
         self._lines = SideFile(root, "history/log.jsonl")
-        self._followed, self._guard = "", threading.RLock()
+        self._followed, self._size, self._guard = "", 0, threading.RLock()
 
     def follow(self) -> str:
         """Take in what was committed since; the newest commit."""
@@ -46,11 +46,13 @@ class BranchLog(Log):
                     if not is_held:
                         raise Unavailable("another process is reading the branch's history", hint="Try again.")
                     self._read()
-                    if not self.branch.is_before(self._followed, newest):  # somebody gave the branch another history
-                        self._followed = ""
-                        self.dates.clear()
-                        for each in (self._seen, self._lines):
-                            each.replace(b"")
+                    with super()._opened() as (_, size):
+                        is_cut = size < self._size
+                    if is_cut or not self.branch.is_before(self._followed, newest):
+                        self._forget()  # somebody took the log away, or gave the branch another history
+                        self._seen.replace(b"")
+                    if size != self._size:  # what a crash left behind what is told of it
+                        self._lines.replace(Log(self.root).whole_lines()[: self._size])
                     if newest != self._followed:
                         self._take_in(newest)
             return newest
@@ -69,12 +71,16 @@ class BranchLog(Log):
         """What another process of this folder took in."""
         lines, anew = self._seen.follow()
         if anew:
-            self._followed = ""
-            self.dates.clear()
+            self._forget()
         for line in lines.splitlines():
-            known = json.loads(line)
-            self._followed = known["commit"]
-            self.dates |= known["dates"]
+            with suppress(ValueError):  # cut short by a crash
+                known = json.loads(line)
+                self._followed, self._size = known["commit"], known["log"]
+                self.dates |= known["dates"]
+
+    def _forget(self) -> None:
+        self._followed, self._size = "", 0
+        self.dates.clear()
 
     def _take_in(self, newest: str) -> None:
         walk = self.branch.repo.walk(newest, SortMode.TOPOLOGICAL | SortMode.REVERSE)
@@ -89,7 +95,8 @@ class BranchLog(Log):
                 last = version.number
         if lines:
             self._lines.append(b"".join(lines))
-        line = json.dumps({"commit": newest, "dates": dates}, separators=(",", ":")).encode() + b"\n"
+        told = {"commit": newest, "log": self._size + sum(map(len, lines)), "dates": dates}
+        line = json.dumps(told, separators=(",", ":")).encode() + b"\n"
         self._seen.append(line)
         self._read()
         self._take_conventions(newest)
@@ -112,8 +119,9 @@ def _changed(branch: Branch, commit: pygit2.Commit) -> frozenset[str]:
 
 def _versions(commit: pygit2.Commit, last: int) -> list[Version]:
     """The changes that a commit of ours made, without their hashes; none of anybody else's commit."""
-    said = dict(_SAID.findall(commit.message)) if len(commit.parent_ids) < 2 else {}
-    with suppress(ValueError, KeyError, TypeError, NotFound):
+    message = commit.raw_message.decode("utf-8", "replace") if len(commit.parent_ids) < 2 else ""
+    with suppress(ValueError, KeyError, TypeError, NotFound, RecursionError):
+        said = dict(_SAID.findall(message))
         first = int(said["Version"].removeprefix("v"))
         when = datetime.fromtimestamp(commit.commit_time, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         who, tool, reason = (said.get(each, "") for each in ("Actor", "Tool", "Reason"))
