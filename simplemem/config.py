@@ -367,8 +367,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         return table
     except RecursionError:
         raise Invalid(f"{path} is not valid TOML: it is nested too deeply") from None
-    except ValueError as error:  # also numbers of more digits than Python reads
+    except tomllib.TOMLDecodeError as error:
         raise Invalid(f"{path} is not valid TOML: {error}") from error
+    except ValueError as error:  # what Python says of its limits would tell nobody what to do
+        raise Invalid(f"{path} is not valid TOML: it is no UTF-8, or a number in it is too long") from error
 
 
 def read_bounded(path: Path, most: int) -> bytes:

@@ -240,7 +240,9 @@ def config(
         [key, (in_words(value), "" if source == "default" else "bold"), (source, "dim")]
         for key, (value, source) in found.items()
     ]
-    return Answer({key: {"value": value, "source": source} for key, (value, source) in found.items()}, table=rows)
+    warnings = [f"there is no vault at {root}; `simplemem init PATH` makes one"] if vault and not root.is_dir() else []
+    facts = {key: {"value": value, "source": source} for key, (value, source) in found.items()}
+    return Answer(facts, table=rows, warnings=warnings)
 
 
 def _shown(value: Any) -> Any:
