@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import threading
@@ -200,6 +201,29 @@ def test_every_byte_of_a_note_stays_but_for_what_is_changed(server: Opening, tru
     store.sync()
     store.update("odd", append="more")
     assert files(truth)["odd.md"] == odd + b"\r\nmore\r\n"
+
+
+@pytest.mark.parametrize("whose", ["ours", "empty and old", "empty", "a person's"])
+def test_a_lock_of_gits_that_a_killed_server_left_is_taken_away(
+    server: Opening, truth: Path, clone: Any, whose: str
+) -> None:
+    store = server()
+    store.create("one", "plum")
+    mine = clone()
+    (mine / "theirs.md").write_text("x")
+    git(mine, "add", "."), git(mine, "commit", "-qm", "theirs"), git(mine, "push", "-q", "origin", "main:other")
+    named = {"ours": git(truth, "rev-parse", "main"), "a person's": git(truth, "rev-parse", "other")}.get(whose, "")
+    lock = truth / "refs/heads/main.lock"
+    lock.write_text(named)
+    if whose == "empty and old":
+        os.utime(lock, (1, 1))
+    if whose in ("ours", "empty and old"):
+        store.create("two", "plum")
+        assert not lock.exists() and "two.md" in files(truth)
+    else:
+        with pytest.raises(Unavailable, match="cannot go on"):
+            store.create("two", "plum")
+        assert lock.read_text() == named and "two.md" not in files(truth)
 
 
 # -- what people do with git

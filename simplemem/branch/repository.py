@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -21,6 +22,8 @@ from simplemem.vault.writer import taken
 
 _ENTRY = {size: re.compile(rb"(\d+) ([^\0]+)\0(.{%d})" % size, re.DOTALL) for size in (20, 32)}
 """An entry of a tree, by the length of an id: its mode, name and id."""
+_OURS = b"\nSimplemem-Version: "  # in the message of a commit
+_LONG = 10.0  # seconds that no git takes from making a lock to writing into it
 _NOWHERE = ""  # the commit of a branch without one
 
 
@@ -119,7 +122,12 @@ class Branch:
             if not self.url and self.newest() != parent:
                 raise Overtaken
             if self.newest() != commit:
-                git.patiently(set_target, OSError)
+                try:
+                    git.patiently(set_target, OSError)
+                except OSError:
+                    if not self._is_left_behind():
+                        raise
+                    git.patiently(set_target, OSError)
         except (pygit2.GitError, KeyError) as error:
             if self.newest() != parent:
                 raise Overtaken from error
@@ -127,6 +135,18 @@ class Branch:
         except OSError as error:
             hint = "If no other git is at work, remove the file that ends with .lock."
             raise Unavailable(f"the branch cannot go on: {error}", hint=hint) from error
+
+    def _is_left_behind(self) -> bool:
+        """Whether git's lock of the branch was left by a server that was killed; then it is gone. Those that live make
+        one only while they hold our own lock, as we do now."""
+        lock = self.path / f"{self.ref}.lock"
+        with suppress(OSError, ValueError):
+            named, age = lock.read_text("ascii").strip(), time.time() - lock.stat().st_mtime
+            commit = self.repo.get(named) if named else None
+            if _OURS in commit.raw_message if isinstance(commit, pygit2.Commit) else not named and age > _LONG:
+                lock.unlink()
+                return True
+        return False
 
     def _push(self, commit: str) -> None:
         try:
