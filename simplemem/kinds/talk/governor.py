@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
@@ -18,7 +18,6 @@ from simplemem.errors import Ambiguous, NotFound
 from simplemem.kinds.talk import cues
 from simplemem.kinds.talk.block import Block
 from simplemem.note.names import base_name
-from simplemem.note.words import stem
 from simplemem.services.wordllama import WordLlama
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ _NEAREST: Final = 12  # blocks that a model is shown
 NEAR, STAY, BACK, NEW, LIMITS = (cues.NUMBERS[each] for each in ("near", "stay", "back", "new", "limits"))
 _bundled: Final = cache(WordLlama)
 _BY_LAST: Final = attrgetter("last", "id")
+_stem: Final = partial(cues.PATTERNS["ending"].sub, "")
 
 
 def current_of(every: Sequence[Block], session: str, at: datetime) -> Block | None:
@@ -148,7 +148,7 @@ class Governor:
         cosines = np.einsum("bed,sd->bes", stacked, rows[:2])  # so few rows would wait for threads of a product
         follows, about = NEAR["follows"] * cosines[:, 0, 0], NEAR["about"] * cosines[:, 1:, 1].max(axis=1)
         near: list[float] = (follows + about).tolist()
-        names, wanted = set(cues.PATTERNS["capital"].findall(head)), {stem(word, "") for word in words}
+        names, wanted = set(cues.PATTERNS["capital"].findall(head)), set(map(_stem, words))
         names = {name for name in names if any(name in recent.words for recent in recents)}
         known = [wanted & recent.words for recent in recents]
         holders = Counter(word for each in known for word in each)
@@ -165,18 +165,18 @@ def _said_last(block: Block) -> tuple[frozenset[str], bool, Sequence[str]]:
     turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
     said = [f"{turn.message[: LIMITS['text']]} {turn.answer[: LIMITS['text']]}" for turn in turns]
     about = [cues.content_words(text) for text in said]
-    words = {stem(word, "") for each in about for word in each}.union(*map(cues.PATTERNS["capital"].findall, said))
+    words = {_stem(word) for each in about for word in each}.union(*map(cues.PATTERNS["capital"].findall, said))
     texts = [*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS]
     return frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], texts
 
 
 def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
     """The block that holds most of the rare words of what is gone back to, where most of its turns do."""
-    wanted, shares = {stem(word, "") for word in object_}, dict[Block, dict[str, float]]()
+    wanted, shares = set(map(_stem, object_)), dict[Block, dict[str, float]]()
     for block in blocks:
         told = [f"{block.label} {' '.join(block.keywords)}", *(f"{t.message} {t.answer}".lower() for t in block.turns)]
-        told = [text for text in told if any(word[:-1] in text for word in wanted)]
-        held = Counter(word for text in told for word in wanted & {stem(w, "") for w in cues.content_words(text)})
+        told = [text for text in told if any(word in text for word in wanted)]
+        held = Counter(word for text in told for word in wanted.intersection(map(_stem, cues.content_words(text))))
         shares[block] = {word: 1 + number / (1 + len(block.turns)) for word, number in held.items()}
     number = {word: sum(word in each for each in shares.values()) or 0.5 for word in wanted}
     rare = {word: math.log(1 + (len(blocks) + 1) / number[word]) for word in wanted}
