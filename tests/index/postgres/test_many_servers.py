@@ -66,6 +66,7 @@ class Team:
     def __init__(self, slots: list[Slot], truth: Path) -> None:
         self.slots, self.truth, self.failed = slots, truth, queue.SimpleQueue[str]()
         self.kept: list[tuple[str, str]] = []  # note and line
+        self.pushed: list[str] = []  # commits of a person
         self.over = threading.Event()
 
     def write(self, mark: str, chance: random.Random) -> None:
@@ -102,8 +103,14 @@ class Team:
             subprocess.run([*git, "add", "."], cwd=folder, **quiet)
             subprocess.run([*git, "commit", "-qm", f"p{k}"], cwd=folder, **quiet)
             subprocess.run([*git, "pull", "-q", "--rebase"], cwd=folder, **quiet)
-            if not subprocess.run([*git, "push", "-q"], cwd=folder, **quiet).returncode:
+            is_pushed = not subprocess.run([*git, "push", "-q"], cwd=folder, **quiet).returncode
+            if (
+                is_pushed
+                and not subprocess.run([*git, "cat-file", "-e", f"HEAD:p{k}.md"], cwd=folder, **quiet).returncode
+            ):
+                head = subprocess.run([*git, "rev-parse", "HEAD"], cwd=folder, text=True, **quiet).stdout.strip()
                 self.kept.append((f"p{k}", f"pushed{k}"))
+                self.pushed.append(head)
             k += 1
 
     def kill(self, database: Server, chance: random.Random) -> None:
@@ -147,13 +154,15 @@ def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
         with suppress(queue.Empty):
             pytest.fail(team.failed.get_nowait())
         repo = pygit2.Repository(str(truth))
+        newest = str(repo.references["refs/heads/main"].target)
+        assert [commit for commit in team.pushed if not team.stands_on(newest, commit)] == []
         tree = repo.references["refs/heads/main"].peel(pygit2.Tree)
         lost = [(note, line) for note, line in team.kept if line.encode() not in tree[f"{note}.md"].data]
         assert lost == []
         given = {"branch": {"repository": str(truth)}, "index": {"engine": database.url}, "embed": {"provider": "none"}}
         with EnhancedStore(tmp_path / "late", Settings.model_validate(given)) as late:
             late.sync()
-            assert late.commit() == late.commit(written=True) == str(repo.references["refs/heads/main"].target)
+            assert late.commit() == late.commit(written=True) == newest
             assert differences_from_anew(late) == []
 
 
