@@ -40,8 +40,11 @@ _OURS = f"{_THERE} WHERE i.indrelid = to_regclass('vectors') AND c.relname LIKE 
 def build(db: Connection, beyond: int) -> bool:
     """Make the index of passages, if they hold more numbers than that and the extension is there or may be had."""
     are_made = "NOT EXISTS (SELECT 1 FROM notes WHERE embedded = 0)"
-    sql = f"SELECT pg_table_size('vectors'), max(dimension), {are_made} FROM vector_space"
-    size, dimension, is_whole = next(db.execute(sql))
+    rows = "(SELECT reltuples FROM pg_class WHERE oid = to_regclass('vectors'))"  # -1: never looked at
+    sql = f"SELECT pg_table_size('vectors'), max(dimension), {are_made}, {rows} FROM vector_space"
+    size, dimension, is_whole, rows_known = next(db.execute(sql))
+    if is_whole and rows_known < 0:  # it would plan for an empty table until it looks by itself
+        db.execute("ANALYZE vectors")
     if not dimension or dimension > _WIDEST or size <= beyond or not is_whole:
         return False
     found = dict(db.execute(_OURS).fetchall())
