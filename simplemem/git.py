@@ -156,7 +156,12 @@ def text_at(repository: Opened, path: str, commit: str) -> tuple[str, bytes]:
     with repository as (repo, place):
         with suppress(ValueError):  # several commits begin so
             found = repo.get(wanted) if _ID.fullmatch(wanted) else None
-        if not isinstance(found, pygit2.Commit):
+        head = repo.references.get(place.ref)
+        tip = (
+            head.resolve().target if head is not None and place.ref != "HEAD" else None
+        )  # of a branch: none of another
+        is_told = isinstance(found, pygit2.Commit) and (tip in (None, found.id) or repo.descendant_of(tip, found.id))
+        if not isinstance(found, pygit2.Commit) or not is_told:
             raise NotFound(f"There is no commit {commit[:64]!r}.")
         for name in chain([path], (each.path for each in _commits_of(repo, place, path))):
             file = _file(found.tree, place.prefix + name)

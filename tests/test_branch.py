@@ -6,12 +6,15 @@ import os
 import random
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pygit2
 import pytest
+from bare_client import Bare
+from pygit2.enums import ObjectType
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError, Unavailable
@@ -39,10 +42,11 @@ def server(tmp_path: Path, truth: Path) -> Iterator[Opening]:
     """A further server of the branch, in a folder of its own."""
     stores: list[EnhancedStore] = []
 
-    def opened(name: str = "", *, repository: str = "") -> EnhancedStore:
+    def opened(name: str = "", *, repository: str = "", **more: Any) -> EnhancedStore:
         branch = {"repository": repository or str(truth)}
         folder = tmp_path / (name or f"server {len(stores)}")
-        stores.append(EnhancedStore(folder, Settings.model_validate({"branch": branch, "embed": {"provider": "none"}})))
+        given = {"branch": branch, "embed": {"provider": "none"}, **more}
+        stores.append(EnhancedStore(folder, Settings.model_validate(given)))
         return stores[-1]
 
     yield opened
@@ -75,6 +79,30 @@ def files(truth: Path, commit: str = "main") -> dict[str, bytes]:
 
 def undated(text: bytes) -> bytes:
     return b"\n".join(line for line in text.split(b"\n") if not line.startswith(b"modified:"))
+
+
+def commit(truth: Path, mode: bytes, name: bytes, data: bytes | pygit2.Oid, when: int = 0, message: str = "x") -> str:
+    """The newest commit as one that no git client would make is to be: of an entry beside those there are."""
+    repo = pygit2.Repository(str(truth))
+    head = repo.references["refs/heads/main"].peel(pygit2.Commit)
+    entry = repo.create_blob(data) if isinstance(data, bytes) else data
+    raw = repo.odb.read(head.tree.id)[1] + mode + b" " + name + b"\0" + entry.raw
+    tree = repo.odb.write(ObjectType.TREE, raw)
+    who = f"A <a@example.org> {when} +0000"
+    made = f"tree {tree}\nparent {head.id}\nauthor {who}\ncommitter {who}\n\n{message}\n"
+    return str(repo.odb.write(ObjectType.COMMIT, made.encode()))
+
+
+def push(truth: Path, *odd: Any, **more: Any) -> None:
+    pygit2.Repository(str(truth)).references["refs/heads/main"].set_target(commit(truth, *odd, **more))
+
+
+def folder_of(truth: Path, name: bytes, data: bytes, depth: int = 1) -> pygit2.Oid:
+    repo = pygit2.Repository(str(truth))
+    made = repo.odb.write(ObjectType.TREE, b"100644 " + name + b"\0" + repo.create_blob(data).raw)
+    for _ in range(depth - 1):
+        made = repo.odb.write(ObjectType.TREE, b"40000 z\0" + made.raw)
+    return made
 
 
 def is_as_made_anew(store: EnhancedStore) -> bool:
@@ -226,6 +254,29 @@ def test_a_lock_of_gits_that_a_killed_server_left_is_taken_away(
         assert lock.read_text() == named and "two.md" not in files(truth)
 
 
+def test_a_push_that_comes_while_a_write_waits_for_it_is_not_lost(server: Opening, truth: Path) -> None:
+    store = server()
+    store.create("one", "1")
+    main, lock = truth / "refs/heads/main", truth / "refs/heads/main.lock"
+    lock.write_text(commit(truth, b"100644", b"pushed.md", b"by hand") + "\n")  # as git does, before it renames it
+    write = threading.Thread(target=store.create, args=("two", "2"))
+    write.start()
+    time.sleep(0.3)
+    os.replace(lock, main)
+    write.join()
+    assert set(files(truth)) == {"one.md", "pushed.md", "two.md"}
+
+
+def test_an_undone_move_takes_no_other_notes_place(server: Opening, truth: Path) -> None:
+    store = server()
+    store.create("z", "mine")
+    store.move("z", "b")
+    push(truth, b"100644", b"z.md", b"a person's")
+    with pytest.raises(AlreadyExists):
+        store.undo("b")
+    assert files(truth)["z.md"] == b"a person's"
+
+
 # -- what people do with git
 
 
@@ -297,8 +348,87 @@ def test_obsidians_settings_are_those_of_the_branch(server: Opening, clone: Any)
     (mine / ".obsidian/app.json").write_text('{"userIgnoreFilters": ["a/"]}')
     git(mine, "add", "."), git(mine, "commit", "-qm", "settings"), git(mine, "push", "-q")
     store.create("b/Plum", "plum")
-    store.sync(rebuild=True)
-    assert found(store, "plum") == {"b/Plum"}
+    assert found(store, "x") == set()
+    git(mine, "rm", "-q", ".obsidian/app.json"), git(mine, "commit", "-qm", "none"), git(mine, "pull", "-q", "--rebase")
+    git(mine, "push", "-q")
+    assert found(store, "x") == {"a/Plum"}
+    assert not (store.root / ".obsidian/app.json").exists()
+
+
+def test_obsidians_settings_are_not_written_through_a_link(server: Opening, truth: Path, tmp_path: Path) -> None:
+    store = server()
+    store.create("Plum", "plum")
+    (tmp_path / "elsewhere").mkdir()
+    (store.root / ".obsidian").symlink_to(tmp_path / "elsewhere")
+    push(truth, b"40000", b"zz", folder_of(truth, b"app.json", b"{}"))
+    repo = pygit2.Repository(str(truth))
+    builder = repo.TreeBuilder(repo.references["refs/heads/main"].peel(pygit2.Tree))
+    builder.insert(".obsidian", folder_of(truth, b"app.json", b"{}"), 0o40000)
+    who, parent = pygit2.Signature("A", "a@example.org"), repo.references["refs/heads/main"].target
+    repo.create_commit("refs/heads/main", who, who, "settings", builder.write(), [parent])
+    assert found(store, "plum") == {"Plum"}
+    assert [*(tmp_path / "elsewhere").iterdir()] == []
+
+
+@pytest.mark.parametrize("when", [-5, 9_300_000_000, 1 << 40, 1 << 60])
+def test_a_commit_of_an_impossible_date_is_read_like_any_other(server: Opening, truth: Path, when: int) -> None:
+    store = server()
+    store.create("Plum", "plum")
+    said = 'x\n\nSimplemem-Version: v000002\nSimplemem-Kind: human\nSimplemem-Steps: [["create", "z.md", null]]'
+    push(truth, b"100644", b"z.md", b"zebra", when, said)
+    assert found(store, "zebra") == {"z"}
+    assert store.history("z")[0].version == "v000002"
+    assert found(server(), "zebra") == {"z"}
+
+
+def test_folders_too_deep_for_a_path_and_of_an_old_mode_stop_nobody(server: Opening, truth: Path) -> None:
+    store = server()
+    store.create("Plum", "plum")
+    store.sync()
+    push(truth, b"40000", b"x", folder_of(truth, b"z.md", b"plum", 1500))
+    push(truth, b"040000", b"y", folder_of(truth, b"z.md", b"plum"))
+    assert found(store, "plum") == found(server(), "plum") == {"Plum", "y/z"}
+
+
+def test_a_pretended_version_does_not_use_the_numbers_up(server: Opening, truth: Path) -> None:
+    store = server()
+    store.create("Plum", "plum")
+    said = (
+        'x\n\nSimplemem-Version: v999999999999999\nSimplemem-Kind: human\nSimplemem-Steps: [["create", "z.md", null]]'
+    )
+    push(truth, b"100644", b"z.md", b"zebra", message=said)
+    store.create("Pie", "plum")
+    assert [each.version for each in store.history()] == ["v000002", "v000001"]
+
+
+def test_names_in_a_hidden_folder_are_not_told_as_odd(server: Opening, truth: Path) -> None:
+    server().create("Plum", "plum")
+    push(truth, b"40000", b"secret", folder_of(truth, b"affair\xff.md", b"x"))
+    store, other = server(access={"hidden": ["secret/"]}), server()
+    assert found(store, "plum") == found(other, "plum") == {"Plum"}
+    assert "affair" in str(other.stats()["skipped"])
+    assert "affair" not in str(store.stats())
+
+
+# -- a repository that goes away
+
+
+def test_a_repository_that_is_away_deletes_no_note_from_the_index(server: Opening, truth: Path) -> None:
+    store = server()
+    store.create("Plum", "plum")
+    store.start(embed=False)
+    assert store.wait_until_settled()
+    away = truth.rename(truth.with_name("away.git"))
+    with pytest.raises(Unavailable, match="away"):
+        store.sync()
+    time.sleep(1)  # the background looks twice
+    assert store.stats()["notes"] == 1
+    away.rename(truth)
+    push(truth, b"100644", b"z.md", b"zebra")
+    ends = time.monotonic() + 30
+    while not store.search("zebra").hits and time.monotonic() < ends:
+        time.sleep(0.1)
+    assert [hit.name for hit in store.search("zebra").hits] == ["z"]
 
 
 @pytest.mark.parametrize("cut", ["a line too many", "half a line", "nothing left", "half a date"])
@@ -361,6 +491,20 @@ def test_an_answer_is_never_of_before_the_commit_it_was_asked_for(server: Openin
         other.reach("0" * 40)
 
 
+def test_resources_too_are_not_of_before_the_commit_they_were_asked_for(
+    server: Opening, truth: Path, tmp_path: Path
+) -> None:
+    store = server()
+    store.create("Plum", "Blue.")
+    env = {"SIMPLEMEM_BRANCH_REPOSITORY": str(truth), "SIMPLEMEM_EMBED_PROVIDER": "none"}
+    with Bare(tmp_path / "apart", env=env) as apart:
+        apart.initialize()
+        said = {"uri": "memory://Plum", "_meta": {"simplemem/commit": store.commit()}}
+        assert "Blue." in str(apart.request("resources/read", said))
+        said["_meta"] = {"simplemem/commit": "0" * 40}
+        assert "not here yet" in str(apart.answer(apart.post("resources/read", said), 60)["error"])
+
+
 # -- a repository elsewhere
 
 
@@ -386,6 +530,33 @@ def test_a_repository_elsewhere_is_written_before_the_answer(server: Opening, tr
     moved.rename(truth)
     one.create("late", "y")
     assert files(truth)["late.md"].endswith(b"y\n")
+
+
+def test_a_push_that_is_refused_is_tried_once_and_told_why(server: Opening, truth: Path) -> None:
+    store = server(repository=f"file://{truth}")
+    store.create("one", "1")
+    hook = truth / "hooks/pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\necho . >> '{truth}/tries'\necho only on Mondays >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(Unavailable, match="only on Mondays"):
+        store.create("two", "2")
+    assert (truth / "tries").read_text() == ".\n"
+
+
+def test_the_copy_of_one_repository_is_not_pushed_into_another(server: Opening, truth: Path, tmp_path: Path) -> None:
+    server("here", repository=f"file://{truth}").create("private", "x")
+    other = tmp_path / "other.git"
+    pygit2.init_repository(str(other), bare=True)
+    server("here", repository=f"file://{other}").create("one", "1")
+    assert set(files(other)) == {"one.md"}
+
+
+def test_a_password_in_the_address_is_told_to_nobody(server: Opening) -> None:
+    store = server(repository="https://ann:s3cr%40et@127.0.0.1:1/x.git")
+    with pytest.raises(Unavailable, match="cannot be reached") as failed:
+        store.create("Plum", "x")
+    assert "s3cr" not in f"{failed.value} {store.stats()}"
 
 
 # -- where it may not be

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pygit2
@@ -17,12 +16,13 @@ from pygit2.enums import SortMode
 
 from simplemem import git
 from simplemem.branch.repository import Branch
-from simplemem.errors import NotFound, Unavailable
+from simplemem.errors import NotFound, SimplememError, Unavailable
+from simplemem.vault import disk
 from simplemem.vault.disk import sha256
 from simplemem.vault.history import History, Log, Version, spell, versions_in
 from simplemem.vault.lock import SideFile
 from simplemem.vault.obsidian import CONVENTION_FILES
-from simplemem.vault.paths import Beneath
+from simplemem.vault.paths import Beneath, parent
 
 _SAID = re.compile(r"^Simplemem-(\w+): (.*)$", re.MULTILINE)
 
@@ -89,26 +89,33 @@ class BranchLog(Log):
         last, dates, lines = Log(self.root).next_number() - 1, dict[str, int](), []
         for commit in walk:
             for path in _changed(self.branch, commit):
-                dates[path] = max(commit.commit_time, dates.get(path, self.dates.get(path, 0)))
+                dates[path] = max(_date(commit), dates.get(path, self.dates.get(path, 0)))
             for version in _versions(commit, last):
                 lines.append(_line(self.branch, commit, version))
                 last = version.number
         if lines:
             self._lines.append(b"".join(lines))
+        self._take_conventions(self._followed, newest)
         told = {"commit": newest, "log": self._size + sum(map(len, lines)), "dates": dates}
         line = json.dumps(told, separators=(",", ":")).encode() + b"\n"
         self._seen.append(line)
         self._read()
-        self._take_conventions(newest)
 
-    def _take_conventions(self, commit: str) -> None:
+    def _take_conventions(self, since: str, commit: str) -> None:
         """Obsidian's settings lie in the folder as they would in a clone."""
         for name in CONVENTION_FILES:
-            if (blob := self.branch.file(commit, name)) is not None:
-                file = Path(self.root, *name.split("/"))
-                if not file.exists() or file.read_bytes() != blob.data:
-                    file.parent.mkdir(exist_ok=True)
-                    file.write_bytes(blob.data)
+            was, now = (self.branch.file(each, name) for each in (since, commit))
+            with suppress(OSError, SimplememError), Beneath(self.root) as here:  # a link that is in the way stays
+                if was is not None and now is None:
+                    disk.remove(here, name)
+                elif now is not None and (was is None or was.id != now.id):
+                    here.make(parent(name))
+                    disk.put(here, name, now.data, sync=False)
+
+
+def _date(commit: pygit2.Commit) -> int:
+    """When it was made, as far as nanoseconds can say it."""
+    return max(0, min(commit.commit_time, 1 << 33))
 
 
 def _changed(branch: Branch, commit: pygit2.Commit) -> frozenset[str]:
@@ -123,7 +130,7 @@ def _versions(commit: pygit2.Commit, last: int) -> list[Version]:
     with suppress(ValueError, KeyError, TypeError, NotFound, RecursionError):
         said = dict(_SAID.findall(message))
         first = int(said["Version"].removeprefix("v"))
-        when = datetime.fromtimestamp(commit.commit_time, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+        when = datetime.fromtimestamp(_date(commit), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         who, tool, reason = (said.get(each, "") for each in ("Actor", "Tool", "Reason"))
         steps = [
             Version(
@@ -131,7 +138,8 @@ def _versions(commit: pygit2.Commit, last: int) -> list[Version]:
             )
             for k, (op, path, new) in enumerate(json.loads(said["Steps"]))
         ]
-        if first > last and list(versions_in(json.dumps(each._asdict()).encode() for each in steps)) == steps:
+        told = versions_in(json.dumps(each._asdict()).encode() for each in steps)
+        if 0 < first - last < 1_000_000 and list(told) == steps:  # a pretended one does not use the numbers up
             return steps
     return []
 

@@ -3,6 +3,7 @@ only from the commit it stands on. One that is elsewhere has a copy here, which 
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
 import time
@@ -18,6 +19,7 @@ from pygit2.enums import FileMode, RepositoryOpenFlag
 from simplemem import git
 from simplemem.errors import Unavailable
 from simplemem.exchange import ADDRESS, Overtaken, run
+from simplemem.vault.paths import MOST_PARTS
 from simplemem.vault.writer import taken
 
 _ENTRY = {size: re.compile(rb"(\d+) ([^\0]+)\0(.{%d})" % size, re.DOTALL) for size in (20, 32)}
@@ -31,7 +33,8 @@ class Branch:
     """One branch, for any thread."""
 
     def __init__(self, repository: str, name: str, copy: Path) -> None:
-        self.url = repository if ADDRESS.fullmatch(repository) else ""
+        self.url, self._shown = repository if ADDRESS.fullmatch(repository) else "", shown(repository)
+        copy = copy.with_name(f"{copy.name}-{hashlib.sha256(repository.encode()).hexdigest()[:8]}.git")
         self.path = copy if self.url else Path(repository).expanduser()
         self.ref, self._local = f"refs/heads/{name}", threading.local()
         if self.url and not copy.exists():
@@ -58,6 +61,8 @@ class Branch:
     def newest(self) -> str:
         """The newest commit, "" before the first."""
         found = self.repo.references.get(self.ref)
+        if found is None and not (self.path / "HEAD").exists():  # else all notes would seem to be deleted
+            raise Unavailable(f"the repository {self._shown} is away", hint="Is its disk there? It is asked again.")
         return str(found.target) if found is not None else _NOWHERE
 
     def tree(self, commit: str) -> pygit2.Tree | None:
@@ -91,8 +96,10 @@ class Branch:
         if not self.url:
             return False
         before = self.newest()
-        if self._git("ls-remote", "--heads", "--", self.url, self.ref).strip():
-            self._git("fetch", "--quiet", "--no-tags", "--", self.url, f"+{self.ref}:{self.ref}")
+        theirs = self._git("ls-remote", "--heads", "--", self.url, self.ref).partition("\t")[0]
+        if theirs not in ("", self.newest()):  # without a limit, each commit of another server is a pack
+            limit, what = "fetch.unpackLimit=100", f"+{self.ref}:{self.ref}"
+            self._git("-c", limit, "fetch", "--quiet", "--no-tags", "--", self.url, what)
         return self.newest() != before
 
     def put(self, parent: str, files: Mapping[str, bytes | None], message: str) -> str:
@@ -109,30 +116,30 @@ class Branch:
 
     def _go_on(self, parent: str, commit: str) -> None:
         if self.url:
-            self._push(commit)
-        references = self.repo.references
+            self._push(parent, commit)
 
-        def set_target() -> None:
-            if parent:
-                references[self.ref].set_target(commit, "simplemem")
-            else:
-                references.create(self.ref, commit)
+        def set_target() -> None:  # only from what is looked at here: another git may be at work between two tries
+            found = self.repo.references.get(self.ref)
+            newest = str(found.target) if found is not None else _NOWHERE
+            if newest != parent and not self.url:
+                raise Overtaken
+            if found is None:
+                self.repo.references.create(self.ref, commit)
+            elif not self.is_before(commit, newest):  # else it was fetched already
+                found.set_target(commit, "simplemem")
 
         try:
-            if not self.url and self.newest() != parent:
-                raise Overtaken
-            if self.newest() != commit:
-                try:
-                    git.patiently(set_target, OSError)
-                except OSError:
-                    if not self._is_left_behind():
-                        raise
-                    git.patiently(set_target, OSError)
-        except (pygit2.GitError, KeyError) as error:
+            try:
+                git.patiently(set_target, OSError)
+            except OSError:
+                if not self._is_left_behind():
+                    raise
+                git.patiently(set_target, OSError)
+        except (pygit2.GitError, pygit2.AlreadyExistsError, OSError) as error:
+            if self.url:
+                return  # what was pushed has not failed; it will be fetched
             if self.newest() != parent:
                 raise Overtaken from error
-            raise Unavailable(f"the branch cannot go on: {error}") from error
-        except OSError as error:
             hint = "If no other git is at work, remove the file that ends with .lock."
             raise Unavailable(f"the branch cannot go on: {error}", hint=hint) from error
 
@@ -148,16 +155,23 @@ class Branch:
                 return True
         return False
 
-    def _push(self, commit: str) -> None:
+    def _push(self, parent: str, commit: str) -> None:
         try:
             self._git("push", "--quiet", "--", self.url, f"{commit}:{self.ref}")
         except Unavailable as error:
             self.fetch()  # the answer may have been lost, not the push
-            if not self.is_before(commit, self.newest()):
+            if not self.is_before(commit, newest := self.newest()):
+                if newest == parent and "lock" not in str(error):
+                    raise  # nobody was faster: it is refused
                 raise Overtaken from error
 
     def _git(self, *arguments: str) -> str:
-        return run(self.path, self.path, self.url, *arguments)
+        return run(self.path, self.path, self._shown, *arguments)
+
+
+def shown(repository: str) -> str:
+    """An address without who asks, and their password."""
+    return re.sub("//[^/]*@", "//", repository)
 
 
 def at(tree: pygit2.Tree | None, path: str) -> pygit2.Object | None:
@@ -179,11 +193,11 @@ def _differing(
     folders: dict[bytes, list[pygit2.Oid | None]] = {}
     for side, some in enumerate((entries[0] - entries[1], entries[1] - entries[0])):
         for mode, name, identity in some:
-            if mode == b"40000":
+            if int(mode, 8) == FileMode.TREE:
                 folders.setdefault(name, [None, None])[side] = pygit2.Oid(raw=identity)
             else:
                 yield above + name.decode("utf-8", "surrogateescape")
-    for name, (left, right) in folders.items():
+    for name, (left, right) in folders.items() if above.count("/") < MOST_PARTS else ():
         yield from _differing(repo, left, right, f"{above}{name.decode('utf-8', 'surrogateescape')}/")
 
 

@@ -4,7 +4,6 @@ it is checked again. No working tree is touched: each server has a folder of its
 from __future__ import annotations
 
 import random
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,17 +15,19 @@ import pygit2
 
 from simplemem import git
 from simplemem.branch.log import BranchHistory, BranchLog, message_of
-from simplemem.branch.repository import Branch, at
+from simplemem.branch.repository import Branch, at, shown
 from simplemem.errors import Unavailable
 from simplemem.exchange import Overtaken
 from simplemem.vault.disk import Entry, sha256
 from simplemem.vault.history import Version
 from simplemem.vault.lock import FileLock
-from simplemem.vault.paths import Beneath, check_path, is_path
+from simplemem.vault.obsidian import CONVENTION_FILES
+from simplemem.vault.paths import MOST_PARTS, Beneath, check_path, is_path
 from simplemem.vault.vault import File, Vault
-from simplemem.vault.writer import Change, Operation, Wish, Written, no_such
+from simplemem.vault.writer import Change, Operation, Wish, Written, no_such, taken
 
 _TRIES = 50
+_AWAY = (Unavailable, OSError, pygit2.GitError)
 _STEP, _STEP_AWAY = 0.25, 2.0  # seconds between two looks at the branch, here and elsewhere
 _WHICH_BLOB = (1 << 29) - 1  # nanoseconds: half a second tells the texts of one second apart
 
@@ -61,6 +62,8 @@ class _Draft(Operation):
         for wish in self._wishes:
             files |= {wish.path: None} if wish.gone or wish.new_path else {}
         for wish in self._wishes:
+            if wish.new_path and wish.target not in files and at(self._branch.tree(self._parent), wish.target):
+                raise taken(wish.target)  # where an undo goes back to may be another note by now
             if not wish.gone:
                 files[wish.target] = self._texts[wish.path][0] if wish.data is None else wish.data
         self._commit = self._branch.put(self._parent, files, message_of(versions))
@@ -73,8 +76,8 @@ class BranchVault(Vault):
 
     def __init__(self, root: Path, repository: str, name: str, **given: Any) -> None:
         super().__init__(root, **given)
-        self.place = f"{re.sub('//[^/@]*@', '//', repository)}, branch {name}"  # without who asks, and their password
-        self.branch = Branch(repository, name, self.sidecar() / "branch.git")
+        self.place = f"{shown(repository)}, branch {name}"
+        self.branch = Branch(repository, name, self.sidecar() / "branch")
         self._lock = FileLock(str(self.branch.path), "simplemem.lock")  # of all servers of this machine
         kept = self.history
         self.log = BranchLog(str(self.root), self.branch, kind=kept.log.kind)
@@ -100,10 +103,11 @@ class BranchVault(Vault):
         return self.branch.is_before(commit, other)
 
     def changed(self, since: str, until: str) -> set[str] | None:
-        """The files that differ between two commits; None where the branch did not go on from the first."""
+        """The files that differ between two commits; None for all: it is another history, or Obsidian's settings are."""
         if not self.reach(since):
             return None
-        return set(filter(is_path, self.branch.between(since, until)))
+        found = self.branch.between(since, until)
+        return set(filter(is_path, found)) if found.isdisjoint(CONVENTION_FILES) else None
 
     def scan(self) -> list[Entry]:
         return self.entries_below("")
@@ -113,7 +117,7 @@ class BranchVault(Vault):
         prefix = f"{'/'.join(check_path(folder))}/" if folder else ""
         found = list(self._entries(tree, prefix, problems)) if isinstance(tree, pygit2.Tree) else []
         if not folder:
-            self.problems = problems
+            self.problems = {path: why for path, why in problems.items() if not self.access.hides(path)}
         return sorted((each for each in found if not self.access.hides(each.path)), key=lambda each: each.path)
 
     def _entries(self, tree: pygit2.Tree, prefix: str, problems: dict[str, str]) -> Iterator[Entry]:
@@ -122,7 +126,7 @@ class BranchVault(Vault):
             path = prefix + name
             if name[0] == ".":
                 continue
-            if isinstance(each, pygit2.Tree):
+            if isinstance(each, pygit2.Tree) and path.count("/") < MOST_PARTS:
                 yield from self._entries(each, f"{path}/", problems)
             elif each.filemode in git.PLAIN and is_path(path):
                 yield self._entry_of(path, each)
@@ -165,6 +169,8 @@ class BranchVault(Vault):
         raise Unavailable("others commit to the branch without a pause", hint="Try again in a moment.")
 
     def recover(self) -> tuple[int, list[Entry]]:
+        with suppress(Unavailable):  # what is here is served
+            self.branch.fetch()
         return 0, []
 
     def finish_interrupted(self) -> None:
@@ -181,7 +187,9 @@ class Following:
 
     def __init__(self, vault: BranchVault) -> None:
         self._vault, self._rung = vault, threading.Event()
-        self._seen, self._fetched_at = vault.newest(), time.monotonic()
+        self._seen, self._fetched_at = "", time.monotonic()
+        with suppress(*_AWAY):
+            self._seen = vault.newest()
 
     def ring(self) -> None:
         """End a wait, or the next one."""
@@ -194,13 +202,13 @@ class Following:
         """The files that were changed by now; else what is within so many seconds."""
         until, step = time.monotonic() + seconds, _STEP_AWAY if self._vault.branch.url else _STEP
         while True:
-            if time.monotonic() - self._fetched_at > _STEP_AWAY:
-                with suppress(Unavailable):  # it is asked again
+            with suppress(*_AWAY):  # it is asked again
+                if time.monotonic() - self._fetched_at > _STEP_AWAY:
+                    self._fetched_at = time.monotonic()
                     self._vault.branch.fetch()
-                self._fetched_at = time.monotonic()
-            if (newest := self._vault.newest()) != self._seen:
-                seen, self._seen = self._seen, newest
-                return self._vault.changed(seen, newest) or {""}
+                if (newest := self._vault.newest()) != self._seen:
+                    seen, self._seen = self._seen, newest
+                    return self._vault.changed(seen, newest) or {""}
             left = until - time.monotonic()
             if left <= 0 or self._rung.wait(min(left, step)):
                 self._rung.clear()

@@ -32,6 +32,7 @@ class Sync:
     hidden_reason: Callable[[str], str | None]
     max_note_bytes: int
     private: Sequence[str] = ()
+    follow_settings: Callable[[], None] = lambda: None  # of Obsidian, which a branch has in its commits
     stop: threading.Event = field(default_factory=threading.Event)  # set to end a scan after the notes it is at
     waiting: Waiting | None = field(default_factory=Waiting)  # None when no vectors will be made
     skipped: dict[str, str] = field(default_factory=dict)  # files that are not indexed, and why
@@ -98,10 +99,12 @@ class Sync:
         began = time.perf_counter()
         if self.vault.is_branch:
             seen, believe, newest = None, True, self.vault.newest()
+            self.follow_settings()
             changed = self.vault.changed(commit, newest) if (commit := self.database.meta(COMMIT)) else None
             if changed is not None and len(changed) <= BATCH:
                 report = self._compared(changed) if changed else SyncReport()
-                self._reached(newest)
+                if not self._reached(newest, commit):
+                    self._compared(changed)  # a server that had not fetched so much may have put older texts meanwhile
                 return report
         with suppress(SimplememError, OSError):  # a log that cannot be read keeps no note out of the index
             changes.follow(self.database, self.vault.history.log)
@@ -112,17 +115,18 @@ class Sync:
             found = Reconciling(self, entries, known, files, generation, progress)
             report = found.carry_out(None if believe else len(known))
         if self.vault.is_branch:
-            self._reached(newest)
+            self._reached(newest, None)
         report.seconds = time.perf_counter() - began
         return report
 
-    def _reached(self, commit: str) -> None:
-        """The index is of this commit, if not of a later one by now: its rows are as new, or newer."""
-        if self.database.meta(COMMIT) != commit:
+    def _reached(self, commit: str, since: str | None) -> bool:
+        """The index is of this commit, if not of a later one by now. Whether nobody else has brought it on `since`."""
+        if (known := self.database.meta(COMMIT)) != commit:
             with self.database.writing() as db:
                 known = db.execute("SELECT value FROM meta WHERE key = ?", (COMMIT,)).get
                 if known is None or self.vault.changed(known, commit) is None or self.vault.is_before(known, commit):
                     db.execute(SET_META, (COMMIT, commit)).fetchall()
+        return known == since
 
     def look(self, path: str, known: Row | None = None, reading: Callable[[str], File] | None = None) -> Looked:
         """Read a file and understand it, unless its bytes and its date are those that the index knows."""

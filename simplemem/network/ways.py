@@ -41,10 +41,10 @@ def handled(
             return await handler(request, view, grant)
         if after := request.headers.get(COMMIT):
             await view.door.run(lambda: view.door.store().reach(after))
+        store, writes = view.door.store, request.method not in ("GET", "HEAD")
+        known = await view.door.run(lambda: store().commit())  # no later than what is answered
         response = await handler(request, view, grant)
-        response.headers[COMMIT] = await view.door.run(
-            lambda: view.door.store().commit(written=request.method not in ("GET", "HEAD"))
-        )
+        response.headers[COMMIT] = await view.door.run(lambda: store().commit(written=True)) if writes else known
         return response
 
     return handle

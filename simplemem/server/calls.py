@@ -89,14 +89,17 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
         on_subscriptions_listen=resources.listen,
         **more,
     )
-    server.middleware.append(_around)
+    server.middleware.append(partial(_around, door))
     return server
 
 
-async def _around(ctx: Context, call_next: CallNext) -> HandlerResult:
+async def _around(door: Door, ctx: Context, call_next: CallNext) -> HandlerResult:
     """Errors outside the tools come as the protocol's; data goes past the SDK, which would copy and check it twice."""
     ctx = replace(ctx, lifespan_context={})
     try:
+        after = (ctx.meta or {}).get(_COMMIT)
+        if isinstance(after, str) and ctx.method != "tools/call":  # a call answers by itself when it is not there
+            await door.run(lambda: door.store().reach(after))
         answer = await call_next(ctx)
     except SimplememError as error:
         raise MCPError(types.INVALID_PARAMS, line(error.message, 400), data=error_data(error)) from None
@@ -136,9 +139,10 @@ def perform(
     try:
         if after:
             door.store().reach(after)
+        before = "" if tool.writes else door.store().commit()  # no later than what is answered
         reply = carry_out(tool, door, sent, who, granted)
         result = _result(reply.text, reply.data(), is_error=False)
-        if commit := door.store().commit(written=tool.writes):
+        if commit := door.store().commit(written=True) if tool.writes else before:
             result.meta = {_COMMIT: commit}
         return result
     except SimplememError as error:

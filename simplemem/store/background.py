@@ -88,6 +88,8 @@ class Background:
                     self._is_checked = True
                     self._carefully(self._core.index.check)
                 if not leads:
+                    if self._core.vault.is_branch:  # what the leader has fetched, and indexed
+                        self._carefully(lambda: self._core.vault.reach(self._core.index.standing().commit))
                     self._carefully(self._core.listeners.tell_of_others)
                 until_scan = self._scan_seconds - (time.monotonic() - self._scanned_at)
                 seconds = min(self._fill_at, self._again_at) - time.monotonic()

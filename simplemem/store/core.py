@@ -196,8 +196,8 @@ class Core:
 
     def sync_of(self, database: Tables) -> Sync:
         """What keeps a database in step with this vault."""
-        largest, private = self.settings.max_note_bytes, self.settings.embed.private
-        return Sync(self.vault, database, lambda path: self.conventions.hidden_reason(path), largest, private)
+        more = self.settings.max_note_bytes, self.settings.embed.private, self._follow_obsidian
+        return Sync(self.vault, database, lambda path: self.conventions.hidden_reason(path), *more)
 
     def sync(
         self,

@@ -55,11 +55,12 @@ class PostgresDatabase:
             shape = there and db.execute("SELECT value FROM meta WHERE key = 'shape'").get
             if anew or shape != SHAPE:
                 name = sql.Identifier(self.schema).as_string()
+                number = leader_in(db)[0] if there else 0  # none is used twice
                 for each in (f"DROP SCHEMA IF EXISTS {name} CASCADE", f"CREATE SCHEMA {name}"):
                     db.execute(each)
                 made = _SCHEMA.read_text(encoding="utf-8").replace("STRING", 'TEXT COLLATE "C"')
                 Cursor(db.raw).execute(made)
-                facts = {"rev": "0", "shape": SHAPE, "made": uuid.uuid4().hex, "state": "0"}
+                facts = {"rev": "0", "shape": SHAPE, "made": uuid.uuid4().hex, "state": "0", LEADER: f"{number} 0"}
                 db.executemany(SET_META, facts.items())
         self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
 
@@ -340,7 +341,7 @@ def _errors_as_ours() -> Iterator[None]:
     except errors.InsufficientPrivilege as error:
         hint = "Each vault has a schema and a role of its own: docs/engine.md has the SQL. Notes are safe without it."
         raise Unavailable(f"the index's database refuses this user ({error})", hint=hint) from error
-    except psycopg.OperationalError as error:
+    except (psycopg.OperationalError, errors.IdleInTransactionSessionTimeout) as error:
         hint = "Is the database of `index.engine` running, and may this user connect? Notes are safe without it."
         said = str(error).strip().partition("\n")[0]
         raise Unavailable(f"the index's database does not answer ({said})", hint=hint) from error

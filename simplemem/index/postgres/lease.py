@@ -33,7 +33,7 @@ class Lease:
         ours, self._number = self._number, 0
         with suppress(Unavailable, Damaged), self._database.exclusively() as db:
             number, until = leader_in(db)
-            if number == ours or until < _now(db):
+            if number == ours or not 0 <= until - _now(db) <= SECONDS:  # or its clock was put back
                 self._number = ours if number == ours and ours else number + 1
                 renew(db, self._number)
                 self._said_at = time.monotonic()

@@ -8,6 +8,7 @@ import queue
 import random
 import subprocess
 import threading
+import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from bare_client import Bare
 from postgres import Server, differences_from_anew, needs_postgres, running, served
 
 from simplemem.config import Settings
-from simplemem.errors import Unavailable
+from simplemem.errors import NotFound, Unavailable
 from simplemem.index.postgres.database import PostgresDatabase
+from simplemem.index.sync import Sync
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres
@@ -186,3 +188,79 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
         assert third.leadership().held()
         for each in (one, other, fresh, third):
             each.close()
+
+
+def test_one_leads_after_the_tables_were_made_anew_or_a_clock_was_put_back(tmp_path: Path) -> None:
+    with running() as url:
+        one, other = (PostgresDatabase(url, "lead", tmp_path / "index.db") for _ in range(2))
+        first, second = one.leadership(), other.leadership()
+        assert first.held()
+        other.discard()
+        assert second.held()  # with another number: what the first one writes is refused as before
+        with pytest.raises(Unavailable, match="another server leads"):
+            one.set_meta("kept", "no")
+        second.give_back()
+        with one.exclusively() as db:  # of a time that will not come for a while
+            db.execute("UPDATE meta SET value = split_part(value, ' ', 1) || ' 99999999999' WHERE key = 'leader'")
+        assert one.leadership().held()
+        one.rows("SET idle_in_transaction_session_timeout = '100ms'")
+        with pytest.raises(Unavailable, match="idle"), one.writing() as db:  # as one that was stopped
+            time.sleep(0.5)
+            db.execute("SELECT 1").fetchall()
+        for each in (one, other):
+            each.close()
+
+
+def test_one_leads_and_the_others_have_what_it_has_fetched(tmp_path: Path) -> None:
+    truth = tmp_path / "truth.git"
+    pygit2.init_repository(str(truth), bare=True)
+    with running() as url, ExitStack() as held:
+        given: dict[str, Any] = {"branch": {"repository": f"file://{truth}"}, "embed": {"provider": "none"}}
+        shared = given | {"index": {"engine": url}}
+        places = [("one", shared), ("other", shared), ("apart", given)]
+        one, other, apart = (EnhancedStore(tmp_path / n, Settings.model_validate(g)) for n, g in places)
+        for store in (one, other, apart):
+            held.callback(store.close)
+        one.create("p", "plum")
+        for store in (one, other):
+            store.start(embed=False)
+            assert store.wait_until_settled()
+        apart.create("late", "zebra")
+        ends, text = time.monotonic() + 60, ""
+        while not text and time.monotonic() < ends:  # no search leads it there
+            with suppress(NotFound):
+                text = other.read("late").text
+            time.sleep(0.1)
+        assert "zebra" in text
+
+
+def test_one_leads_nobody_back_to_a_text_of_before_the_commit_that_the_index_is_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth = tmp_path / "truth.git"
+    pygit2.init_repository(str(truth), bare=True)
+    with running() as url, ExitStack() as held:
+        given: dict[str, Any] = {"branch": {"repository": f"file://{truth}"}, "embed": {"provider": "none"}}
+        shared = given | {"index": {"engine": url}}
+        places = [("one", shared), ("other", shared), ("apart", given)]
+        one, other, apart = (EnhancedStore(tmp_path / n, Settings.model_validate(g)) for n, g in places)
+        for store in (one, other, apart):
+            held.callback(store.close)
+        one.create("p", "plum")
+        for store in (other, apart):
+            store._core.vault.history.log.refresh()
+            store.sync()
+        for store, word in ((other, "apple"), (one, "zebra")):  # the other server has not fetched what the one has
+            apart.update("p", append=word)
+            store._core.vault.history.log.refresh()
+        reached, behind = Sync._reached, [other]
+
+        def slowly(sync: Sync, *commits: Any) -> bool:
+            if behind:
+                behind.pop().sync()  # between the rows of the one and its word that they are there
+            return reached(sync, *commits)
+
+        monkeypatch.setattr(Sync, "_reached", slowly)
+        one.sync()
+        one.reach(one.commit(written=True))
+        assert [hit.name for hit in one.search("zebra").hits] == ["p"]
