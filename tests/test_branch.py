@@ -325,6 +325,18 @@ def test_a_branch_that_was_given_another_history_is_read_anew(server: Opening, c
     assert is_as_made_anew(store)
 
 
+def test_a_branch_that_was_deleted_is_said_and_nothing_is_forgotten(server: Opening, truth: Path) -> None:
+    store = server()
+    store.create("one", "plum")
+    newest = git(truth, "rev-parse", "main").strip()
+    git(truth, "update-ref", "-d", "refs/heads/main")
+    with pytest.raises(Unavailable, match="no longer in its repository"):
+        store.sync()
+    assert store.stats()["notes"] == 1
+    git(truth, "update-ref", "refs/heads/main", newest)
+    assert found(store, "plum") == {"one"}
+
+
 def test_links_modules_and_names_that_are_none_are_no_notes(server: Opening, truth: Path, clone: Any) -> None:
     server().create("seed", "plum")
     mine = clone()

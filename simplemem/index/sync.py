@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from simplemem.errors import SimplememError
+from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import changes, notes, text
 from simplemem.index.connection import COMMIT, SET_META, Connection, Tables
 from simplemem.index.door import Row
@@ -100,7 +100,10 @@ class Sync:
         if self.vault.is_branch:
             seen, believe, newest = None, True, self.vault.newest()
             self.follow_settings()
-            changed = self.vault.changed(commit, newest) if (commit := self.database.meta(COMMIT)) else None
+            if (commit := self.database.meta(COMMIT)) and not newest:  # else all would be gone, and their vectors
+                hint = "`git push` brings it back; a rebuild of the index begins with nothing."
+                raise Unavailable("the branch is no longer in its repository", hint=hint)
+            changed = self.vault.changed(commit, newest) if commit else None
             if changed is not None and len(changed) <= BATCH:
                 report = self._compared(changed) if changed else SyncReport()
                 if not self._reached(newest, commit):

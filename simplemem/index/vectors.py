@@ -226,9 +226,10 @@ def stored(db: Connection, some: Iterable[int] | None, *, blocks: bool = False) 
     where = f"(v.id & {BLOCK}) / {BLOCK} = :blocks"
     if some is None:
         return db.execute(f"SELECT v.id, v.vector FROM vectors v WHERE {where} ORDER BY v.id", {"blocks": int(blocks)})
-    sql = f"""SELECT v.id, v.vector FROM {IDS} n CROSS JOIN vectors v
-              WHERE v.id >= (n.value << {SHIFT}) AND v.id < ((n.value + 1) << {SHIFT}) AND {where}"""
-    return db.execute(sql, {"ids": db.many(sorted(some)), "blocks": int(blocks)})
+    passages = f"v.id >= (n.value << {SHIFT}) AND v.id < (n.value << {SHIFT} | {BLOCK})"
+    where = f"v.id >= (n.value << {SHIFT} | {BLOCK}) AND v.id < ((n.value + 1) << {SHIFT})" if blocks else passages
+    sql = f"SELECT v.id, v.vector FROM {IDS} n CROSS JOIN vectors v WHERE {where}"  # a range: so engines use the key
+    return db.execute(sql, {"ids": db.many(sorted(some))})
 
 
 def nearest_places(db: Connection, query: bytes, some: Iterable[int]) -> dict[int, int]:
