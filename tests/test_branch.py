@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -204,6 +205,18 @@ def test_a_name_that_another_file_system_would_take_for_one_there_is_refused(
     with pytest.raises((AlreadyExists, Invalid)):
         store.create(wanted, "other")
     assert files(truth) == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
+def test_a_write_leaves_no_file_open(server: Opening) -> None:
+    store = server()
+    store.create("one", "1")
+    before = len(os.listdir("/proc/self/fd"))
+    for k in range(10):
+        store.update("one", append=str(k))
+        with pytest.raises(Conflict):
+            store.update("one", content="x", if_sha256="0" * 64)
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_note_never_takes_the_place_of_a_folder(server: Opening, truth: Path, clone: Any) -> None:

@@ -35,8 +35,8 @@ _WHICH_BLOB = (1 << 29) - 1  # nanoseconds: half a second tells the texts of one
 class _Draft(Operation):
     """Wishes that become one commit, on top of the newest as it is now."""
 
-    def __init__(self, vault: BranchVault, wishes: Sequence[Wish]) -> None:
-        super().__init__(vault, Beneath(str(vault.root)), wishes)
+    def __init__(self, vault: BranchVault, here: Beneath, wishes: Sequence[Wish]) -> None:
+        super().__init__(vault, here, wishes)
         self._branch, self._parent = vault.branch, vault.log.follow()
         self._entry_of, self._commit = vault.entry_in, ""
 
@@ -162,8 +162,8 @@ class BranchVault(Vault):
 
     def _carried_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
         for number in range(_TRIES):
-            with suppress(Overtaken):
-                return _Draft(self, wishes).carry_out(change)
+            with suppress(Overtaken), self._beneath() as here:
+                return _Draft(self, here, wishes).carry_out(change)
             self.branch.fetch()
             time.sleep(random.uniform(0, 0.01 * min(number, 10)))  # noqa: S311
         raise Unavailable("others commit to the branch without a pause", hint="Try again in a moment.")
