@@ -183,7 +183,7 @@ class BranchVault(Vault):
 class Following:
     """What was committed since this was last asked."""
 
-    polling, poll_seconds = False, 0.0
+    poll_seconds = 0.0
 
     def __init__(self, vault: BranchVault) -> None:
         self._vault, self._rung = vault, threading.Event()

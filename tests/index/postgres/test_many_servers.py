@@ -9,7 +9,8 @@ import random
 import subprocess
 import threading
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -211,16 +212,23 @@ def test_one_leads_after_the_tables_were_made_anew_or_a_clock_was_put_back(tmp_p
             each.close()
 
 
-def test_one_leads_and_the_others_have_what_it_has_fetched(tmp_path: Path) -> None:
+@contextmanager
+def three_servers(tmp_path: Path) -> Iterator[list[EnhancedStore]]:
+    """Of one branch that is elsewhere: two that share an index, and one with its own."""
     truth = tmp_path / "truth.git"
     pygit2.init_repository(str(truth), bare=True)
     with running() as url, ExitStack() as held:
         given: dict[str, Any] = {"branch": {"repository": f"file://{truth}"}, "embed": {"provider": "none"}}
         shared = given | {"index": {"engine": url}}
         places = [("one", shared), ("other", shared), ("apart", given)]
-        one, other, apart = (EnhancedStore(tmp_path / n, Settings.model_validate(g)) for n, g in places)
-        for store in (one, other, apart):
+        stores = [EnhancedStore(tmp_path / name, Settings.model_validate(said)) for name, said in places]
+        for store in stores:
             held.callback(store.close)
+        yield stores
+
+
+def test_one_leads_and_the_others_have_what_it_has_fetched(tmp_path: Path) -> None:
+    with three_servers(tmp_path) as (one, other, apart):
         one.create("p", "plum")
         for store in (one, other):
             store.start(embed=False)
@@ -237,15 +245,7 @@ def test_one_leads_and_the_others_have_what_it_has_fetched(tmp_path: Path) -> No
 def test_one_leads_nobody_back_to_a_text_of_before_the_commit_that_the_index_is_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    truth = tmp_path / "truth.git"
-    pygit2.init_repository(str(truth), bare=True)
-    with running() as url, ExitStack() as held:
-        given: dict[str, Any] = {"branch": {"repository": f"file://{truth}"}, "embed": {"provider": "none"}}
-        shared = given | {"index": {"engine": url}}
-        places = [("one", shared), ("other", shared), ("apart", given)]
-        one, other, apart = (EnhancedStore(tmp_path / n, Settings.model_validate(g)) for n, g in places)
-        for store in (one, other, apart):
-            held.callback(store.close)
+    with three_servers(tmp_path) as (one, other, apart):
         one.create("p", "plum")
         for store in (other, apart):
             store._core.vault.history.log.refresh()
