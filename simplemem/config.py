@@ -131,6 +131,12 @@ class IndexSettings(_Section):
         "no",
         eg="postgresql://memory@db/memory",
     )
+    replica: _ApiKey = _setting(
+        None,
+        "a replica of it, for what only reads; or where its address lies",
+        "no",
+        eg="postgresql://memory@db2/memory",
+    )
     schema_name: str = _setting(
         "", "the schema there; made of the vault's name", "no", pattern="^[a-z_][a-z0-9_]{0,40}$|^$"
     )
@@ -408,7 +414,7 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"][:2]))
         where = sources.get(key, "")
-        if {"api_key", "engine"} & {*first["loc"]}:  # what is wrong with a key is said without showing it
+        if {"api_key", "engine", "replica"} & {*first["loc"]}:  # what is wrong with a key is said without showing it
             kinds = "a text, { env = NAME } or { path = FILE }"
             raise Invalid(f"the setting {key} ({where}) must be {kinds}") from None
         raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error

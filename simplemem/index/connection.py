@@ -77,8 +77,11 @@ class Tables(Protocol):
 
     generation: int
     path: Path  # where this machine keeps it, or what only it needs
-    engine: str  # its name and version
     place: str  # where it is, for people; nothing secret
+
+    @property
+    def engine(self) -> str:
+        """Its name and version."""
 
     def connection(self) -> Connection: ...
     def reading(self) -> AbstractContextManager[Connection]:

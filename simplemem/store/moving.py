@@ -19,7 +19,7 @@ def move_index(core: Core, engine: Engine, progress: Progress | None = None) -> 
     """Build the index in an engine (as `index.engine` names one; None is the sidecar), or go on where a former call was
     interrupted. The index in use stays as it is, and in use."""
     named = SecretStr(engine) if isinstance(engine, str) else engine
-    index = core.settings.index.model_copy(update={"engine": named})
+    index = core.settings.index.model_copy(update={"engine": named, "replica": None})
     there = Core(core.root, core.settings.model_copy(update={"index": index}), read_only=core.read_only, person=True)
     source, built = core.index.database, there.index.database
     try:

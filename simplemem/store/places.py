@@ -53,7 +53,8 @@ def tables_of(path: Path, settings: Settings, root: Path, lock: Lock) -> Tables:
     place = f"{settings.branch.repository}#{settings.branch.name}" if settings.branch.repository else str(root)
     plain = re.sub(r"[^a-z0-9]+", "_", Path(place).name.lower()).strip("_")[:20]
     schema = settings.index.schema_name or f"{plain}_{hashlib.sha256(place.encode()).hexdigest()[:8]}"
-    return PostgresDatabase(address, f"{schema}{path.stem.removeprefix('index').replace('-', '_')}", path)
+    replica = Key(settings.index.replica, setting="index.replica").value() or ""
+    return PostgresDatabase(address, f"{schema}{path.stem.removeprefix('index').replace('-', '_')}", path, replica)
 
 
 def index_path(root: Path, settings: Settings, vault: Vault) -> Path:

@@ -4,18 +4,21 @@ waiting for the answers of those before."""
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from typing import Any
 
 import psycopg
+from psycopg import sql
 
 from simplemem.index.door import Ids, Nearness
 from simplemem.index.notes import Rows
 from simplemem.index.postgres import near, words
 from simplemem.index.postgres.ranking import PackedWords
 
+SECONDS = 10  # to wait for a connection, and for who is in a transaction
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
 _MANY = re.compile(
     r"(?:(?P<column>(?<![\w.])[\w.]++|\))\s++(?P<no>NOT )?IN \(SELECT value FROM )?"
@@ -76,8 +79,8 @@ class Connection:
     """A thread's connection. While it reads, statements are sent without waiting for the answers of those before: all
     that were sent since the last answer was looked at are one round trip."""
 
-    def __init__(self, raw: psycopg.Connection[Any]) -> None:
-        self.raw, self._pipeline = raw, ExitStack()
+    def __init__(self, raw: psycopg.Connection[Any], *, is_of_replica: bool = False) -> None:
+        self.raw, self.is_of_replica, self._pipeline = raw, is_of_replica, ExitStack()
         self.seen: tuple[str, str] = ("", "")  # whose tables they are, and the last transaction, when it last looked
         self._indexed: tuple[object, bool] = (None, False)  # whether vectors have an index of theirs, as of a state
         self.in_transaction = False  # of ours, even if the server has ended it: what is in one is done as a whole
@@ -164,3 +167,53 @@ class Connection:
     def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
         """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
         return f"SELECT value FROM unnest(:{name}::bigint[]) AS many(value)", PackedWords(0).all_of(self, stretches)
+
+
+class Connections:
+    """Connections to one server, one a thread, made again where they were cut."""
+
+    def __init__(self, url: str, schema: str, *, is_of_replica: bool = False) -> None:
+        self.engine, self._url, self._schema, self._is_of_replica = "PostgreSQL", url, schema, is_of_replica
+        self._local = threading.local()
+        self._open: dict[int, tuple[threading.Thread, Connection]] = {}
+        self._guard = threading.Lock()
+
+    def ours(self) -> Connection:
+        """This thread's."""
+        held: Connection | None = getattr(self._local, "held", None)
+        if held is None or (held.is_cut and not held.in_transaction):
+            if held is not None:
+                held.close()
+            held = self._local.held = self._made()
+        return held
+
+    def _made(self) -> Connection:
+        raw = psycopg.connect(self._url, autocommit=True, connect_timeout=SECONDS)
+        self.engine = "PostgreSQL {}.{}".format(*divmod(raw.info.server_version, 10_000))
+        raw.execute(sql.SQL("SET search_path = {}, public").format(sql.Identifier(self._schema)))
+        # who is stopped in a transaction stops the others
+        raw.execute(f"SET idle_in_transaction_session_timeout = '{SECONDS}s'")
+        if _has_lz4(raw):
+            raw.execute("SET default_toast_compression = 'lz4'")
+        connection = Connection(raw, is_of_replica=self._is_of_replica)
+        with self._guard:
+            for ident, (thread, old) in list(self._open.items()):
+                if not thread.is_alive():
+                    old.close()
+                    del self._open[ident]
+            self._open[threading.get_ident()] = (threading.current_thread(), connection)
+        return connection
+
+    def close(self) -> None:
+        """Close every one. Call when no other thread is using them."""
+        with self._guard:
+            for _, connection in self._open.values():
+                connection.close()
+            self._open.clear()
+        self._local = threading.local()
+
+
+def _has_lz4(raw: psycopg.Connection[Any]) -> bool:
+    asked = "SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"
+    found = raw.execute(asked).fetchone()
+    return bool(found and found[0])

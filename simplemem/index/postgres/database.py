@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +20,7 @@ from simplemem.errors import Invalid, Unavailable
 from simplemem.index.connection import SET_META, Transaction
 from simplemem.index.database import Damaged, Replaced
 from simplemem.index.postgres import near, words
-from simplemem.index.postgres.connection import Connection, Cursor
+from simplemem.index.postgres.connection import Connection, Connections, Cursor
 from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
 from simplemem.index.vectors import MOST_HELD
 
@@ -28,25 +29,39 @@ SHAPE = "3"  # of the tables; another's are made anew
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOOK = "SELECT key, value FROM meta WHERE key IN ('made', 'state')"
-_SECONDS = 10  # to wait for a connection
+_PAUSE = 30.0  # seconds for which a replica that failed is not asked
+
+
+class _Behind(Exception):
+    """A replica has not reached what this process has seen."""
 
 
 class PostgresDatabase:
-    """Connections to one vault's tables, one a thread. `path` is where this machine keeps what only it needs."""
+    """One vault's tables. `path` is where this machine keeps what only it needs. What only reads is asked of a `replica`,
+    where there is one that has reached all that this process has seen."""
 
     most_held = MOST_HELD  # numbers of passages that are compared one by one
 
-    def __init__(self, url: str, schema: str, path: Path) -> None:
+    def __init__(self, url: str, schema: str, path: Path, replica: str = "") -> None:
         self.url, self.schema, self.path = url, schema, path
         self.place = f"{address_of(url)}, schema {schema}"
+        self._primary = Connections(url, schema)
+        self._replica = Connections(replica, schema, is_of_replica=True) if replica else None
+        self._replica_rests_until = 0.0
         self._local = threading.local()
-        self._open: dict[int, tuple[threading.Thread, Connection]] = {}
         self._guard = threading.Lock()
         self.generation, self._has_grown = 0, False
-        self._made = ""  # which tables they are, once the server has answered
-        self.engine = "PostgreSQL"
+        self._made, self._newest = "", 0  # which tables they are, once the server has answered, and their last state
         with suppress(Unavailable), _errors_as_ours():
             self._connect()
+
+    @property
+    def engine(self) -> str:
+        """Its name and version, and what reads are asked of."""
+        if self._replica is None:
+            return self._primary.engine
+        rests = time.monotonic() < self._replica_rests_until
+        return f"{self._primary.engine}, {'whose replica does not answer' if rests else 'with a replica'}"
 
     def _prepare(self, db: Connection, *, anew: bool = False) -> None:
         """Make the tables if there are none, or others than ours. Cold starts of many servers meet here."""
@@ -65,32 +80,11 @@ class PostgresDatabase:
         self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
 
     def _connect(self) -> Connection:
-        """This thread's connection, made again if it was cut, to tables that are there."""
-        held: Connection | None = getattr(self._local, "held", None)
-        if held is None or (held.is_cut and not held.in_transaction):
-            if held is not None:
-                held.close()
-            held = self._new_connection()
+        """This thread's connection, to tables that are there."""
+        db = self._primary.ours()
         if not self._made:
-            self._prepare(held)
-        return held
-
-    def _new_connection(self) -> Connection:
-        raw = psycopg.connect(self.url, autocommit=True, connect_timeout=_SECONDS)
-        self.engine = "PostgreSQL {}.{}".format(*divmod(raw.info.server_version, 10_000))
-        raw.execute(sql.SQL("SET search_path = {}, public").format(sql.Identifier(self.schema)))
-        raw.execute(
-            f"SET idle_in_transaction_session_timeout = '{_SECONDS}s'"
-        )  # who is stopped in one stops the others
-        raw.execute("SET default_toast_compression = 'lz4'") if _has_lz4(raw) else None
-        self._local.held = connection = Connection(raw)
-        with self._guard:
-            for ident, (thread, old) in list(self._open.items()):
-                if not thread.is_alive():
-                    old.close()
-                    del self._open[ident]
-            self._open[threading.get_ident()] = (threading.current_thread(), connection)
-        return connection
+            self._prepare(db)
+        return db
 
     def connection(self) -> Connection:
         """This thread's connection."""
@@ -101,10 +95,18 @@ class PostgresDatabase:
         """Notice what others did: another transaction, or other tables in the place of ours."""
         found = dict((answer or db.execute(_LOOK)).fetchall())
         db.seen = found["made"], found["state"]
+        self._see(db)
+
+    def _see(self, db: Connection) -> None:
+        made, state = db.seen[0], int(db.seen[1])
         with self._guard:
-            if found["made"] != self._made:
-                self._made = found["made"]
+            if db.is_of_replica and (made != self._made or state < self._newest):
+                db.seen = "", ""  # so that the next question looks before it asks
+                raise _Behind
+            if made != self._made:
+                self._made, self._newest = made, 0
                 self.generation += 1
+            self._newest = max(self._newest, state)
 
     def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
@@ -128,31 +130,44 @@ class PostgresDatabase:
                 yield db
 
     def answer(self, ask: Callable[[Connection], T]) -> T:
-        """Ask in one snapshot, on the strength of what was seen last, and again if that is no longer so: whoever looked
-        first would wait for one answer more."""
+        """Ask in one snapshot: of a replica if it is up to date, else of the primary."""
         with _errors_as_ours():
-            db, whose = self._connect(), self.generation
-            while not db.in_transaction:
-                before = db.seen
-                db.send_ahead()
-                with self._transaction(db, _READ):
-                    if not any(before):
-                        self._look(db)
-                        before = db.seen
-                    seen = db.execute(_LOOK)
-                    try:
-                        found = ask(db)
-                    except (LookupError, TypeError, ValueError):  # of two states that do not fit
-                        self._look(db, seen)
-                        if db.seen == before:
-                            raise
-                    else:
-                        self._look(db, seen)
-                if self.generation != whose:
-                    raise Replaced
-                if db.seen == before:
-                    return found
-            return ask(db)
+            db = self._connect()
+            if db.in_transaction:
+                return ask(db)
+            if self._replica is not None and time.monotonic() >= self._replica_rests_until:
+                try:
+                    return self._answer(self._replica.ours(), ask)
+                except (_Behind, errors.UndefinedTable, errors.SerializationFailure):
+                    pass  # it has not these tables yet, or took away what was being read
+                except psycopg.Error:
+                    self._replica_rests_until = time.monotonic() + _PAUSE
+            return self._answer(db, ask)
+
+    def _answer(self, db: Connection, ask: Callable[[Connection], T]) -> T:
+        """Ask on the strength of what was seen last, and again if that is no longer so: whoever looked first would wait
+        for one answer more."""
+        whose = self.generation
+        while True:
+            before = db.seen
+            db.send_ahead()
+            with self._transaction(db, _READ):
+                if not any(before):
+                    self._look(db)
+                    before = db.seen
+                seen = db.execute(_LOOK)
+                try:
+                    found = ask(db)
+                except (LookupError, TypeError, ValueError):  # of two states that do not fit
+                    self._look(db, seen)
+                    if db.seen == before:
+                        raise
+                else:
+                    self._look(db, seen)
+            if self.generation != whose:
+                raise Replaced
+            if db.seen == before:
+                return found
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -172,6 +187,7 @@ class PostgresDatabase:
                     renew(db, ours)
                 db.seen = db.seen[0], str(int(db.seen[1]) + 1)
                 db.execute(SET_META, ("state", db.seen[1]))
+            self._see(db)
 
     @contextmanager
     def exclusively(self) -> Iterator[Connection]:
@@ -224,8 +240,9 @@ class PostgresDatabase:
         self._local.fence = number
 
     def meta(self, key: str) -> str | None:
-        found = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
-        return str(found[0][0]) if found else None
+        with self.reading() as db:  # which looks: a replica that has not reached this is not asked from now on
+            found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
+        return None if found is None else str(found)
 
     def set_meta(self, key: str, value: str) -> None:
         with self.writing() as db:
@@ -306,11 +323,9 @@ class PostgresDatabase:
 
     def close(self) -> None:
         """Close every connection. Call when no other thread is using them."""
-        with self._guard:
-            for _, connection in self._open.values():
-                connection.close()
-            self._open.clear()
-        self._local = threading.local()
+        self._primary.close()
+        if self._replica is not None:
+            self._replica.close()
 
 
 def address_of(url: str) -> str:
@@ -322,13 +337,6 @@ def address_of(url: str) -> str:
         raise Invalid("what `index.engine` names is not the address of a PostgreSQL", hint=hint) from None
     user, host, port, name = (str(parts.get(key) or "") for key in ("user", "host", "port", "dbname"))
     return f"postgresql://{user and f'{user}@'}{host}{port and f':{port}'}/{name}"
-
-
-def _has_lz4(raw: psycopg.Connection[Any]) -> bool:
-    found = raw.execute(
-        "SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"
-    ).fetchone()
-    return bool(found and found[0])
 
 
 @contextmanager

@@ -1,5 +1,6 @@
-"""Many servers, one branch, one database: whoever is killed, no acknowledged write is lost, no write of a leader that was
-replaced is kept, and no answer is older than the commit it was asked for. WRITES and KILLS make it long."""
+"""Many servers, one branch, one database, half of them reading from its replica: whoever is killed, no acknowledged write
+is lost, no write of a leader that was replaced is kept, and no answer is older than the commit it was asked for. WRITES
+and KILLS make it long."""
 
 from __future__ import annotations
 
@@ -130,13 +131,14 @@ class Team:
 def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
     truth, chance = tmp_path / "truth.git", random.Random(7)
     pygit2.init_repository(str(truth), bare=True)
-    with served(durable=True) as database, ExitStack() as held:
+    with served(durable=True) as database, served(of=database.url) as standby, ExitStack() as held:
         env = {
             "SIMPLEMEM_BRANCH_REPOSITORY": str(truth),
             "SIMPLEMEM_INDEX_ENGINE": database.url,
             "SIMPLEMEM_EMBED_PROVIDER": "none",
         }
-        slots = [Slot(tmp_path / f"server{k}", env) for k in range(SERVERS)]
+        from_replica = env | {"SIMPLEMEM_INDEX_REPLICA": standby.url}
+        slots = [Slot(tmp_path / f"server{k}", from_replica if k % 2 else env) for k in range(SERVERS)]
         for slot in slots:
             held.callback(slot.end)
         for k in range(NOTES):
