@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from simplemem.index.postgres.connection import Connection
 
 _WIDEST = 4_000  # numbers of a vector; pgvector's index takes no more
-_FEW = 1_000  # notes that a filter leaves: so many are compared one by one
+_FEW = 5_000  # notes that a filter leaves: so many are compared one by one, for less than the index asks
 _PASSAGES_A_NOTE = 1.5  # that are looked for: several passages of a near note are near
 _MOST_SOUGHT = 1_000
 _LARGE = 0.5  # of the notes: so large a share is sought among all, and a smaller one by itself
@@ -80,11 +80,18 @@ def is_indexed(db: Connection, dimension: int) -> bool:
 
 def nearest(db: Connection, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness]:
     """The notes with the nearest passages, among `ids`, and those in `also`."""
-    some = ids if ids is not None and len(ids) <= _FEW else _chosen(db, query, ids, limit)
     also = set(also)
+    if ids is None or len(ids) > _FEW:
+        some = _chosen(db, query, ids, limit)
+    else:
+        some = ids if len(ids) <= limit else _best(_compared(db, query, ids, passages_alone=True), limit)
     found = _compared(db, query, also.union(some))
-    best = sorted(set(some) & found.keys(), key=lambda note: (-found[note].passage, note))[:limit]
+    best = _best({note: found[note] for note in some if note in found}, limit)
     return {note: found[note] for note in also.union(best) if note in found}
+
+
+def _best(found: dict[int, Nearness], limit: int) -> list[int]:
+    return sorted(found, key=lambda note: (-found[note].passage, note))[:limit]
 
 
 def _chosen(db: Connection, query: bytes, ids: Ids, limit: int) -> Collection[int]:
@@ -93,7 +100,8 @@ def _chosen(db: Connection, query: bytes, ids: Ids, limit: int) -> Collection[in
     share = 1.0 if ids is None else len(ids) / max(ids)  # of all notes; few went
     is_large = share >= _LARGE
     passages = min(_MOST_SOUGHT, int(passages / share)) if is_large else passages
-    among = "" if is_large else f"AND id >> {SHIFT} = ANY(?2::bigint[])"
+    # Looked up in a hash, whatever the plan: `= ANY` in a prepared statement goes through them for each passage.
+    among = "" if is_large else f"AND (id >> {SHIFT} IN (SELECT unnest(?2::bigint[]))) IS TRUE"
     statement = f"""SELECT id >> {SHIFT} FROM vectors WHERE {_INDEXED} {among}
                     ORDER BY {_HALF} OPERATOR(public.<=>) ?1::text::public.halfvec({{0}}) LIMIT {passages}"""
     asked = str(np.frombuffer(query, np.int8).tolist())
@@ -106,11 +114,14 @@ def _chosen(db: Connection, query: bytes, ids: Ids, limit: int) -> Collection[in
     return found if ids is None else found.intersection(ids)
 
 
-def _compared(db: Connection, query: bytes, some: Collection[int]) -> dict[int, Nearness]:
+def _compared(
+    db: Connection, query: bytes, some: Collection[int], *, passages_alone: bool = False
+) -> dict[int, Nearness]:
     """How near notes are, by their stored vectors; those without a passage's are absent."""
+    stop = f"(n.value << {SHIFT} | {BLOCK})" if passages_alone else f"(n.value + 1) << {SHIFT}"
     statement = f"""SELECT n.value, v.passages, v.vectors FROM carray(:ids) n CROSS JOIN LATERAL (
                         SELECT count(*) FILTER (WHERE (id & {BLOCK}) = 0), string_agg(vector, '' ORDER BY id)
-                        FROM vectors WHERE id >= n.value << {SHIFT} AND id < (n.value + 1) << {SHIFT}
+                        FROM vectors WHERE id >= n.value << {SHIFT} AND id < {stop}
                     ) v (passages, vectors)"""
     rows: list[Any] = [row for row in db.execute(statement, {"ids": sorted(some)}) if row[1]]
     near = 1 - distances(query, b"".join(row[2] for row in rows))
