@@ -22,7 +22,6 @@ from simplemem.index.database import Damaged, Replaced
 from simplemem.index.postgres import near, words
 from simplemem.index.postgres.connection import Connection, Connections, Cursor
 from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
-from simplemem.index.vectors import MOST_HELD
 
 T = TypeVar("T")
 SHAPE = "3"  # of the tables; another's are made anew
@@ -40,7 +39,7 @@ class PostgresDatabase:
     """One vault's tables. `path` is where this machine keeps what only it needs. What only reads is asked of a `replica`,
     where there is one that has reached all that this process has seen."""
 
-    most_held = MOST_HELD  # numbers of passages that are compared one by one
+    most_held = 256_000_000  # numbers of passages that are compared one by one: of a million of 256 numbers
 
     def __init__(self, url: str, schema: str, path: Path, replica: str = "") -> None:
         self.url, self.schema, self.path = url, schema, path

@@ -107,7 +107,7 @@ def _chosen(db: Connection, query: bytes, ids: Ids, limit: int) -> Collection[in
     asked = str(np.frombuffer(query, np.int8).tolist())
     settings = "SELECT set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)"
     _, rows = db.together(
-        (settings, (str(passages),)),
+        (settings, (str(_MOST_SOUGHT),)),  # the more it looks at, the fewer it misses, at little cost
         (statement.format(dimension), (asked,) if is_large else (asked, list(ids or ()))),
     )
     found = {note for (note,) in rows}

@@ -4,7 +4,7 @@ texts of few notes. What was counted and read is kept as long as nobody writes."
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -182,12 +182,10 @@ class PackedWords(Ranking):
             self._read(db, [phrase])
             some = self._candidates(phrase).tolist()
             sql = "SELECT title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(:ids))"
+            wanted = sought(phrase)
             self._in_blocks[phrase] = sum(
-                1
+                blocks.count("\n") if wanted in title else sum(wanted in line for line in blocks.split("\n")[:-1])
                 for title, blocks in db.execute(sql, {"ids": some})
-                for everywhere in [occurrences(phrase, title) > 0]
-                for line in blocks.split("\n")[:-1]
-                if everywhere or occurrences(phrase, line.partition(":")[2])
             )
         return self._in_blocks[phrase]
 
@@ -266,29 +264,29 @@ class PackedWords(Ranking):
 
     def _best_blocks(self, db: Connection, counts: dict[Phrase, int], limit: int, some: Sequence[int]) -> Leg:
         _, _, count, words = self._totals
-        idfs = {phrase: _idf(count, each) for phrase, each in counts.items() if each}
+        wanted = [(sought(phrase), _idf(count, each) * (K1 + 1)) for phrase, each in counts.items() if each]
         per_word = K1 * B * count / max(1, words)
         sql = "SELECT note_id, title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(?))"
         notes, *lacking = db.together((sql, (list(some),)), *self._lacking(self._next))
         self._take(lacking)
         found: Leg = []
-        for note, title, blocks in notes if idfs else ():
-            held: dict[tuple[int, int], dict[Phrase, float]] = {}  # by where a block begins and ends
-            for phrase in idfs:
-                if times := occurrences(phrase, title):
-                    for line in _lines(blocks):
-                        held.setdefault(line, {})[phrase] = TITLE_WEIGHT * times
-                for line, times in _lines_with(phrase, blocks).items():
-                    of = held.setdefault(line, {})
-                    of[phrase] = of.get(phrase, 0.0) + BODY_WEIGHT * times
+        for note, title, blocks in notes if wanted else ():
+            here = [
+                (words, most, TITLE_WEIGHT * occurrences(words, title))
+                for words, most in wanted
+                if words in title or words in blocks
+            ]
             size = title.count(" ") // 2
-            for (start, end), of in held.items():
-                flat = K1 * (1 - B) + per_word * (size + blocks.count(" ", start, end) // 2)
-                score = 0.0
-                for phrase, weight in of.items():
-                    score += idfs[phrase] * weight * (K1 + 1) / (weight + flat)
-                place = int(blocks[start : blocks.index(":", start)])
-                found.append(Match(note, note << SHIFT | place, score))
+            for line in blocks.split("\n")[:-1] if here else ():
+                held = [
+                    (most, weight + BODY_WEIGHT * occurrences(words, line))
+                    for words, most, weight in here
+                    if weight or words in line
+                ]
+                if held:
+                    flat = K1 * (1 - B) + per_word * (size + line.count(" ") // 2)
+                    score = sum(most * weight / (weight + flat) for most, weight in held)
+                    found.append(Match(note, note << SHIFT | int(line[: line.index(":")]), score))
         found.sort(key=lambda match: (-match.score, match.place))
         return found[:limit]
 
@@ -319,26 +317,6 @@ def _summed(rows: Any) -> Any:
     for column in ("title", "body"):
         every[column] = np.minimum(MOST, np.bincount(of, rows[column], len(notes)))
     return every
-
-
-def _lines(blocks: str) -> Iterator[tuple[int, int]]:
-    """Where each line begins and ends."""
-    start = 0
-    while (end := blocks.find("\n", start)) >= 0:
-        yield start, end
-        start = end + 1
-
-
-def _lines_with(phrase: Phrase, blocks: str) -> dict[tuple[int, int], int]:
-    """The lines in which words stand side by side, and how often."""
-    wanted = sought(phrase)
-    found: dict[tuple[int, int], int] = {}
-    at = blocks.find(wanted)
-    while at >= 0:
-        line = blocks.rfind("\n", 0, at) + 1, blocks.index("\n", at)
-        found[line] = found.get(line, 0) + 1
-        at = blocks.find(wanted, at + 1)
-    return found
 
 
 def _idf(rows: int, holding: int) -> float:
