@@ -21,7 +21,8 @@ from simplemem import git
 from simplemem.errors import Unavailable
 
 _SECONDS: Final = 300
-ADDRESS: Final = re.compile(r"(?:ssh|https|file)://[^\s-]\S*+|(?!-)[\w.-]++(?:@[\w.-]++)?+:(?!:)[^\s\\]++")
+_DRIVE = "(?![A-Za-z]:)" if os.name == "nt" else ""  # C:/memory.git is a path there, and of a host C elsewhere
+ADDRESS: Final = re.compile(rf"(?:ssh|https|file)://[^\s-]\S*+|(?!-){_DRIVE}[\w.-]++(?:@[\w.-]++)?+:(?!:)[^\s\\]++")
 _STAGED: Final = (
     FileStatus.INDEX_NEW
     | FileStatus.INDEX_MODIFIED

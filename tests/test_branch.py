@@ -17,6 +17,7 @@ import pytest
 from bare_client import Bare
 from pygit2.enums import ObjectType
 
+from simplemem.branch import repository, vault
 from simplemem.config import Settings, load_settings
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError, Unavailable
 from simplemem.index.audit import differences
@@ -415,6 +416,25 @@ def test_folders_too_deep_for_a_path_and_of_an_old_mode_stop_nobody(server: Open
     assert found(store, "plum") == found(server(), "plum") == {"Plum", "y/z"}
 
 
+def test_folders_within_themselves_are_an_error_and_no_end_of_files(
+    server: Opening, truth: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repository, "MOST_ENTRIES", 5_000)
+    monkeypatch.setattr(vault, "MOST_ENTRIES", 5_000)
+    store, repo = server(), pygit2.Repository(str(truth))
+    store.create("Plum", "plum")
+    store.sync()
+    newest, made = git(truth, "rev-parse", "main").strip(), folder_of(truth, b"a.md", b"x")
+    for _ in range(9):
+        made = repo.odb.write(ObjectType.TREE, b"".join(b"40000 %d\0" % k + made.raw for k in range(10)))
+    push(truth, b"40000", b"x", made)
+    for each in (store, server()):
+        with pytest.raises(Unavailable, match="more than 5,000 files"):
+            each.sync()
+    git(truth, "update-ref", "refs/heads/main", newest)
+    assert found(store, "plum") == {"Plum"}
+
+
 def test_a_pretended_version_does_not_use_the_numbers_up(server: Opening, truth: Path) -> None:
     store = server()
     store.create("Plum", "plum")
@@ -567,6 +587,70 @@ def test_a_push_that_is_refused_is_tried_once_and_told_why(server: Opening, trut
     with pytest.raises(Unavailable, match="only on Mondays"):
         store.create("two", "2")
     assert (truth / "tries").read_text() == ".\n"
+
+
+@pytest.fixture
+def unsound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A git that does first what a script says: `$*` is what it was asked, `git` the sound one."""
+    sound = subprocess.run(
+        ["/bin/sh", "-c", "command -v git"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    program = tmp_path / "unsound/git"
+    program.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+    def is_to(script: str) -> None:
+        program.write_text(f'#!/bin/sh\ngit() {{ {sound} "$@"; }}\n{script}\nexec {sound} "$@"\n')
+        program.chmod(0o755)
+
+    is_to("")
+    return is_to
+
+
+def test_a_write_of_which_nobody_knows_whether_it_arrived_is_said_to_be_one(
+    server: Opening, truth: Path, unsound: Callable[[str], None]
+) -> None:
+    store = server(repository=f"file://{truth}")
+    store.create("list", "Begin.")
+    unsound('case "$*" in *" push "*) git "$@"; exit 1;; *ls-remote*|*fetch*) exit 1;; esac')
+    with pytest.raises(Unavailable, match="may be in the branch all the same") as failed:
+        store.update("list", append="- once")
+    assert "Read the note again" in failed.value.hint
+    unsound("")
+    assert files(truth)["list.md"].count(b"once") == 1
+    assert found(store, "once") == {"list"}
+
+
+def test_an_answer_that_was_lost_repeats_nothing(server: Opening, truth: Path, unsound: Callable[[str], None]) -> None:
+    store = server(repository=f"file://{truth}")
+    store.create("list", "Begin.")
+    unsound('case "$*" in *" push "*) git "$@"; exit 1;; esac')
+    store.update("list", append="- once")
+    assert files(truth)["list.md"].count(b"once") == 1
+
+
+def test_what_another_git_has_heard_late_takes_no_write_back(
+    server: Opening, truth: Path, tmp_path: Path, unsound: Callable[[str], None]
+) -> None:
+    store = server(repository=f"file://{truth}")
+    store.create("list", "Begin.")
+    before, late = git(truth, "rev-parse", "main").strip(), tmp_path / "late"
+    store.update("list", append="- more")
+    late.write_text(f"{before}\trefs/heads/main\n")
+    unsound(f'case "$*" in *ls-remote*) if [ -e {late} ]; then cat {late}; rm {late}; exit 0; fi;; esac')
+    assert not store._core.vault.branch.fetch() and not late.exists()  # type: ignore[attr-defined]
+    assert found(store, "more") == {"list"}
+    git(truth, "update-ref", "refs/heads/main", before)  # and this somebody meant
+    store.sync()
+    assert store._core.vault.branch.fetch() or store.commit() == before  # type: ignore[attr-defined]
+    assert found(store, "more") == set()
+
+
+def test_a_commit_that_cannot_be_told_makes_no_failure_of_a_write(server: Opening, truth: Path) -> None:
+    store = server()
+    store.create("Plum", "x")
+    truth.rename(truth.with_name("away.git"))
+    assert store.commit(written=True) == ""
 
 
 def test_the_copy_of_one_repository_is_not_pushed_into_another(server: Opening, truth: Path, tmp_path: Path) -> None:

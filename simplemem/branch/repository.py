@@ -27,6 +27,7 @@ _ENTRY = {size: re.compile(rb"(\d+) ([^\0]+)\0(.{%d})" % size, re.DOTALL) for si
 _OURS = b"\nSimplemem-Version: "  # in the message of a commit
 _LONG = 10.0  # seconds that no git takes from making a lock to writing into it
 _NOWHERE = ""  # the commit of a branch without one
+MOST_ENTRIES = 2_000_000  # files and folders of a branch: one that has more, by folders within themselves, has no end
 
 
 class Branch:
@@ -34,7 +35,7 @@ class Branch:
 
     def __init__(self, repository: str, name: str, copy: Path) -> None:
         self.url, self._shown = repository if ADDRESS.fullmatch(repository) else "", shown(repository)
-        copy = copy.with_name(f"{copy.name}-{hashlib.sha256(repository.encode()).hexdigest()[:8]}.git")
+        copy = copy.with_name(f"{copy.name}-{hashlib.sha256(self._shown.encode()).hexdigest()[:8]}.git")
         self.path = copy if self.url else Path(repository).expanduser()
         self.ref, self._local = f"refs/heads/{name}", threading.local()
         if self.url and not copy.exists():
@@ -77,7 +78,7 @@ class Branch:
     def between(self, since: str, until: str) -> frozenset[str]:
         """The files that differ between two commits."""
         one, other = (None if tree is None else tree.id for tree in (self.tree(since), self.tree(until)))
-        return frozenset(_differing(self.repo, one, other))
+        return frozenset(_differing(self.repo, one, other, iter(range(MOST_ENTRIES))))
 
     def holds(self, commit: str) -> bool:
         """Whether a commit is here."""
@@ -95,12 +96,19 @@ class Branch:
         """Bring what a repository elsewhere has. Whether the branch went on."""
         if not self.url:
             return False
-        before = self.newest()
-        theirs = self._git("ls-remote", "--heads", "--", self.url, self.ref).partition("\t")[0]
-        if theirs not in ("", self.newest()):  # without a limit, each commit of another server is a pack
-            limit, what = "fetch.unpackLimit=100", f"+{self.ref}:{self.ref}"
-            self._git("-c", limit, "fetch", "--quiet", "--no-tags", "--", self.url, what)
+        before, theirs = self.newest(), self._newest_there()
+        if theirs not in ("", before):  # without a limit, each commit of another server is a pack
+            self._git("-c", "fetch.unpackLimit=100", "fetch", "--quiet", "--no-tags", "--", self.url, self.ref)
+            found = self.repo.references.get(self.ref)
+            newest = str(found.target) if found is not None else _NOWHERE
+            # What does not stand on ours is older than a push of ours, unless it is still the newest: then ours is gone.
+            if self.holds(theirs) and (self.is_before(newest, theirs) or self._newest_there() == theirs):
+                with suppress(pygit2.GitError, pygit2.AlreadyExistsError):  # somebody was faster
+                    found.set_target(theirs) if found is not None else self.repo.references.create(self.ref, theirs)
         return self.newest() != before
+
+    def _newest_there(self) -> str:
+        return self._git("ls-remote", "--heads", "--", self.url, self.ref).partition("\t")[0]
 
     def put(self, parent: str, files: Mapping[str, bytes | None], message: str) -> str:
         """A commit on top of another with these files, None for those that go. Overtaken where the branch went on."""
@@ -159,7 +167,11 @@ class Branch:
         try:
             self._git("push", "--quiet", "--", self.url, f"{commit}:{self.ref}")
         except Unavailable as error:
-            self.fetch()  # the answer may have been lost, not the push
+            try:
+                self.fetch()  # the answer may have been lost, not the push
+            except Unavailable:
+                hint = "Read the note again before you repeat it: an append would be there twice."
+                raise Unavailable(f"{error}; the change may be in the branch all the same", hint=hint) from error
             if not self.is_before(commit, newest := self.newest()):
                 if newest == parent and "lock" not in str(error):
                     raise  # nobody was faster: it is refused
@@ -183,8 +195,15 @@ def at(tree: pygit2.Tree | None, path: str) -> pygit2.Object | None:
     return None
 
 
+def count_down(left: Iterator[int]) -> None:
+    """One entry more. Unavailable after the last."""
+    if next(left, None) is None:
+        hint = "No vault has so many; a commit with folders within themselves pretends to."
+        raise Unavailable(f"the branch has more than {MOST_ENTRIES:,} files and folders", hint=hint)
+
+
 def _differing(
-    repo: pygit2.Repository, one: pygit2.Oid | None, other: pygit2.Oid | None, above: str = ""
+    repo: pygit2.Repository, one: pygit2.Oid | None, other: pygit2.Oid | None, left: Iterator[int], above: str = ""
 ) -> Iterator[str]:
     """The files that differ between two trees. libgit2 looks at every file of both; here, equal folders are passed over."""
     entries = [
@@ -193,12 +212,13 @@ def _differing(
     folders: dict[bytes, list[pygit2.Oid | None]] = {}
     for side, some in enumerate((entries[0] - entries[1], entries[1] - entries[0])):
         for mode, name, identity in some:
+            count_down(left)
             if int(mode, 8) == FileMode.TREE:
                 folders.setdefault(name, [None, None])[side] = pygit2.Oid(raw=identity)
             else:
                 yield above + name.decode("utf-8", "surrogateescape")
-    for name, (left, right) in folders.items() if above.count("/") < MOST_PARTS else ():
-        yield from _differing(repo, left, right, f"{above}{name.decode('utf-8', 'surrogateescape')}/")
+    for name, (was, now) in folders.items() if above.count("/") < MOST_PARTS else ():
+        yield from _differing(repo, was, now, left, f"{above}{name.decode('utf-8', 'surrogateescape')}/")
 
 
 def _with(repo: pygit2.Repository, tree: pygit2.Tree | None, blobs: Mapping[tuple[str, ...], Any]) -> pygit2.Oid | None:

@@ -125,6 +125,7 @@ class Sync:
     def _reached(self, commit: str, since: str | None) -> bool:
         """The index is of this commit, if not of a later one by now. Whether nobody else has brought it on `since`."""
         if (known := self.database.meta(COMMIT)) != commit:
+            self.vault.reach(known or "")  # over the network, if at all, before others wait for us
             with self.database.writing() as db:
                 known = db.execute("SELECT value FROM meta WHERE key = ?", (COMMIT,)).get
                 if known is None or self.vault.changed(known, commit) is None or self.vault.is_before(known, commit):

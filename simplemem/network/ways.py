@@ -44,7 +44,8 @@ def handled(
         store, writes = view.door.store, request.method not in ("GET", "HEAD")
         known = await view.door.run(lambda: store().commit())  # no later than what is answered
         response = await handler(request, view, grant)
-        response.headers[COMMIT] = await view.door.run(lambda: store().commit(written=True)) if writes else known
+        if commit := await view.door.run(lambda: store().commit(written=True)) if writes else known:
+            response.headers[COMMIT] = commit
         return response
 
     return handle

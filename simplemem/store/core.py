@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -62,9 +62,8 @@ class Core:
         )
         self.git_trouble = ""  # why the history that was asked for last lacks what git knows
         self.committing = Committing(self.vault, self.settings.git)
-        lock = nullcontext if self.vault.read_only else self.vault.lock  # a read-only disk has none
         path = index_path(self.root, self.settings, self.vault)
-        self.index = Sidecar(tables_of(path, self.settings, self.root, lock), self._begin_anew)
+        self.index = Sidecar(tables_of(path, self.settings, self.root, self.vault), self._begin_anew)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
         self.changes = ChangeTable(self.index.database, self.vault, self.index.consistently)

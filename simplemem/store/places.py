@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -13,7 +14,7 @@ from typing import Literal
 from simplemem.config import Settings
 from simplemem.errors import Unavailable
 from simplemem.index.connection import Tables
-from simplemem.index.database import Lock, open_database
+from simplemem.index.database import open_database
 from simplemem.services.client import Key
 from simplemem.vault.paths import Access
 from simplemem.vault.vault import Vault
@@ -41,16 +42,16 @@ def vault_of(
     )
 
 
-def tables_of(path: Path, settings: Settings, root: Path, lock: Lock) -> Tables:
+def tables_of(path: Path, settings: Settings, root: Path, vault: Vault) -> Tables:
     """The index where the settings want it. Who sees less of the vault has a schema of its own, as it has a file."""
     if not (address := Key(settings.index.engine, setting="index.engine").value()):
-        return open_database(path, lock)
+        return open_database(path, nullcontext if vault.read_only else vault.lock)  # a read-only disk has none
     try:
         from simplemem.index.postgres.database import PostgresDatabase
     except ImportError as error:
         hint = "pip install 'simplemem-vault[postgres]'"
         raise Unavailable(f"an index in PostgreSQL needs {error.name}", hint=hint) from error
-    place = f"{settings.branch.repository}#{settings.branch.name}" if settings.branch.repository else str(root)
+    place = vault.place if vault.is_branch else str(root)
     plain = re.sub(r"[^a-z0-9]+", "_", Path(place).name.lower()).strip("_")[:20]
     schema = settings.index.schema_name or f"{plain}_{hashlib.sha256(place.encode()).hexdigest()[:8]}"
     replica = Key(settings.index.replica, setting="index.replica").value() or ""

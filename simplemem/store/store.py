@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.config import Settings, find_vault, load_settings
+from simplemem.errors import Unavailable
 from simplemem.index.reconcile import Progress
 from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, Synced
 from simplemem.note.names import check_name, name_of, path_of
@@ -124,9 +126,13 @@ class EnhancedStore:
 
     def commit(self, *, written: bool = False) -> str:
         """The commit of the vault's branch that answers are of, or that holds what was just `written`; "" where the
-        vault is a folder."""
+        vault is a folder, or where that cannot be told just now: what was written is there all the same."""
         vault = self._core.vault
-        return "" if not vault.is_branch else vault.newest() if written else self._core.index.standing().commit
+        if not vault.is_branch or not written:
+            return self._core.index.standing().commit if vault.is_branch else ""
+        with suppress(Unavailable):
+            return vault.newest()
+        return ""
 
     def move_index(self, engine: Engine, progress: Progress | None = None) -> MovedIndex:
         """Build the index in another engine, None for the sidecar. The one in use stays as it is, and in use."""

@@ -171,6 +171,17 @@ def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
             assert differences_from_anew(late) == []
 
 
+def test_a_password_that_is_changed_makes_no_other_index(tmp_path: Path) -> None:
+    def schema(secret: str) -> str:
+        branch = {"repository": f"https://ann:{secret}@127.0.0.1:1/x.git"}
+        given = {"branch": branch, "index": {"engine": f"postgresql://ann@/db?host={tmp_path}"}}
+        with EnhancedStore(tmp_path / secret, Settings.model_validate(given)) as store:
+            assert secret not in store._core.index.database.place
+            return str(store._core.index.database.schema)  # type: ignore[attr-defined]
+
+    assert schema("one") == schema("two")
+
+
 def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> None:
     with running() as url:
         one, other = (PostgresDatabase(url, "lead", tmp_path / "index.db") for _ in range(2))
