@@ -188,7 +188,8 @@ class Connections:
         return held
 
     def _made(self) -> Connection:
-        raw = psycopg.connect(self._url, autocommit=True, connect_timeout=SECONDS)
+        patience = 2 if self._is_of_replica else SECONDS  # without a replica the primary answers
+        raw = psycopg.connect(self._url, autocommit=True, connect_timeout=patience)
         self.engine = "PostgreSQL {}.{}".format(*divmod(raw.info.server_version, 10_000))
         raw.execute(sql.SQL("SET search_path = {}, public").format(sql.Identifier(self._schema)))
         # who is stopped in a transaction stops the others

@@ -46,6 +46,7 @@ class PostgresDatabase:
         self.place = f"{address_of(url)}, schema {schema}"
         self._primary = Connections(url, schema)
         self._replica = Connections(replica, schema, is_of_replica=True) if replica else None
+        self._replica_place = address_of(replica, "index.replica") if replica else ""
         self._replica_rests_until = 0.0
         self._local = threading.local()
         self._guard = threading.Lock()
@@ -60,7 +61,7 @@ class PostgresDatabase:
         if self._replica is None:
             return self._primary.engine
         rests = time.monotonic() < self._replica_rests_until
-        return f"{self._primary.engine}, {'whose replica does not answer' if rests else 'with a replica'}"
+        return f"{self._primary.engine}; its replica {self._replica_place} {'does not answer' if rests else 'is read'}"
 
     def _prepare(self, db: Connection, *, anew: bool = False) -> None:
         """Make the tables if there are none, or others than ours. Cold starts of many servers meet here."""
@@ -327,13 +328,13 @@ class PostgresDatabase:
             self._replica.close()
 
 
-def address_of(url: str) -> str:
+def address_of(url: str, setting: str = "index.engine") -> str:
     """An address as it may be shown: whom it is asked as, and where. Whatever else it holds may be a secret."""
     try:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError:  # whose message quotes it
         hint = "postgresql://USER@HOST/DATABASE; the password in ~/.pgpass or PGPASSWORD."
-        raise Invalid("what `index.engine` names is not the address of a PostgreSQL", hint=hint) from None
+        raise Invalid(f"what `{setting}` names is not the address of a PostgreSQL", hint=hint) from None
     user, host, port, name = (str(parts.get(key) or "") for key in ("user", "host", "port", "dbname"))
     return f"postgresql://{user and f'{user}@'}{host}{port and f':{port}'}/{name}"
 

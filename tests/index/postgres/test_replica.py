@@ -12,6 +12,7 @@ from postgres import Relay, Server, needs_postgres, relayed, served
 from waiting import eventually
 
 from simplemem.config import Settings
+from simplemem.errors import Invalid
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres
@@ -69,7 +70,7 @@ def test_what_only_reads_is_asked_of_it(store: EnhancedStore, primary: Relay, re
     store.create("pear", "A pear.")
     assert eventually(lambda: is_read_from(replica, primary, store, "pear"))
     assert found(store, "pear") == ["pear"]
-    assert store.stats()["engine"].endswith(", with a replica")
+    assert store.stats()["engine"].endswith(" is read")
 
 
 def test_one_that_lags_is_not_asked_for_what_was_written(
@@ -127,4 +128,11 @@ def test_one_that_is_away_is_said_and_not_missed(store: EnhancedStore, replica: 
     store.create("pear", "A pear.")
     replica.cut_after(3)
     assert [found(store, "pear") for _ in range(4)] == [["pear"]] * 4
-    assert store.stats()["engine"].endswith(", whose replica does not answer")
+    assert store.stats()["engine"].endswith(" does not answer")
+
+
+def test_a_replica_without_an_address_is_refused(vault: Path, primary: Relay) -> None:
+    index = {"engine": primary.url, "replica": "db2-secret"}
+    with pytest.raises(Invalid, match=r"what `index.replica` names is not") as refused:
+        EnhancedStore(vault, Settings.model_validate({"index": index}))
+    assert "secret" not in f"{refused.value} {refused.value.hint}"
