@@ -218,8 +218,7 @@ class PackedWords(Ranking):
 
     def _holders(self, db: Connection, groups: Sequence[Sequence[Phrase]]) -> list[Any]:
         found = self._read(db, list(dict.fromkeys(phrase for group in groups for phrase in group)))
-        every = ([in_notes(found[phrase])["note"] for phrase in group] for group in groups)
-        return [np.unique(np.concatenate(notes or [_NONE])) for notes in every]
+        return [_union([in_notes(found[phrase])["note"] for phrase in group]) for group in groups]
 
     def all_of(self, db: Connection, stretches: Sequence[Sequence[str]]) -> list[int]:
         """The notes that hold every one of these, word for word."""
@@ -254,8 +253,8 @@ class PackedWords(Ranking):
             if chosen is not None:
                 rows = rows[chosen[rows["note"]]]
             held = TITLE_WEIGHT * rows["title"] + BODY_WEIGHT * rows["body"]
-            flat = K1 * (1 - B) + K1 * B * rows["words"] * count / max(1, words)
-            sums[rows["note"]] += idf * held * (K1 + 1) / (held + flat)
+            flat = K1 * (1 - B) + (K1 * B * count / max(1, words)) * rows["words"]
+            sums[rows["note"]] += (idf * (K1 + 1)) * (held / (held + flat))
         found = np.flatnonzero(sums)
         if limit < len(found):
             found = found[sums[found] >= np.partition(sums[found], -limit)[-limit]]
@@ -308,6 +307,14 @@ class _Packed(NamedTuple):
         within = np.arange(len(places)) - np.repeat(np.cumsum(times) - times, times)
         in_body = within >= np.repeat(rows["title"], times)
         return np.repeat(rows["note"].astype(np.int64) << 33, times) + (in_body.astype(np.int64) << 32) + places
+
+
+def _union(some: Sequence[Any]) -> Any:
+    """The notes that are in one of some lists, once each."""
+    marks = np.zeros(1 + max((int(notes.max(initial=0)) for notes in some), default=0), bool)
+    for notes in some:
+        marks[notes] = True
+    return np.flatnonzero(marks)
 
 
 def _summed(rows: Any) -> Any:

@@ -138,7 +138,8 @@ def times_of(rows: Any) -> Any:
 
 def in_notes(rows: Any) -> Any:
     """Those whose note holds the word as a whole: in its title or body."""
-    return rows[(rows["title"] > 0) | (rows["body"] > 0)]
+    some = (rows["title"] | rows["body"]) > 0
+    return rows if some.all() else rows[some]  # mostly all, and a copy takes ten times as long as a look
 
 
 def _add(db: Connection, *by: int) -> None:
