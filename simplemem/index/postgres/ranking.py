@@ -44,7 +44,6 @@ from simplemem.index.text import SHIFT
 if TYPE_CHECKING:
     from simplemem.index.postgres.connection import Connection
 
-_NONE = np.empty(0, "<u4")
 _MOST_KEPT = 64_000_000  # bytes of postings
 
 
@@ -152,17 +151,17 @@ class PackedWords(Ranking):
         candidates = self._candidates(phrase)
         if not len(candidates):
             return np.empty(0, POSTING)
-        marks = np.zeros(int(candidates.max()) + 1, bool)
-        marks[candidates] = True
+        marks = _marked([candidates])
         stands = (np.concatenate([each.keys(marks) for each in self._packed[word].values()]) for word in phrase)
         keys = [keys - k for k, keys in enumerate(stands)]  # where the phrase would begin
         found = np.sort(reduce(partial(np.intersect1d, assume_unique=True), sorted(keys, key=len)))
         notes, of = np.unique(found >> 33, return_inverse=True)
-        first = self._of[phrase[:1]] if phrase[:1] in self._of or self._make(phrase[:1]) else _NONE
-        first = first[np.argsort(first["note"], kind="stable")]
+        first = self._of[phrase[:1]]
+        sizes = np.zeros(1 + int(first["note"].max()), "<u4")
+        sizes[first["note"]] = first["words"]
         rows = np.zeros(len(notes), POSTING)
         in_body = (found >> 32 & 1).astype(bool)
-        rows["note"], rows["words"] = notes, first["words"][np.searchsorted(first["note"], notes)]
+        rows["note"], rows["words"] = notes, sizes[notes]
         rows["title"], rows["body"] = (
             np.minimum(MOST, np.bincount(of[some], minlength=len(notes))) for some in (~in_body, in_body)
         )
@@ -171,7 +170,7 @@ class PackedWords(Ranking):
     def _candidates(self, phrase: Phrase) -> Any:
         """The notes that hold all words of a phrase somewhere."""
         every = [self._of[word,] for word in dict.fromkeys(phrase) if (word,) in self._of or self._make((word,))]
-        return reduce(np.intersect1d, (rows["note"] for rows in sorted(every, key=len)))
+        return _in_all([rows["note"] for rows in every])
 
     def _blocks_with(self, db: Connection, phrase: Phrase) -> int:
         """How many blocks hold a phrase."""
@@ -218,12 +217,12 @@ class PackedWords(Ranking):
 
     def _holders(self, db: Connection, groups: Sequence[Sequence[Phrase]]) -> list[Any]:
         found = self._read(db, list(dict.fromkeys(phrase for group in groups for phrase in group)))
-        return [_union([in_notes(found[phrase])["note"] for phrase in group]) for group in groups]
+        return [np.flatnonzero(_marked([in_notes(found[phrase])["note"] for phrase in group])) for group in groups]
 
     def all_of(self, db: Connection, stretches: Sequence[Sequence[str]]) -> list[int]:
         """The notes that hold every one of these, word for word."""
         every = self._holders(db, [phrases([Term(tuple(stretch))]) for stretch in stretches])
-        return reduce(np.intersect1d, every).tolist() if every else []
+        return _in_all(every).tolist() if every else []
 
     def rank(self, db: Connection, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
         self._count(db, [phrase[0] for phrase in phrases(question.terms) if not phrase[0].endswith("*")])
@@ -309,12 +308,21 @@ class _Packed(NamedTuple):
         return np.repeat(rows["note"].astype(np.int64) << 33, times) + (in_body.astype(np.int64) << 32) + places
 
 
-def _union(some: Sequence[Any]) -> Any:
-    """The notes that are in one of some lists, once each."""
+def _marked(some: Sequence[Any]) -> Any:
+    """For each note whether it is in one of some lists. To sort them would take several times as long."""
     marks = np.zeros(1 + max((int(notes.max(initial=0)) for notes in some), default=0), bool)
     for notes in some:
         marks[notes] = True
-    return np.flatnonzero(marks)
+    return marks
+
+
+def _in_all(some: Sequence[Any]) -> Any:
+    """The notes that are in all of some lists."""
+    found, *others = sorted(some, key=len)
+    for notes in others:
+        found = found[found <= notes.max(initial=0)]
+        found = found[_marked([notes])[found]]
+    return found
 
 
 def _summed(rows: Any) -> Any:
