@@ -50,6 +50,7 @@ def main() -> None:
     parser.add_argument("passages", type=int)
     parser.add_argument("--queries", type=int, default=60)
     parser.add_argument("--most-held", type=int, default=PostgresDatabase.most_held)
+    parser.add_argument("--alone", action="store_true", help="PostgreSQL without the sidecar")
     given = parser.parse_args()
     corpus = Corpus(max(1, given.passages // PASSAGES_A_NOTE), 1)
     with tempfile.TemporaryDirectory(prefix="simplemem-engine-") as made, running() as url:
@@ -57,13 +58,13 @@ def main() -> None:
         for _ in corpus.write(vault):
             pass
         answers: list[Answers] = []
-        for engine in ("", url):
+        for engine in (url,) if given.alone else ("", url):
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
                 asked = process.submit(measured, vault, engine, corpus, given.queries, given.most_held)
                 answers.append(asked.result())
-    exact, other = answers
-    for name in exact:
-        pairs = list(zip(exact[name], other[name], strict=True))
+    exact, *others = answers
+    for name in exact if others else ():
+        pairs = list(zip(exact[name], others[0][name], strict=True))
         share = [len({*one} & {*two}) / len(one) for one, two in pairs if one]
         same = sum(one == two for one, two in pairs)
         print(f"{name}: recall@10 {sum(share) / max(1, len(share)):.3f}, in the same order {same} of {len(pairs)}")
