@@ -19,6 +19,11 @@ from simplemem.index.postgres import near, words
 from simplemem.index.postgres.ranking import PackedWords
 
 SECONDS = 10  # to wait for a connection, and for who is in a transaction
+# Who is stopped in a transaction stops the others. Not every server knows how to compress by lz4.
+_SETTINGS = f"""SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
+                    ('search_path', %s), ('default_toast_compression', 'lz4'),
+                    ('idle_in_transaction_session_timeout', '{SECONDS}s')
+                ) wanted (name, value) USING (name) WHERE enumvals IS NULL OR value = ANY(enumvals)"""
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
 _MANY = re.compile(
     r"(?:(?P<column>(?<![\w.])[\w.]++|\))\s++(?P<no>NOT )?IN \(SELECT value FROM )?"
@@ -191,11 +196,7 @@ class Connections:
         patience = 2 if self._is_of_replica else SECONDS  # without a replica the primary answers
         raw = psycopg.connect(self._url, autocommit=True, connect_timeout=patience)
         self.engine = "PostgreSQL {}.{}".format(*divmod(raw.info.server_version, 10_000))
-        raw.execute(sql.SQL("SET search_path = {}, public").format(sql.Identifier(self._schema)))
-        # who is stopped in a transaction stops the others
-        raw.execute(f"SET idle_in_transaction_session_timeout = '{SECONDS}s'")
-        if _has_lz4(raw):
-            raw.execute("SET default_toast_compression = 'lz4'")
+        raw.execute(_SETTINGS, (f"{sql.Identifier(self._schema).as_string()}, public",))
         connection = Connection(raw, is_of_replica=self._is_of_replica)
         with self._guard:
             for ident, (thread, old) in list(self._open.items()):
@@ -212,9 +213,3 @@ class Connections:
                 connection.close()
             self._open.clear()
         self._local = threading.local()
-
-
-def _has_lz4(raw: psycopg.Connection[Any]) -> bool:
-    asked = "SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"
-    found = raw.execute(asked).fetchone()
-    return bool(found and found[0])

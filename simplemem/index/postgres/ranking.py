@@ -11,21 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from simplemem.index import door
 from simplemem.index.connection import LAST
-from simplemem.index.door import (
-    BODY_WEIGHT,
-    FEW_NOTES,
-    K1,
-    LEAST_IDF,
-    TITLE_WEIGHT,
-    B,
-    Ids,
-    Leg,
-    Match,
-    Question,
-    Ranking,
-    Term,
-)  # fmt: skip
+from simplemem.index.door import Ids, Leg, Match, Question, Ranking, Term
 from simplemem.index.postgres.words import (
     MOST,
     POSTING,
@@ -69,7 +57,7 @@ class PackedWords(Ranking):
             asked.append(("SELECT segment, note_id FROM gone", ()))
             asked.append(("SELECT notes, words, blocks, block_words FROM totals", ()))
         if unknown:
-            most = self.notes // 2 if self.notes > FEW_NOTES else self.notes
+            most = self.notes // 2 if self.notes > door.FEW_NOTES else self.notes
             sql = """SELECT word, segment, notes, blocks, CASE WHEN sum(notes) OVER (PARTITION BY word) <= ? THEN data END
                      FROM postings WHERE word = ANY(?::text[]) ORDER BY 1, 2"""
             asked.append((sql, (most, unknown)))
@@ -104,10 +92,8 @@ class PackedWords(Ranking):
         for word, some in self._packed.items():
             if word in wanted and not (wanted[word] and any(each.places is None for each in some.values())):
                 del wanted[word]
-        unread, of_phrases = (
-            [word for word in wanted if word not in self._packed],
-            [word for word in wanted if wanted[word]],
-        )
+        unread = [word for word in wanted if word not in self._packed]
+        of_phrases = [word for word in wanted if wanted[word]]
         sql = """SELECT {} AS asked, word, segment, {} AS data, CASE WHEN {} THEN places END FROM postings WHERE {}
                  ORDER BY word"""
         words = [word for word in wanted if not word.endswith("*")]
@@ -251,9 +237,9 @@ class PackedWords(Ranking):
             idf = _idf(count, len(rows))
             if chosen is not None:
                 rows = rows[chosen[rows["note"]]]
-            held = TITLE_WEIGHT * rows["title"] + BODY_WEIGHT * rows["body"]
-            flat = K1 * (1 - B) + (K1 * B * count / max(1, words)) * rows["words"]
-            sums[rows["note"]] += (idf * (K1 + 1)) * (held / (held + flat))
+            held = door.TITLE_WEIGHT * rows["title"] + door.BODY_WEIGHT * rows["body"]
+            flat = door.K1 * (1 - door.B) + (door.K1 * door.B * count / max(1, words)) * rows["words"]
+            sums[rows["note"]] += (idf * (door.K1 + 1)) * (held / (held + flat))
         found = np.flatnonzero(sums)
         if limit < len(found):
             found = found[sums[found] >= np.partition(sums[found], -limit)[-limit]]
@@ -262,27 +248,27 @@ class PackedWords(Ranking):
 
     def _best_blocks(self, db: Connection, counts: dict[Phrase, int], limit: int, some: Sequence[int]) -> Leg:
         _, _, count, words = self._totals
-        wanted = [(sought(phrase), _idf(count, each) * (K1 + 1)) for phrase, each in counts.items() if each]
-        per_word = K1 * B * count / max(1, words)
+        wanted = [(sought(phrase), _idf(count, each) * (door.K1 + 1)) for phrase, each in counts.items() if each]
+        per_word = door.K1 * door.B * count / max(1, words)
         sql = "SELECT note_id, title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(?))"
         notes, *lacking = db.together((sql, (list(some),)), *self._lacking(self._next))
         self._take(lacking)
         found: Leg = []
         for note, title, blocks in notes if wanted else ():
             here = [
-                (words, most, TITLE_WEIGHT * occurrences(words, title))
+                (words, most, door.TITLE_WEIGHT * occurrences(words, title))
                 for words, most in wanted
                 if words in title or words in blocks
             ]
             size = title.count(" ") // 2
             for line in blocks.split("\n")[:-1] if here else ():
                 held = [
-                    (most, weight + BODY_WEIGHT * occurrences(words, line))
+                    (most, weight + door.BODY_WEIGHT * occurrences(words, line))
                     for words, most, weight in here
                     if weight or words in line
                 ]
                 if held:
-                    flat = K1 * (1 - B) + per_word * (size + line.count(" ") // 2)
+                    flat = door.K1 * (1 - door.B) + per_word * (size + line.count(" ") // 2)
                     score = sum(most * weight / (weight + flat) for most, weight in held)
                     found.append(Match(note, note << SHIFT | int(line[: line.index(":")]), score))
         found.sort(key=lambda match: (-match.score, match.place))
@@ -335,4 +321,4 @@ def _summed(rows: Any) -> Any:
 
 
 def _idf(rows: int, holding: int) -> float:
-    return max(math.log((rows - holding + 0.5) / (holding + 0.5)), LEAST_IDF)
+    return max(math.log((rows - holding + 0.5) / (holding + 0.5)), door.LEAST_IDF)

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import numpy as np
 
-from simplemem.index.door import (
-    Term,
-)  # fmt: skip
+from simplemem.index.door import Term
 from simplemem.index.text import SHIFT
 
 if TYPE_CHECKING:
@@ -111,13 +109,11 @@ def write(db: Connection, rows: Sequence[tuple[int, str, str, str]]) -> None:
 
 
 def _put_postings(db: Connection, segment: int, rows: Iterable[tuple[str, int, Any, Any]]) -> None:
-    db.copy(
-        "postings (word, segment, notes, blocks, data, places)",
-        (
-            (word, segment, len(in_notes(rows)), blocks, rows.tobytes(), _narrow(at).tobytes())
-            for word, blocks, rows, at in rows
-        ),
+    packed = (
+        (word, segment, len(in_notes(postings)), blocks, postings.tobytes(), _narrow(at).tobytes())
+        for word, blocks, postings, at in rows
     )
+    db.copy("postings (word, segment, notes, blocks, data, places)", packed)
 
 
 def _narrow(places: Any) -> Any:
