@@ -224,7 +224,7 @@ class PackedWords(Ranking):
             found = self._read(db, asked)
             return self._best_notes([in_notes(found[phrase]) for phrase in asked], limit, ids)
         self._count(db, [phrase[0] for phrase in asked if len(phrase) == 1 and not phrase[0].endswith("*")])
-        return self._best_blocks(db, {phrase: self._blocks_with(db, phrase) for phrase in asked}, limit, ids or ())
+        return self._best_blocks(db, [(phrase, self._blocks_with(db, phrase)) for phrase in asked], limit, ids or ())
 
     def _best_notes(self, postings: Sequence[Any], limit: int, ids: Ids) -> Leg:
         count, words, *_ = self._totals
@@ -246,9 +246,11 @@ class PackedWords(Ranking):
         best = found[np.argsort(-sums[found], kind="stable")][:limit]
         return [Match(note, 0, score) for note, score in zip(best.tolist(), sums[best].tolist(), strict=True)]
 
-    def _best_blocks(self, db: Connection, counts: dict[Phrase, int], limit: int, some: Sequence[int]) -> Leg:
+    def _best_blocks(
+        self, db: Connection, counts: Sequence[tuple[Phrase, int]], limit: int, some: Sequence[int]
+    ) -> Leg:
         _, _, count, words = self._totals
-        wanted = [(sought(phrase), _idf(count, each) * (door.K1 + 1)) for phrase, each in counts.items() if each]
+        wanted = [(sought(phrase), _idf(count, each) * (door.K1 + 1)) for phrase, each in counts if each]
         per_word = door.K1 * door.B * count / max(1, words)
         sql = "SELECT note_id, title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(?))"
         notes, *lacking = db.together((sql, (list(some),)), *self._lacking(self._next))

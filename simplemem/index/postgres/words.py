@@ -48,13 +48,13 @@ def spaced(words: Iterable[str]) -> str:
 
 
 def phrases(terms: Sequence[Term]) -> list[Phrase]:
-    """Terms as the index has them, once each."""
+    """Terms as the index has them. Two that have one stem count twice, as they do in FTS5."""
     found = []
-    for term in terms:
+    for term in dict.fromkeys(terms):
         words = tokens(" ".join(term.words))
         if words:
             found.append((*words[:-1], words[-1] + "*" * term.beginning))
-    return list(dict.fromkeys(found))
+    return found
 
 
 def sought(phrase: Phrase) -> str:

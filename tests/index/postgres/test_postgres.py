@@ -29,6 +29,7 @@ TAGS = ("fruit", "status/done", "Ann Lee", "trip")
 QUESTIONS = [
     "plum",
     "sailing to the harbour",
+    "who sailed to a harbour of harbours when sailing",
     '"plum pear"',
     "東京",
     "snake case server",
@@ -83,6 +84,7 @@ class Both:
         ]  # fmt: skip
         picked = chance.sample(WORDS, 4)
         terms = [Term((picked[0],)), Term(tuple(picked[1:3])), Term((picked[3][:3],), beginning=True)]
+        terms += [Term(("sailing",)), Term(("sailed",))]  # two forms of one word count twice
         for narrow in narrows:
             asked = Question(tuple(terms), (Term(tuple(picked[:2])),), title=picked[0], narrow=narrow)
             legs = [self._legs(store, asked) for store in (self.sidecar, self.engine)]
