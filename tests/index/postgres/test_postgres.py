@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,25 @@ def test_any_sequence_of_changes_is_answered_alike(contract: Both, seed: int) ->
         contract.each()
         contract.alike(chance)
     contract.as_made_anew()
+
+
+def test_what_notes_say_is_found_alike_in_a_vault_that_people_wrote(tmp_path: Path, engine: str) -> None:
+    example = Path(__file__).parents[3] / "vault-example"
+    shutil.copytree(example, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".simplemem"))
+    said = {
+        line.strip()
+        for file in tmp_path.rglob("*.md")
+        for line in file.read_text("utf-8").splitlines()
+        if len(line) > 30
+    }
+    both = Both(tmp_path, engine)
+    sidecar, other = both.each()
+    for question in random.Random(7).sample(sorted(said), 60):
+        for mode in ("text", "semantic", "hybrid"):
+            hits = [store.search(question, limit=10, mode=mode).hits for store in (sidecar, other)]
+            one, two = ([(hit.name, round(hit.score, 6)) for hit in some] for some in hits)
+            assert one == two, (mode, question)
+    both.close()
 
 
 def test_words_that_were_merged_count_as_before(both: Both) -> None:
