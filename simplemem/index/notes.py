@@ -271,7 +271,7 @@ def follow_files(db: Connection, came: Collection[str], went: Collection[str]) -
         copy = conflict_name(path)
         return path, name_key(path), None if copy is None else compare_key(copy.original)
 
-    sql = f"SELECT c.value FROM {MANY} c WHERE c.value NOT IN (SELECT path FROM files)"
+    sql = f"SELECT c.value FROM {MANY} c WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.path = c.value)"
     came = [str(path) for (path,) in db.execute(sql, (db.many(came),))] if came else []
     db.executemany("INSERT INTO files (path, name_key, copy_of) VALUES (?, ?, ?)", map(row, came))
     db.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in went))
