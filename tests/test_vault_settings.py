@@ -21,7 +21,7 @@ Rule = Literal["never", "adds", "narrows", "no place", "how"]
 RULES: dict[Rule, str] = {
     # it would be another folder or file, another service, another bill, or another machine that hears of the notes
     "never": "vault db embed.model embed.url embed.api_key embed.dimensions embed.query_prefix embed.document_prefix "
-    "git.commit git.folders sync.every index.engine index.schema_name rerank.url rerank.model rerank.api_key "
+    "git.commit git.folders sync.every index.engine index.replica index.schema_name rerank.url rerank.model rerank.api_key "
     "rerank.candidates rerank.seconds voyage_ai.api_key voyage_ai.model voyage_ai.rerank_model "
     "llm.url llm.model llm.api_key llm.timeout_seconds "
     "llm.max_calls_per_hour llm.route llm.route_seconds documents.allow_private documents.knowledge_base "

@@ -36,7 +36,7 @@ OURS = {
     "index/filters.py": "k name source where",
     "index/legs.py": "apart leg m name narrowed note of_note part place row score source table",
     "index/postgres/connection.py": "name table",
-    "index/postgres/near.py": "among are_made rows most other passages _INDEXED.format(dimension)",
+    "index/postgres/near.py": "among are_made rows stop most other passages _INDEXED.format(dimension)",
     "index/postgres/database.py": "copied name ours sql.Identifier(self.schema).as_string() table theirs there",
     "index/postgres/words.py": "chosen cursor table",
     "index/notes.py": "columns marks table where",

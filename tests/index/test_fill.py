@@ -204,3 +204,18 @@ def test_vectors_are_taken_over_where_the_text_is_the_same_and_of_this_width(
             assert other.lengths() == {128} and other.index.embedded("half", True).waiting == 0
         finally:
             other.close()
+
+
+def test_texts_that_wait_serve_a_note_whose_header_alone_another_process_has_seen_change(
+    kept: Kept, half: Half, vault: Path, write: Write
+) -> None:
+    kept.rows.scan()  # the texts of all wait in this process
+    write("n0.md", "---\ntags: [port]\n---\nWhat we know about harbour cranes.\n")
+    other = Kept(vault, kept.index.path)
+    try:
+        other.fill(half)
+        vectors.adopt(kept.database, WHOLE)
+        made = vectors.Filling(kept.vault, kept.database, WHOLE, ready=kept.rows.waiting).run()
+        assert (made, kept.index.standing().waiting) == (len(SUBJECTS), 0)
+    finally:
+        other.close()
