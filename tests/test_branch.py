@@ -17,7 +17,7 @@ import pytest
 from bare_client import Bare
 from pygit2.enums import ObjectType
 
-from simplemem.branch import repository, vault
+from simplemem.branch import repository
 from simplemem.config import Settings, load_settings
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError, Unavailable
 from simplemem.index.audit import differences
@@ -419,8 +419,7 @@ def test_folders_too_deep_for_a_path_and_of_an_old_mode_stop_nobody(server: Open
 def test_folders_within_themselves_are_an_error_and_no_end_of_files(
     server: Opening, truth: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repository, "MOST_ENTRIES", 5_000)
-    monkeypatch.setattr(vault, "MOST_ENTRIES", 5_000)
+    monkeypatch.setattr(repository, "_MOST_ENTRIES", 5_000)
     store, repo = server(), pygit2.Repository(str(truth))
     store.create("Plum", "plum")
     store.sync()
@@ -644,6 +643,19 @@ def test_what_another_git_has_heard_late_takes_no_write_back(
     store.sync()
     assert store._core.vault.branch.fetch() or store.commit() == before  # type: ignore[attr-defined]
     assert found(store, "more") == set()
+
+
+def test_a_branch_that_is_locked_here_is_fetched_once_it_is_not(server: Opening, truth: Path) -> None:
+    store, other = (server(repository=f"file://{truth}") for _ in range(2))
+    other.create("Plum", "plum")
+    branch = store._core.vault.branch  # type: ignore[attr-defined]
+    lock = branch.path / "refs/heads/main.lock"
+    lock.touch()
+    with pytest.raises(Unavailable, match="cannot go on") as locked:
+        branch.fetch()
+    assert ".lock" in locked.value.hint
+    lock.unlink()
+    assert branch.fetch() and found(store, "plum") == {"Plum"}
 
 
 def test_a_commit_that_cannot_be_told_makes_no_failure_of_a_write(server: Opening, truth: Path) -> None:

@@ -9,7 +9,8 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ _ENTRY = {size: re.compile(rb"(\d+) ([^\0]+)\0(.{%d})" % size, re.DOTALL) for si
 _OURS = b"\nSimplemem-Version: "  # in the message of a commit
 _LONG = 10.0  # seconds that no git takes from making a lock to writing into it
 _NOWHERE = ""  # the commit of a branch without one
-MOST_ENTRIES = 2_000_000  # files and folders of a branch: one that has more, by folders within themselves, has no end
+_LOCKED = "If no other git is at work, remove the file that ends with .lock."
+_MOST_ENTRIES = 2_000_000  # files and folders of a branch: one that has more, by folders within themselves, has no end
 
 
 class Branch:
@@ -61,10 +63,22 @@ class Branch:
 
     def newest(self) -> str:
         """The newest commit, "" before the first."""
-        found = self.repo.references.get(self.ref)
+        found, newest = self._head()
         if found is None and not (self.path / "HEAD").exists():  # else all notes would seem to be deleted
             raise Unavailable(f"the repository {self._shown} is away", hint="Is its disk there? It is asked again.")
-        return str(found.target) if found is not None else _NOWHERE
+        return newest
+
+    def _head(self) -> tuple[pygit2.Reference | None, str]:
+        """The branch as it stands, and its newest commit."""
+        found = self.repo.references.get(self.ref)
+        return found, str(found.target) if found is not None else _NOWHERE
+
+    def _put_on(self, found: pygit2.Reference | None, commit: str) -> None:
+        """Put the branch on a commit, if it still stands as it was `found`."""
+        if found is None:
+            self.repo.references.create(self.ref, commit)
+        else:
+            found.set_target(commit, "simplemem")
 
     def tree(self, commit: str) -> pygit2.Tree | None:
         return self.repo[commit].peel(pygit2.Tree) if commit else None
@@ -78,7 +92,7 @@ class Branch:
     def between(self, since: str, until: str) -> frozenset[str]:
         """The files that differ between two commits."""
         one, other = (None if tree is None else tree.id for tree in (self.tree(since), self.tree(until)))
-        return frozenset(_differing(self.repo, one, other, iter(range(MOST_ENTRIES))))
+        return frozenset(_differing(self.repo, one, other, bounded()))
 
     def holds(self, commit: str) -> bool:
         """Whether a commit is here."""
@@ -99,12 +113,14 @@ class Branch:
         before, theirs = self.newest(), self._newest_there()
         if theirs not in ("", before):  # without a limit, each commit of another server is a pack
             self._git("-c", "fetch.unpackLimit=100", "fetch", "--quiet", "--no-tags", "--", self.url, self.ref)
-            found = self.repo.references.get(self.ref)
-            newest = str(found.target) if found is not None else _NOWHERE
+            found, newest = self._head()
             # What does not stand on ours is older than a push of ours, unless it is still the newest: then ours is gone.
             if self.holds(theirs) and (self.is_before(newest, theirs) or self._newest_there() == theirs):
-                with suppress(pygit2.GitError, pygit2.AlreadyExistsError):  # somebody was faster
-                    found.set_target(theirs) if found is not None else self.repo.references.create(self.ref, theirs)
+                try:
+                    with suppress(pygit2.GitError, pygit2.AlreadyExistsError):  # somebody was faster
+                        git.patiently(partial(self._put_on, found, theirs), OSError)
+                except OSError as error:
+                    raise Unavailable(f"the branch cannot go on: {error}", hint=_LOCKED) from error
         return self.newest() != before
 
     def _newest_there(self) -> str:
@@ -127,14 +143,11 @@ class Branch:
             self._push(parent, commit)
 
         def set_target() -> None:  # only from what is looked at here: another git may be at work between two tries
-            found = self.repo.references.get(self.ref)
-            newest = str(found.target) if found is not None else _NOWHERE
+            found, newest = self._head()
             if newest != parent and not self.url:
                 raise Overtaken
-            if found is None:
-                self.repo.references.create(self.ref, commit)
-            elif not self.is_before(commit, newest):  # else it was fetched already
-                found.set_target(commit, "simplemem")
+            if found is None or not self.is_before(commit, newest):  # else it was fetched already
+                self._put_on(found, commit)
 
         try:
             try:
@@ -148,8 +161,7 @@ class Branch:
                 return  # what was pushed has not failed; it will be fetched
             if self.newest() != parent:
                 raise Overtaken from error
-            hint = "If no other git is at work, remove the file that ends with .lock."
-            raise Unavailable(f"the branch cannot go on: {error}", hint=hint) from error
+            raise Unavailable(f"the branch cannot go on: {error}", hint=_LOCKED) from error
 
     def _is_left_behind(self) -> bool:
         """Whether git's lock of the branch was left by a server that was killed; then it is gone. Those that live make
@@ -195,15 +207,15 @@ def at(tree: pygit2.Tree | None, path: str) -> pygit2.Object | None:
     return None
 
 
-def count_down(left: Iterator[int]) -> None:
-    """One entry more. Unavailable after the last."""
-    if next(left, None) is None:
-        hint = "No vault has so many; a commit with folders within themselves pretends to."
-        raise Unavailable(f"the branch has more than {MOST_ENTRIES:,} files and folders", hint=hint)
+def bounded() -> Iterator[None]:
+    """A turn for each entry that a branch may have, then Unavailable."""
+    yield from repeat(None, _MOST_ENTRIES)
+    hint = "No vault has so many; a commit with folders within themselves pretends to."
+    raise Unavailable(f"the branch has more than {_MOST_ENTRIES:,} files and folders", hint=hint)
 
 
 def _differing(
-    repo: pygit2.Repository, one: pygit2.Oid | None, other: pygit2.Oid | None, left: Iterator[int], above: str = ""
+    repo: pygit2.Repository, one: pygit2.Oid | None, other: pygit2.Oid | None, turns: Iterator[None], above: str = ""
 ) -> Iterator[str]:
     """The files that differ between two trees. libgit2 looks at every file of both; here, equal folders are passed over."""
     entries = [
@@ -212,13 +224,13 @@ def _differing(
     folders: dict[bytes, list[pygit2.Oid | None]] = {}
     for side, some in enumerate((entries[0] - entries[1], entries[1] - entries[0])):
         for mode, name, identity in some:
-            count_down(left)
+            next(turns)
             if int(mode, 8) == FileMode.TREE:
                 folders.setdefault(name, [None, None])[side] = pygit2.Oid(raw=identity)
             else:
                 yield above + name.decode("utf-8", "surrogateescape")
-    for name, (was, now) in folders.items() if above.count("/") < MOST_PARTS else ():
-        yield from _differing(repo, was, now, left, f"{above}{name.decode('utf-8', 'surrogateescape')}/")
+    for name, (left, right) in folders.items() if above.count("/") < MOST_PARTS else ():
+        yield from _differing(repo, left, right, turns, f"{above}{name.decode('utf-8', 'surrogateescape')}/")
 
 
 def _with(repo: pygit2.Repository, tree: pygit2.Tree | None, blobs: Mapping[tuple[str, ...], Any]) -> pygit2.Oid | None:

@@ -15,7 +15,7 @@ import pygit2
 
 from simplemem import git
 from simplemem.branch.log import BranchHistory, BranchLog, message_of
-from simplemem.branch.repository import MOST_ENTRIES, Branch, at, count_down, shown
+from simplemem.branch.repository import Branch, at, bounded, shown
 from simplemem.errors import Unavailable
 from simplemem.exchange import Overtaken
 from simplemem.vault.disk import Entry, sha256
@@ -115,23 +115,22 @@ class BranchVault(Vault):
     def entries_below(self, folder: str) -> list[Entry]:
         tree, problems = at(self.branch.tree(self.newest()), folder), dict[str, str]()
         prefix = f"{'/'.join(check_path(folder))}/" if folder else ""
-        left = iter(range(MOST_ENTRIES))
-        found = list(self._entries(tree, prefix, problems, left)) if isinstance(tree, pygit2.Tree) else []
+        found = list(self._entries(tree, prefix, problems, bounded())) if isinstance(tree, pygit2.Tree) else []
         if not folder:
             self.problems = {path: why for path, why in problems.items() if not self.access.hides(path)}
         return sorted((each for each in found if not self.access.hides(each.path)), key=lambda each: each.path)
 
     def _entries(
-        self, tree: pygit2.Tree, prefix: str, problems: dict[str, str], left: Iterator[int]
+        self, tree: pygit2.Tree, prefix: str, problems: dict[str, str], turns: Iterator[None]
     ) -> Iterator[Entry]:
         for each in tree:
-            count_down(left)
+            next(turns)
             name = (each.raw_name or b".").decode("utf-8", "surrogateescape")
             path = prefix + name
             if name[0] == ".":
                 continue
             if isinstance(each, pygit2.Tree) and path.count("/") < MOST_PARTS:
-                yield from self._entries(each, f"{path}/", problems, left)
+                yield from self._entries(each, f"{path}/", problems, turns)
             elif each.filemode in git.PLAIN and is_path(path):
                 yield self._entry_of(path, each)
             elif each.filemode in git.PLAIN:

@@ -128,8 +128,10 @@ class EnhancedStore:
         """The commit of the vault's branch that answers are of, or that holds what was just `written`; "" where the
         vault is a folder, or where that cannot be told just now: what was written is there all the same."""
         vault = self._core.vault
-        if not vault.is_branch or not written:
-            return self._core.index.standing().commit if vault.is_branch else ""
+        if not vault.is_branch:
+            return ""
+        if not written:
+            return self._core.index.standing().commit
         with suppress(Unavailable):
             return vault.newest()
         return ""
