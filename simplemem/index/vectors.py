@@ -147,12 +147,12 @@ class Filling:
                 if (space := vector_space(db)) is None or space.embedder != self.embedder.name:
                     break
                 total = waiting(db) if total < 0 else total
-                sql = "SELECT id, path FROM notes WHERE embedded = 0 ORDER BY id LIMIT ?"
+                sql = "SELECT id, path, sha256 FROM notes WHERE embedded = 0 ORDER BY id LIMIT ?"
                 there: Any = db.execute(sql, (_NOTES_AT_ONCE + len(passed) - done,)).fetchall()
             batch: list[_ToEmbed] = []
-            for note_id, path in there:  # as many notes at once as the embedder takes texts, one at least
+            for note_id, path, sha256 in there:  # as many notes at once as the embedder takes texts, one at least
                 if note_id not in passed and sum(len(texts) for *_, texts in batch) < self.embedder.batch:
-                    batch.append(self._texts(note_id, path))
+                    batch.append(self._texts(note_id, path, sha256))
             if not batch or (stored := self._embed(batch)) is None:
                 break
             done += stored
@@ -162,13 +162,12 @@ class Filling:
                 self.progress("vectors", min(len(passed), total), max(total, len(passed)))
         return done
 
-    def _texts(self, note_id: int, path: str) -> _ToEmbed:
+    def _texts(self, note_id: int, path: str, sha256: str) -> _ToEmbed:
         with self.database.reading() as db:
             wanted = hashes_of(db, note_id, missing=True)
-            sha256 = str(db.execute("SELECT sha256 FROM notes WHERE id = ?", (note_id,)).get or "")
         kept = self.ready.take(note_id) if self.ready is not None and not self.embedder.remote else None
-        if kept is not None and {place: text_hash(words) for place, words in kept[1]} == wanted:
-            return note_id, sha256, kept[1]  # else another process has changed it since
+        if kept is not None and {place: text_hash(words) for place, words in kept} == wanted:
+            return note_id, sha256, kept  # else another process has changed it since
         try:
             file = self.vault.read(path)
         except (SimplememError, OSError):
