@@ -120,7 +120,7 @@ FAULTS = (
     Fault(
         "index", "a file that went leaves the links to it as they were",
         "simplemem.index.notes",
-        [("(_keys({*came, *went}),)", "(_keys(came),)")],
+        [("db.many(_keys({*came, *went}))", "db.many(_keys(came))")],
     ),
     Fault(
         "index", "a text of the same length is taken for the same text",
@@ -147,7 +147,7 @@ FAULTS = (
     Fault(
         "index", "a note that we write does not draw the links that mean it now",
         "simplemem.index.notes",
-        [("(_keys({*came, *went}),)", "(_keys(went),)")],
+        [("db.many(_keys({*came, *went}))", "db.many(_keys(went))")],
     ),
     Fault(
         "index", "a note that Obsidian begins to exclude stays in recall",
