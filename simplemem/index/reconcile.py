@@ -90,11 +90,11 @@ class Reconciling:
             self._much = len(to_read) > _MUCH
             for found in gone:
                 self._gone.setdefault(found.sha256, []).append(found)
-            with sync.database.writing_on(self.generation) as db:
+            with sync.database.writing(self.generation) as db:
                 notes.follow_files(db, came, went)  # first: after a pass that is cut short nobody would know of them
                 self.report.modified += sync.judge_copies_of(db, came | went, notes.named_by(db))
                 if self._much:
-                    sync.database.expect_much(db)
+                    sync.database.expect_much()
             self._put_notes([entries[path] for path in to_read])
             self._forget(too_large)
         return self.report
@@ -132,7 +132,7 @@ class Reconciling:
         """Put the notes of files that may have changed, a batch a transaction."""
         done = 0
         for batch in self._batches(entries):
-            with self.sync.database.writing_on(self.generation) as db:
+            with self.sync.database.writing(self.generation) as db:
                 rows, named = Rows(), notes.named_by(db)
                 paths = [path for path, _ in batch]
                 there = notes.known_at(db, paths)
@@ -201,11 +201,11 @@ class Reconciling:
     def _forget(self, too_large: Collection[str]) -> None:
         """Remove the notes whose file went, but for those that are now another's origin, and those grown too large."""
         gone = [found.path for same in self._gone.values() for found in same if self._is_gone(found.path)]
-        with self.sync.database.writing_on(self.generation) as db:
+        with self.sync.database.writing(self.generation) as db:
             for path in (*gone, *too_large):
                 self.sync.remove_at(db, path)
                 self.report.removed.append(path)
             if too_large:
                 self.report.modified += self.sync.judge_copies_of(db, too_large, notes.named_by(db))
-        self.sync.database.fold(lambda: self.sync.database.writing_on(self.generation))
+        self.sync.database.fold(self.generation)
         self.sync.database.checkpoint()

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
-
-import apsw
 
 from simplemem.index.connection import Connection
 from simplemem.index.door import Stat
@@ -21,13 +18,6 @@ from simplemem.note.words import MARKS, language_of, may_hold_names, parts_of_na
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
-# In `block_text` ids lie further apart. FTS5 looks deleted rows up by their lowest bits: where these were the same for
-# all notes, a search took three times as long once twenty notes had changed.
-_FURTHER = 317
-APART = (1 << SHIFT) + _FURTHER
-PLACE_OF_ROW = f"(block_text.rowid - block_text.rowid / {APART} * {_FURTHER})"
-_PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
-_PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
 _ID_LINE = re.compile(r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE)  # it names a block and says nothing
 _MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
 _PUT_VECTOR = "INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)"
@@ -196,26 +186,3 @@ class Waiting:
             if (found := self._texts.pop(note_id, None)) is not None:
                 self._characters -= sum(len(words) for _, words in found[1])
             return found
-
-
-# -- the words of the sidecar, in its FTS5 tables
-
-
-def _row_of(place: int) -> int:
-    """The row of a block in its table of words."""
-    return place + (place >> SHIFT) * _FURTHER
-
-
-class Writing(apsw.Connection):
-    """A connection to SQLite, as those who write use it."""
-
-    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
-        """Keep the words of a note and its blocks in `rows`."""
-        rows.add(_PUT_NOTE_TEXT, [(note, title, body)])
-        rows.add(_PUT_BLOCK_TEXT, [(_row_of(place), title, words) for place, words in blocks])
-
-    def remove_words(self, note: int, places: Sequence[int]) -> None:
-        """Forget the words of a note and its blocks."""
-        self.execute("DELETE FROM note_text WHERE rowid = ?", (note,)).fetchall()
-        rows = [(_row_of(place),) for place in places]
-        self.executemany("DELETE FROM block_text WHERE rowid = ?", rows)  # as a subquery it cost twice as much

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from simplemem.index.door import Ids, Nearness
+from simplemem.index.door import Ids, Nearness, Ranking
 from simplemem.index.notes import Rows
 from simplemem.index.postgres import near, words
 from simplemem.index.postgres.ranking import PackedWords
@@ -147,7 +147,7 @@ class Connection:
     def state(self) -> object:
         return self.seen
 
-    def words(self, notes: int) -> PackedWords:
+    def words(self, notes: int) -> Ranking:
         return PackedWords(notes)
 
     def nearest(self, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness] | None:
@@ -166,7 +166,7 @@ class Connection:
                        ORDER BY 1"""
         return (("note_text", *row) for row in self.execute(statement))
 
-    def holds_same_words(self, other: Connection) -> bool:
+    def holds_same_words(self, other: Any) -> bool:
         return self is other
 
     def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
