@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from simplemem.errors import SimplememError
-from simplemem.index.connection import MANY, SET_META, Connection
+from simplemem.index.connection import SET_META, Connection
 from simplemem.note.words import well_formed
 from simplemem.vault.history import Log, Version, last_before, no_version, number_of, spell, versions_in
 from simplemem.vault.vault import Vault
@@ -97,7 +97,7 @@ class ChangeTable:
         def newest(db: Connection) -> list[Version]:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
             names = db.many(who for (who,) in everybody if is_called(who, by))
-            narrowed = f"+version > ? AND +version <= ? AND (? = 1 OR who IN (SELECT value FROM {MANY}))"
+            narrowed = "+version > ? AND +version <= ? AND (? = 1 OR who IN (SELECT value FROM carray(?)))"
             steps = groupby(self._seen(db, _where(db, narrowed, after, upto, not by, names)), attrgetter("group"))
             return [version for _, step in islice(steps, limit) for version in step]
 

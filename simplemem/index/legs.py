@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from simplemem.index import door
-from simplemem.index.connection import IDS
 from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, AnyOf, B, Ids, Leg, Ranking, Term
 from simplemem.index.text import SHIFT
 
@@ -76,7 +75,7 @@ def fold(database: Database, generation: int | None = None) -> None:
 
 
 def _count_and_rows(db: Connection, table: str, expression: str, ids: Sequence[int]) -> tuple[int, set[int]]:
-    sql = f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE (rowid >> 0) IN (SELECT value FROM {IDS}))
+    sql = f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE (rowid >> 0) IN (SELECT value FROM carray(:ids)))
               FROM {table} WHERE {table} MATCH :expression"""
     count, rows = next(db.execute(sql, {"expression": expression, "ids": db.many(ids)}))
     return int(count), set(json.loads(rows))
@@ -152,12 +151,12 @@ def _best(
     score = f"-bm25({table}, {TITLE_WEIGHT}, {BODY_WEIGHT})" if counts is None else f"scored({table}, :counts)"
     narrowed = ""
     if sought:
-        source = f"{IDS} AS asked CROSS JOIN {table}"
+        source = f"carray(:ids) AS asked CROSS JOIN {table}"
         row = f"{table}.rowid"
         narrowed = f"AND {row} >= asked.value * {APART} AND {row} < (asked.value + 1) * {APART}"
     elif ids is not None:  # by the bare rowid, SQLite asks FTS5 for each of the ids by itself
         row = "(rowid >> 0)" if name == "note" and len(ids) > _SOUGHT else note
-        narrowed = f"AND {row} IN (SELECT value FROM {IDS})"
+        narrowed = f"AND {row} IN (SELECT value FROM carray(:ids))"
     sql = f"""SELECT {note}, {place}, {score} AS score FROM {source}
               WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""
     values = {"expression": match, "limit": limit, "counts": counts, "ids": None if ids is None else db.many(ids)}

@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Iterable, Iterator
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from simplemem.index.connection import LAST, MANY, Connection
+from simplemem.index.connection import LAST, Connection
 from simplemem.index.door import Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.note.names import COPY_REASON, ConflictName, base_name, compare_key, conflict_name, name_of
 from simplemem.note.note import Note, tag_pairs
@@ -144,11 +145,8 @@ def newest_rev(db: Connection) -> int:
 
 def next_rev(db: Connection) -> int:
     """The number of the change that is being made."""
-    return int(
-        db.execute(
-            "UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE key = 'rev' RETURNING value"
-        ).get
-    )
+    sql = "UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE key = 'rev' RETURNING value"
+    return int(db.execute(sql).get)
 
 
 def count(db: Connection) -> int:
@@ -166,7 +164,7 @@ def known(db: Connection, path: str) -> Row | None:
 
 def known_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, Row]:
     """What the index knows of these notes, if they are there; of every note without paths."""
-    some = ("TRUE",) if paths is None else (f"path IN (SELECT value FROM {MANY})", db.many(paths))
+    some = ("TRUE",) if paths is None else ("path IN (SELECT value FROM carray(?))", db.many(paths))
     return {known.path: known for known in rows(db, *some)}
 
 
@@ -177,12 +175,12 @@ def known_below(db: Connection, path: str) -> dict[str, Row]:
 
 def rows_of(db: Connection, ids: Iterable[int]) -> dict[int, Row]:
     """Notes by id."""
-    return {row.id: row for row in rows(db, f"id IN (SELECT value FROM {MANY})", db.many(ids))}
+    return {row.id: row for row in rows(db, "id IN (SELECT value FROM carray(?))", db.many(ids))}
 
 
 def paths_of(db: Connection, ids: Iterable[int]) -> dict[int, str]:
     """The paths of notes by id."""
-    return dict(db.execute(f"SELECT id, path FROM notes WHERE id IN (SELECT value FROM {MANY})", (db.many(ids),)))
+    return dict(db.execute("SELECT id, path FROM notes WHERE id IN (SELECT value FROM carray(?))", (db.many(ids),)))
 
 
 def called(db: Connection, key: str) -> tuple[list[str], ...]:
@@ -201,9 +199,7 @@ def titled(db: Connection, title: str) -> Iterable[tuple[int]]:
 
 def with_property(db: Connection, key: str) -> dict[str, str]:
     """The paths of the notes that have a property, by the text it holds."""
-    sql = (
-        "SELECT p.value, n.path FROM properties p JOIN notes n ON n.id = p.note_id WHERE p.key = ? ORDER BY n.path DESC"
-    )
+    sql = "SELECT value, path FROM properties JOIN notes ON id = note_id WHERE key = ? ORDER BY path DESC"
     return {str(json.loads(value)): str(path) for value, path in db.execute(sql, (key,))}
 
 
@@ -242,8 +238,7 @@ def files_named(db: Connection, key: str) -> list[str]:
 
 def named_by(db: Connection) -> Named:
     """Which files have a name, asked of the index once each: for a transaction in which nobody else writes."""
-    found: dict[str, list[str]] = {}
-    return lambda key: found[key] if key in found else found.setdefault(key, files_named(db, key))
+    return cache(partial(files_named, db))
 
 
 def named_in_memory(paths: Iterable[str]) -> Named:
@@ -266,20 +261,22 @@ def all_files(db: Connection) -> set[str]:
 
 def follow_files(db: Connection, came: Collection[str], went: Collection[str]) -> None:
     """Take in which files came and went, and resolve the links that could mean them anew."""
+    if not (came or went):
+        return
 
     def row(path: str) -> tuple[str, str, str | None]:
         copy = conflict_name(path)
         return path, name_key(path), None if copy is None else compare_key(copy.original)
 
-    sql = f"SELECT c.value FROM {MANY} c WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.path = c.value)"
+    sql = "SELECT c.value FROM carray(?) c WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.path = c.value)"
     came = [str(path) for (path,) in db.execute(sql, (db.many(came),))] if came else []
     db.executemany("INSERT INTO files (path, name_key, copy_of) VALUES (?, ?, ?)", map(row, came))
     db.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in went))
-    sql = f"""SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
-              FROM links l JOIN notes n ON n.id = l.note_id WHERE l.key IN (SELECT value FROM {MANY})"""
+    sql = """SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
+              FROM links l JOIN notes n ON n.id = l.note_id WHERE l.key IN (SELECT value FROM carray(?))"""
     named = named_by(db)
-    rows: list[tuple[Any, ...]] = db.execute(sql, (db.many(_keys({*came, *went})),)).fetchall() if came or went else []
-    for note_id, seq, source, target, *meant in rows:
+    linked: Any = db.execute(sql, (db.many(_keys({*came, *went})),)).fetchall()
+    for note_id, seq, source, target, *meant in linked:
         if (now := _meant(resolve(target, source, named))) != tuple(meant):
             sql = "UPDATE links SET path = ?, ambiguous = ? WHERE note_id = ? AND seq = ?"
             db.execute(sql, (*now, note_id, seq)).fetchall()
@@ -302,8 +299,8 @@ def _meant(found: Resolution) -> tuple[str | None, str]:
 
 def sources_that_could_mean(db: Connection, files: Iterable[str]) -> list[str]:
     """The notes with a link that is looked up by the name of one of these files."""
-    sql = f"""SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.note_id
-              WHERE l.key IN (SELECT value FROM {MANY}) ORDER BY n.path"""
+    sql = """SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.note_id
+              WHERE l.key IN (SELECT value FROM carray(?)) ORDER BY n.path"""
     return [row[0] for row in db.execute(sql, (db.many(_keys(files)),))]
 
 
@@ -312,13 +309,9 @@ def _keys(files: Iterable[str]) -> list[str]:
     return sorted({key for path in files for key in lookup_keys(path)})
 
 
-def stored_links(db: Connection, to: str | None = None, source: str | None = None) -> list[StoredLink]:
-    """The links that mean this file (a conflict copy's only repeat its note's), or those of a note; else every link."""
-    return list(links_asked(db, to, source))
-
-
-def links_asked(db: Connection, to: str | None = None, source: str | None = None) -> Iterator[StoredLink]:
-    """The same, asked at once and read when they are wanted."""
+def links(db: Connection, to: str | None = None, source: str | None = None) -> Iterator[StoredLink]:
+    """The links that mean this file (a conflict copy's only repeat its note's), or those of a note; else every link.
+    Asked at once, and read when they are wanted."""
     where = ""
     if to is not None:
         where = "WHERE l.path = :to AND s.path != l.path AND instr(coalesce(s.hidden, ''), :copy) != 1"
@@ -336,7 +329,7 @@ def outline(db: Connection, path: str) -> Outline | None:
         return None
     tags: Any = db.execute("SELECT tag, source FROM tags WHERE note_id = ? ORDER BY seq", (row.id,))
     aliases = db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", (row.id,))
-    return Outline(row, list(tags), tuple(alias for (alias,) in aliases), stored_links(db, source=path))
+    return Outline(row, list(tags), tuple(alias for (alias,) in aliases), list(links(db, source=path)))
 
 
 # A copy whose name nobody else gives is left out of recall while its note is there; one with a name that people give too
@@ -356,7 +349,7 @@ def copies_of(db: Connection, originals: Iterable[str]) -> list[str]:
     if db.execute("SELECT 1 FROM files WHERE copy_of IS NOT NULL LIMIT 1").fetchone() is None:
         return []
     keys = sorted({compare_key(path) for path in originals})
-    sql = f"SELECT path FROM files WHERE copy_of IN (SELECT value FROM {MANY}) ORDER BY path"
+    sql = "SELECT path FROM files WHERE copy_of IN (SELECT value FROM carray(?)) ORDER BY path"
     return [row[0] for row in db.execute(sql, (db.many(keys),))]
 
 

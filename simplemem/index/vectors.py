@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
-from simplemem.index.connection import IDS, Connection, Tables
+from simplemem.index.connection import Connection, Tables
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Embedded, Ids, Nearness, as_values
 from simplemem.index.notes import stat_of, vector_space, waiting
@@ -229,7 +229,7 @@ def stored(db: Connection, some: Iterable[int] | None, *, blocks: bool = False) 
         return db.execute(f"SELECT v.id, v.vector FROM vectors v WHERE {where} ORDER BY v.id", {"blocks": int(blocks)})
     passages = f"v.id >= (n.value << {SHIFT}) AND v.id < (n.value << {SHIFT} | {BLOCK})"
     where = f"v.id >= (n.value << {SHIFT} | {BLOCK}) AND v.id < ((n.value + 1) << {SHIFT})" if blocks else passages
-    sql = f"SELECT v.id, v.vector FROM {IDS} n CROSS JOIN vectors v WHERE {where}"  # a range: so engines use the key
+    sql = f"SELECT v.id, v.vector FROM carray(:ids) n CROSS JOIN vectors v WHERE {where}"  # a range: so engines use the key
     return db.execute(sql, {"ids": db.many(sorted(some))})
 
 
