@@ -203,24 +203,20 @@ def written_by(wanted: str) -> tuple[str, dict[str, str]]:
 
 
 def follow(database: Tables, log: Log) -> None:
-    """Bring the table up to what the log has now."""
-    with database.reading() as db:
-        is_behind = any(_unread(db, log)[1:])
-    if is_behind:
-        with database.writing() as db:
-            grow(db, log)
-
-
-def grow(db: Connection, log: Log) -> None:
     """Take in what the log has that was not read yet; another log is read from its beginning."""
-    offset, lines, anew = _unread(db, log)
-    if anew:
-        db.execute("DELETE FROM changes; DELETE FROM lineages").fetchall()
-    for version in versions_in(lines.split(b"\n")):
-        _put(db, version)
+    with database.reading() as db:
+        _, lines, anew = _unread(db, log)
     if lines or anew:
-        mark = f"{offset + len(lines)} {len(lines[-_TAIL:])} {_digest(lines[-_TAIL:])}"
-        db.execute(SET_META, ("log", mark)).fetchall()
+        with database.writing() as db:
+            offset, lines, anew = _unread(db, log)  # another process may have been faster
+            if anew:
+                db.execute("DELETE FROM changes").fetchall()
+                db.execute("DELETE FROM lineages").fetchall()
+            for version in versions_in(lines.split(b"\n")):
+                _put(db, version)
+            if lines or anew:
+                mark = f"{offset + len(lines)} {len(lines[-_TAIL:])} {_digest(lines[-_TAIL:])}"
+                db.execute(SET_META, ("log", mark)).fetchall()
 
 
 def _unread(db: Connection, log: Log) -> tuple[int, bytes, bool]:

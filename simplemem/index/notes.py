@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _TABLES = ("aliases", "tags", "tag_pairs", "properties", "links")
 _ROW = ", ".join(f"n.{name}" for name in Row._fields)
 _OWN = (
-    "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "description", "type", "type_key", "created",
-    "modified", "words", "hidden", "problem", "private", "embedded", "refused", "rev",
+    "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "title_key", "description", "type", "type_key",
+    "created", "modified", "words", "hidden", "problem", "private", "embedded", "refused", "rev",
 )  # fmt: skip
-_ALL = (*_OWN, "title_key", "path", "path_key", "name_key")
+_ALL = (*_OWN, "path", "path_key", "name_key")
 _INSERT = f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))}) RETURNING id"
 # What a path says of a note stands there already. SQLite writes anew the index of each column that is named here.
 _UPDATE = f"UPDATE notes SET {' = ?, '.join(_OWN)} = ? WHERE id = ?"
@@ -77,20 +77,18 @@ def put(
 ) -> int:
     """Write the note's own row, and keep what belongs to it (not links and text) in `rows`. Returns its id."""
     path, note, stat, head, *_ = read
-    new, title_key = note_id is None, compare_key(head.title)
+    new = note_id is None
     if rows.rev is None:
         rows.rev = next_rev(db)
     values = (
-        note.sha256, *stat, time.time_ns(), head.title, head.description, head.type, compare_key(head.type or "memory"),
-        head.created, head.modified, len(note.content.split()), hidden, note.problem, private,
-        hidden is not None, None, rows.rev,
+        note.sha256, *stat, time.time_ns(), head.title, compare_key(head.title), head.description,
+        head.type, compare_key(head.type or "memory"), head.created, head.modified, len(note.content.split()),
+        hidden, note.problem, private, hidden is not None, None, rows.rev,
     )  # fmt: skip
     if note_id is None:
-        note_id = int(db.execute(_INSERT, (*values, title_key, path, *_name_keys(path))).get)
+        note_id = int(db.execute(_INSERT, (*values, path, *_name_keys(path))).get)
     else:
         db.execute(_UPDATE, (*values, note_id)).fetchall()
-        sql = "UPDATE notes SET title_key = ? WHERE id = ? AND title_key <> ?"
-        db.execute(sql, (title_key, note_id, title_key)).fetchall()
     header = note.header.properties
     aliases = [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)]
     tags = [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)]
@@ -132,10 +130,9 @@ def rename(db: Connection, note_id: int, path: str) -> None:
 
 def refresh(db: Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
     """The file was read again and holds the same bytes; with `modified`, its date is another."""
-    sql = "UPDATE notes SET size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ? WHERE id = ?"
-    db.execute(sql, (*stat, time.time_ns(), note_id)).fetchall()
-    if modified is not None:
-        db.execute("UPDATE notes SET modified = ? WHERE id = ?", (modified, note_id)).fetchall()
+    sql = """UPDATE notes SET size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ?, modified = coalesce(?, modified)
+             WHERE id = ?"""
+    db.execute(sql, (*stat, time.time_ns(), modified, note_id)).fetchall()
 
 
 def newest_rev(db: Connection) -> int:
@@ -346,8 +343,6 @@ def copy_at(db: Connection, path: str) -> tuple[ConflictName, str] | None:
 
 def copies_of(db: Connection, originals: Iterable[str]) -> list[str]:
     """The files that are copies of one of these notes, by their names."""
-    if db.execute("SELECT 1 FROM files WHERE copy_of IS NOT NULL LIMIT 1").fetchone() is None:
-        return []
     keys = sorted({compare_key(path) for path in originals})
     sql = "SELECT path FROM files WHERE copy_of IN (SELECT value FROM carray(?)) ORDER BY path"
     return [row[0] for row in db.execute(sql, (db.many(keys),))]

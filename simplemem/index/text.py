@@ -20,8 +20,9 @@ SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
 _ID_LINE = re.compile(r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE)  # it names a block and says nothing
 _MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
-_PUT_VECTOR = "INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)"
 _PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
+PUT_VECTOR = """INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)
+                ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, vector = excluded.vector"""
 
 
 class Unit(NamedTuple):
@@ -134,7 +135,7 @@ def put(
     if rows.is_remote is None:
         rows.is_remote = (space := vector_space(db)) is not None and space.remote
     wanted = [] if private and rows.is_remote else texts
-    rows.add(_PUT_VECTOR, [(place, hash_, kept[hash_]) for place, _, hash_ in wanted if hash_ in kept])
+    rows.add(PUT_VECTOR, [(place, hash_, kept[hash_]) for place, _, hash_ in wanted if hash_ in kept])
     missing = [(place, text) for place, text, hash_ in wanted if hash_ not in kept]
     if not missing:
         db.execute("UPDATE notes SET embedded = 1 WHERE id = ?", (note_id,)).fetchall()
