@@ -94,7 +94,9 @@ def take(old: Tables, into: Tables, width: int | None, progress: Progress | None
                 found = "SELECT v.hash, v.vector FROM carray(:ids) n CROSS JOIN vectors v ON v.id = n.value"
                 vectors = dict(other.execute(found, {"ids": other.many(sorted(asked))}))
             every = [(place, digest) for hashes in wanted.values() for place, digest in hashes.items()]
-            db.executemany(PUT_VECTOR, [(place, digest, vectors[digest]) for place, digest in every if digest in vectors])
+            db.executemany(
+                PUT_VECTOR, [(place, digest, vectors[digest]) for place, digest in every if digest in vectors]
+            )
             rev = notes.next_rev(db)
             whole = [(rev, note) for note in some if vectors.keys() >= {*wanted[note].values()}]
             db.executemany("UPDATE notes SET embedded = 1, rev = ? WHERE id = ?", whole)
