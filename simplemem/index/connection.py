@@ -1,6 +1,6 @@
 """How the rooms of the index speak to an engine: in SQL that SQLite and PostgreSQL both take, with SQLite's marks for
 values; many are a table `carray(?)` whose column is `value`, bound by `Connection.many`. Words are not among the tables:
-each engine keeps those in a way of its own (door.Ranking). What an engine has to have is what the sidecar has, which says
+each engine keeps those in a way of its own (`Words`). What an engine has to have is what the sidecar has, which says
 of each member what it is for: `database.Database` and its `Connection`."""
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from simplemem.index import database
+    from simplemem.index import database, legs
     from simplemem.index.postgres import connection as postgres
     from simplemem.index.postgres.database import PostgresDatabase
+    from simplemem.index.postgres.ranking import PackedWords
 
 LAST = "\U0010ffff"  # behind every path
 COMMIT = "commit"  # in `meta`: the one of a branch that the rows are of
@@ -18,5 +19,7 @@ SET_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPD
 
 Connection: TypeAlias = "database.Connection | postgres.Connection"
 """A thread's way to the tables, and to the words beside them."""
+Words: TypeAlias = "legs.Counts | PackedWords"
+"""The words of one state of the index, counted and ranked by BM25. The legs are `note` and `block`."""
 Tables: TypeAlias = "database.Database | PostgresDatabase"
 """One vault's tables in an engine, for any thread."""

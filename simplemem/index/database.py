@@ -18,7 +18,7 @@ import apsw
 from simplemem.errors import Unavailable
 from simplemem.index import legs
 from simplemem.index.connection import SET_META
-from simplemem.index.door import Ids, Nearness, Ranking
+from simplemem.index.door import Ids, Nearness
 from simplemem.index.text import SHIFT
 from simplemem.vault.lock import FileLock, is_alive
 
@@ -85,7 +85,7 @@ class Connection(apsw.Connection):
         """What changes whenever anybody writes: others, or this connection itself."""
         return int(self.execute("PRAGMA data_version").get), self.total_changes()
 
-    def words(self, notes: int) -> Ranking:
+    def words(self, notes: int) -> legs.Counts:
         """The words of so many notes as they are now."""
         return legs.Counts(notes)
 

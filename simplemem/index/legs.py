@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from simplemem.index import door
-from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, AnyOf, B, Ids, Leg, Ranking, Term
+from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, AnyOf, B, Ids, Leg, Question, Term
 from simplemem.index.text import SHIFT
 
 if TYPE_CHECKING:
@@ -184,18 +184,19 @@ def scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
     return score
 
 
-class Counts(Ranking):
-    """How many rows of a table hold a term, which is written as FTS5 takes it; for one state of the index."""
+class Counts:
+    """How many rows of a table hold a term, which is written as FTS5 takes it; for one state of so many `notes`."""
 
     def __init__(self, notes: int) -> None:
-        super().__init__(notes)
+        self.notes = notes
         self._of: dict[tuple[str, str], int] = {}
+        self._blocks: int | None = None
 
-    def rows(self, db: Connection, name: str) -> int:
-        table = LEGS[name]
-        if (table, "") not in self._of:
-            self._of[table, ""] = int(db.execute(f"SELECT count(*) FROM {table}_docsize").get)
-        return self._of[table, ""]
+    def blocks(self, db: Any) -> int:
+        """How many blocks there are."""
+        if self._blocks is None:
+            self._blocks = int(db.execute("SELECT count(*) FROM block_text_docsize").get)
+        return self._blocks
 
     def of(self, db: Connection, table: str, term: str) -> int:
         if (table, term) not in self._of:
@@ -214,16 +215,23 @@ class Counts(Ranking):
         self._of[table, term], rows = _count_and_rows(db, table, term, ids)
         return rows
 
-    def count(self, db: Connection, name: str, term: Term) -> int:
+    def count(self, db: Any, name: str, term: Term) -> int:
+        """How many rows of a leg hold a term."""
         return self.of(db, LEGS[name], *fts_terms([term]))
 
-    def leg(self, db: Connection, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
+    def leg(self, db: Any, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
+        """The best rows that hold any of some terms, among `ids`."""
         return leg(db, name, terms, limit, ids, self)
 
-    def vocabulary(self, db: Connection, asked: Sequence[AnyOf]) -> list[int]:
+    def rank(self, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
+        return door.rank(self, db, question, ids)
+
+    def vocabulary(self, db: Any, asked: Sequence[AnyOf]) -> list[int]:
+        """How many notes hold one of the words, for each of some groups of them."""
         return [self.of(db, "note_text", " OR ".join(fts_terms(group))) for group in asked]
 
-    def holding(self, db: Connection, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:
+    def holding(self, db: Any, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:
+        """For each group of words how many notes hold one of them, and which of `some` do."""
         return [_count_and_rows(db, "note_text", " OR ".join(fts_terms(group)), some) for group in groups]
 
 

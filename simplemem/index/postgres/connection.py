@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from simplemem.index.door import Ids, Nearness, Ranking
+from simplemem.index.door import Ids, Nearness
 from simplemem.index.notes import Rows
 from simplemem.index.postgres import near, words
 from simplemem.index.postgres.ranking import PackedWords
@@ -147,7 +147,7 @@ class Connection:
     def state(self) -> object:
         return self.seen
 
-    def words(self, notes: int) -> Ranking:
+    def words(self, notes: int) -> PackedWords:
         return PackedWords(notes)
 
     def nearest(self, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness] | None:
