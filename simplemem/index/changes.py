@@ -133,9 +133,8 @@ class ChangeTable:
 
     def may_tell(self, sha256: str) -> bool:
         """Whether a change that may be seen found or left this text."""
-        return not self._vault.access.is_partial or any(
-            self._those(f"{side} = ?", sha256) for side in ("after", "before")
-        )
+        sides = ("after = ?", "before = ?")
+        return not self._vault.access.is_partial or any(self._those(side, sha256) for side in sides)
 
     def last_author(self, sha256: str) -> Origin:
         """Who made a text, by its hash; a person made what no change of ours has."""

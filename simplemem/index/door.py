@@ -3,7 +3,7 @@ engine's syntax crosses it. Ids of notes and places mean nothing to who asks, an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -271,6 +271,35 @@ class Embedded(NamedTuple):
     notes: int
     private: int
     refused: Sequence[tuple[str, str]]
+
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many are done, and of how many."""
+
+
+@dataclass(slots=True)
+class SyncReport:
+    """What a pass found: the paths of the notes it touched, and what it could not read."""
+
+    added: list[str] = field(default_factory=list)
+    modified: list[str] = field(default_factory=list)
+    moved: list[tuple[str, str]] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    doubted: int = 0  # notes that seem to have vanished all at once, and were kept
+    embedded: int = 0
+    trouble: str = ""  # why vectors are missing that could not be made
+    seconds: float = 0.0
+
+    def changed(self) -> set[str]:
+        """The paths of all notes whose rows are new."""
+        return {*self.added, *self.modified, *self.removed, *(path for pair in self.moved for path in pair)}
+
+    def as_dict(self) -> dict[str, Any]:
+        counts = {name: len(getattr(self, name)) for name in ("added", "modified", "moved", "removed")}
+        skipped = [{"path": path, "why": why} for path, why in self.skipped]
+        rest = {"doubted": self.doubted, "trouble": self.trouble, "seconds": round(self.seconds, 3)}
+        return {**counts, "embedded": self.embedded, "skipped": skipped, **rest}
 
 
 # -- ranking by words, for every engine alike

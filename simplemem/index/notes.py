@@ -165,9 +165,10 @@ def known_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, Ro
     return {known.path: known for known in rows(db, *some)}
 
 
-def known_below(db: Connection, path: str) -> dict[str, Row]:
-    """The note at a path, and those in the folder of that name and its folders."""
-    return {known.path: known for known in rows(db, _BELOW, path)}
+def below(db: Connection, path: str) -> tuple[dict[str, Row], set[str]]:
+    """What the index knows of the notes, and which files there are, at a path and in the folder of that name."""
+    files = db.execute(f"SELECT path FROM files WHERE {_BELOW}", (path,))
+    return {known.path: known for known in rows(db, _BELOW, path)}, {each for (each,) in files}
 
 
 def rows_of(db: Connection, ids: Iterable[int]) -> dict[int, Row]:
@@ -244,11 +245,6 @@ def named_in_memory(paths: Iterable[str]) -> Named:
     for path in sorted(paths):
         names.setdefault(name_key(path), []).append(path)
     return lambda key: names.get(key, ())
-
-
-def files_at(db: Connection, path: str) -> set[str]:
-    """The file at a path, and those in the folder of that name."""
-    return {row[0] for row in db.execute(f"SELECT path FROM files WHERE {_BELOW}", (path,))}
 
 
 def all_files(db: Connection) -> set[str]:

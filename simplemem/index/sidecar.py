@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
@@ -114,14 +113,10 @@ class Sidecar:
     """One vault's sidecar, for any thread. `begin_anew` is called when another file, perhaps empty, took its place."""
 
     def __init__(self, database: Tables, begin_anew: Callable[[], None] = lambda: None) -> None:
-        self.database, self._begin_anew = database, begin_anew
+        self.database, self.path, self._begin_anew = database, database.path, begin_anew
         self.taken_up = database.generation  # that of the file as it was when it was last asked
         self._vectors = VectorsInMemory()
         self._local = threading.local()
-
-    @property
-    def path(self) -> Path:
-        return self.database.path
 
     @property
     def generation(self) -> int:

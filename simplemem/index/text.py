@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -95,19 +96,17 @@ def instant(text: str | None) -> str | None:
     return found.isoformat(timespec="seconds") if found.year >= 1000 else None
 
 
-def units(note_id: int, read: Understood) -> list[tuple[int, Unit, str]]:
+def units(note_id: int, read: Understood) -> Iterator[tuple[int, Unit, str]]:
     """Every passage and block under its id, in order, with the text of its vector: the heading, then the words. It is
     empty for headings, for ids, and for blocks that are a whole passage (docs/search.md)."""
     first, whole = note_id << SHIFT, {(passage.start, passage.stop) for passage in read.passages}
     placed = [(first | k, unit, True) for k, unit in enumerate(read.passages)]
     for k, unit in enumerate(read.blocks):
         placed.append((first | BLOCK | k, unit, unit.kind != "heading" and (unit.start, unit.stop) not in whole))
-    found = list[tuple[int, Unit, str]]()
     for place, unit, is_wanted in placed:
         words = _ID_LINE.sub("", unit.text) if is_wanted and "^" in unit.text else unit.text
         above = unit.headings[-1] if unit.headings else read.head.title
-        found.append((place, unit, f"{above}\n{words}" if is_wanted and words.strip() else ""))
-    return found
+        yield place, unit, f"{above}\n{words}" if is_wanted and words.strip() else ""
 
 
 def put(
@@ -123,7 +122,7 @@ def put(
     summary = "\n".join([read.head.description, *read.note.aliases]).strip()  # what stands in no passage
     whole = "\n".join([*filter(None, [summary]), *(unit.text for unit in read.blocks)])
     names = may_hold_names(whole)
-    every = units(note_id, read)
+    every = list(units(note_id, read))
     texts = [(place, text, text_hash(text)) for place, _, text in every if text]
     hashes = {place: hash_ for place, _, hash_ in texts}
     quoted = json.encoder.encode_basestring

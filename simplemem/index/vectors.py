@@ -13,9 +13,8 @@ from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
 from simplemem.index.connection import Connection, Tables
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH
-from simplemem.index.door import Embedded, Ids, Nearness, as_values
+from simplemem.index.door import Embedded, Ids, Nearness, Progress, as_values
 from simplemem.index.notes import stat_of, vector_space, waiting
-from simplemem.index.reconcile import Progress
 from simplemem.index.text import BLOCK, PUT_VECTOR, SHIFT, Waiting, span, understood, units
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import text_hash
@@ -224,12 +223,12 @@ class Filling:
 
 def stored(db: Connection, some: Iterable[int] | None, *, blocks: bool = False) -> Iterable[tuple[int, bytes]]:
     """The places and vectors of the passages of some notes or of all, or of their blocks, in order."""
-    where = f"(v.id & {BLOCK}) / {BLOCK} = :blocks"
+    first, after = (BLOCK, 1 << SHIFT) if blocks else (0, BLOCK)
     if some is None:
-        return db.execute(f"SELECT v.id, v.vector FROM vectors v WHERE {where} ORDER BY v.id", {"blocks": int(blocks)})
-    passages = f"v.id >= (n.value << {SHIFT}) AND v.id < (n.value << {SHIFT} | {BLOCK})"
-    where = f"v.id >= (n.value << {SHIFT} | {BLOCK}) AND v.id < ((n.value + 1) << {SHIFT})" if blocks else passages
-    sql = f"SELECT v.id, v.vector FROM carray(:ids) n CROSS JOIN vectors v WHERE {where}"  # a range: so engines use the key
+        return db.execute(f"SELECT id, vector FROM vectors WHERE (id & {BLOCK}) = {first} ORDER BY id")
+    start = f"(n.value << {SHIFT})"
+    sql = f"""SELECT v.id, v.vector FROM carray(:ids) n CROSS JOIN vectors v
+              WHERE v.id >= {start} + {first} AND v.id < {start} + {after}"""  # a range: so engines use the key
     return db.execute(sql, {"ids": db.many(sorted(some))})
 
 
