@@ -237,7 +237,6 @@ class Database:
         return connection
 
     def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
         with errors_as_ours():
             return self.connection().execute(sql, values).fetchall()
 

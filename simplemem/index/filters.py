@@ -65,6 +65,5 @@ def condition(db: Connection, narrow: Narrow) -> tuple[str, dict[str, Any]]:
 
 
 def passing(db: Connection, narrow: Narrow) -> array[int]:
-    """The notes that pass."""
     source, values = condition(db, narrow)
     return array("q", [row[0] for row in db.execute(f"SELECT n.id FROM {source} ORDER BY n.id", values)])

@@ -100,8 +100,9 @@ def leg(
     few = ids is not None and len(ids) <= _FEW and name == "note"
     if few and all(len(term.words) > 1 for term in asked):
         # To find words side by side is most of the work: done once, for the count and for the notes that hold them.
-        holders = sorted(set().union(*(counts.with_rows(db, table, term, ids or ()) for term in terms)))
-        return _best(db, name, any_of, limit, holders, counts.of_each(db, table, terms)) if holders else []
+        each = [_count_and_rows(db, table, term, ids or ()) for term in terms]
+        holders = sorted(set().union(*(rows for _, rows in each)))
+        return _best(db, name, any_of, limit, holders, json.dumps([count for count, _ in each])) if holders else []
     found = {term: counts.of(db, table, term) for term in terms}
     entries = sum(found.values())
     if entries <= most_scored:
@@ -209,11 +210,6 @@ class Counts:
     def of_each(self, db: Connection, table: str, terms: Sequence[str]) -> str:
         """What `scored` is given for a MATCH of these terms."""
         return json.dumps([self.of(db, table, term) for term in terms])
-
-    def with_rows(self, db: Connection, table: str, term: str, ids: Sequence[int]) -> set[int]:
-        """Count the rows that hold a term, and return those among `ids`."""
-        self._of[table, term], rows = _count_and_rows(db, table, term, ids)
-        return rows
 
     def count(self, db: Any, name: str, term: Term) -> int:
         """How many rows of a leg hold a term."""

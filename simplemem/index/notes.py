@@ -66,7 +66,6 @@ class Rows:
             self.add(f"INSERT INTO {table} ({columns}) VALUES ({marks})", wanted)
 
     def write(self, db: Connection) -> None:
-        """Write all that is kept."""
         for sql, rows in self._waiting.items():
             db.executemany(sql, rows)
         self._waiting.clear()
@@ -172,12 +171,10 @@ def below(db: Connection, path: str) -> tuple[dict[str, Row], set[str]]:
 
 
 def rows_of(db: Connection, ids: Iterable[int]) -> dict[int, Row]:
-    """Notes by id."""
     return {row.id: row for row in rows(db, "id IN (SELECT value FROM carray(?))", db.many(ids))}
 
 
 def paths_of(db: Connection, ids: Iterable[int]) -> dict[int, str]:
-    """The paths of notes by id."""
     return dict(db.execute("SELECT id, path FROM notes WHERE id IN (SELECT value FROM carray(?))", (db.many(ids),)))
 
 

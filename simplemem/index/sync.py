@@ -187,7 +187,7 @@ class Sync:
         if hidden is None:
             missing = text.put(db, note_id, read, rows, new=new, private=private is not None)
             if self.waiting is not None:
-                self.waiting.keep(note_id, read.note.sha256, missing)
+                self.waiting.keep(note_id, missing)
         else:
             text.remove(db, note_id)
         notes.put_links(db, note_id, read.path, read.note, named, rows, new=new)

@@ -164,25 +164,25 @@ def remove(db: Connection, note_id: int) -> None:
 
 
 class Waiting:
-    """Texts that were just indexed and wait for their vectors, by note with its hash, so that no note is read twice."""
+    """Texts that were just indexed and wait for their vectors, by note, so that none is read twice."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._texts: dict[int, tuple[str, list[tuple[int, str]]]] = {}
+        self._texts: dict[int, list[tuple[int, str]]] = {}
         self._characters = 0
 
-    def keep(self, note_id: int, sha256: str, rows: list[tuple[int, str]]) -> None:
+    def keep(self, note_id: int, rows: list[tuple[int, str]]) -> None:
         """Remember a note's texts, if there is room."""
         size = sum(len(words) for _, words in rows)
         self.take(note_id)
         with self._lock:
             if rows and self._characters + size <= _MOST_CHARACTERS:
-                self._texts[note_id] = (sha256, rows)
+                self._texts[note_id] = rows
                 self._characters += size
 
-    def take(self, note_id: int) -> tuple[str, list[tuple[int, str]]] | None:
+    def take(self, note_id: int) -> list[tuple[int, str]]:
         """A note's texts, once."""
         with self._lock:
-            if (found := self._texts.pop(note_id, None)) is not None:
-                self._characters -= sum(len(words) for _, words in found[1])
+            found = self._texts.pop(note_id, [])
+            self._characters -= sum(len(words) for _, words in found)
             return found

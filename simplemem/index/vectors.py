@@ -165,9 +165,9 @@ class Filling:
         with self.database.reading() as db:
             wanted = hashes_of(db, note_id, missing=True)
             sha256 = str(db.execute("SELECT sha256 FROM notes WHERE id = ?", (note_id,)).get or "")
-        kept = self.ready.take(note_id) if self.ready is not None and not self.embedder.remote else None
-        if kept is not None and {place: text_hash(words) for place, words in kept[1]} == wanted:
-            return note_id, sha256, kept[1]  # else another process has changed it since
+        kept = self.ready.take(note_id) if self.ready is not None and not self.embedder.remote else []
+        if kept and {place: text_hash(words) for place, words in kept} == wanted:
+            return note_id, sha256, kept  # else another process has changed it since
         try:
             file = self.vault.read(path)
         except (SimplememError, OSError):
