@@ -45,7 +45,6 @@ class Rows:
 
     def __init__(self) -> None:
         self.rev: int | None = None  # the number of the change that they all are
-        self.is_remote: bool | None = None  # whether the vectors are made elsewhere, as long as it lasts
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
 
     def add(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:

@@ -7,6 +7,7 @@ import json
 import logging
 import threading
 import time
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from simplemem.index import audit, door, notes, vectors
 from simplemem.index.connection import COMMIT, LAST, Connection, Tables
 from simplemem.index.database import Damaged, Replaced
 from simplemem.index.door import Beside, Matches, Narrow, NoteId, NotePage, Position, Question, Row, Standing
-from simplemem.index.filters import condition, passing
+from simplemem.index.filters import condition
 from simplemem.index.notes import vector_space, waiting
 from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import VectorsInMemory
@@ -310,9 +311,8 @@ class Sidecar:
             now = door.Mark(self.database.generation, notes.newest_rev(db))
             if now == mark:
                 return door.Changes(now, (), -1, whole=False)
-            whole = mark is None or mark.generation != now.generation
-            rev = -1 if whole or mark is None else mark.rev
-            return door.Changes(now, notes.rows(db, "rev > ? ORDER BY rev", rev), notes.count(db), whole)
+            rev = mark.rev if mark is not None and mark.generation == now.generation else -1
+            return door.Changes(now, notes.rows(db, "rev > ? ORDER BY rev", rev), notes.count(db), whole=rev < 0)
 
         return self._read(read)
 
@@ -350,5 +350,7 @@ class Kept:
 
     def ids(self, db: Connection, narrow: Narrow) -> Sequence[int]:
         if narrow != self._narrow:
-            self._narrow, self._ids = narrow, passing(db, narrow)
+            source, values = condition(db, narrow)
+            passing = db.execute(f"SELECT n.id FROM {source} ORDER BY n.id", values)
+            self._narrow, self._ids = narrow, array("q", [note for (note,) in passing])
         return self._ids

@@ -114,10 +114,8 @@ def hashes_of(db: Connection, note_id: int, *, missing: bool = False) -> dict[in
 
 def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
     """How far an embedder is, which may not have begun yet."""
-    sql = "SELECT count(*), count(private) FROM notes WHERE hidden IS NULL"
-    visible, private = next(db.execute(sql))
-    wanted = visible - private if remote else visible
-    space = vector_space(db)
+    visible, private = next(db.execute("SELECT count(*), count(private) FROM notes WHERE hidden IS NULL"))
+    wanted, space = visible - private if remote else visible, vector_space(db)
     refused: Any = db.execute("SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path")
     is_begun = space is not None and space.embedder == embedder
     return Embedded(waiting(db) if is_begun else wanted, wanted, private, list(refused))
