@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from simplemem.errors import SimplememError
-from simplemem.index.connection import MANY, SET_META, Connection
+from simplemem.index.connection import SET_META, Connection
 from simplemem.note.words import well_formed
 from simplemem.vault.history import Log, Version, last_before, no_version, number_of, spell, versions_in
 from simplemem.vault.vault import Vault
@@ -97,7 +97,7 @@ class ChangeTable:
         def newest(db: Connection) -> list[Version]:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
             names = db.many(who for (who,) in everybody if is_called(who, by))
-            narrowed = f"+version > ? AND +version <= ? AND (? = 1 OR who IN (SELECT value FROM {MANY}))"
+            narrowed = "+version > ? AND +version <= ? AND (? = 1 OR who IN (SELECT value FROM carray(?)))"
             steps = groupby(self._seen(db, _where(db, narrowed, after, upto, not by, names)), attrgetter("group"))
             return [version for _, step in islice(steps, limit) for version in step]
 
@@ -133,9 +133,8 @@ class ChangeTable:
 
     def may_tell(self, sha256: str) -> bool:
         """Whether a change that may be seen found or left this text."""
-        return not self._vault.access.is_partial or any(
-            self._those(f"{side} = ?", sha256) for side in ("after", "before")
-        )
+        sides = ("after = ?", "before = ?")
+        return not self._vault.access.is_partial or any(self._those(side, sha256) for side in sides)
 
     def last_author(self, sha256: str) -> Origin:
         """Who made a text, by its hash; a person made what no change of ours has."""
@@ -203,24 +202,20 @@ def written_by(wanted: str) -> tuple[str, dict[str, str]]:
 
 
 def follow(database: Tables, log: Log) -> None:
-    """Bring the table up to what the log has now."""
-    with database.reading() as db:
-        is_behind = any(_unread(db, log)[1:])
-    if is_behind:
-        with database.writing() as db:
-            grow(db, log)
-
-
-def grow(db: Connection, log: Log) -> None:
     """Take in what the log has that was not read yet; another log is read from its beginning."""
-    offset, lines, anew = _unread(db, log)
-    if anew:
-        db.execute("DELETE FROM changes; DELETE FROM lineages").fetchall()
-    for version in versions_in(lines.split(b"\n")):
-        _put(db, version)
+    with database.reading() as db:
+        _, lines, anew = _unread(db, log)
     if lines or anew:
-        mark = f"{offset + len(lines)} {len(lines[-_TAIL:])} {_digest(lines[-_TAIL:])}"
-        db.execute(SET_META, ("log", mark)).fetchall()
+        with database.writing() as db:
+            offset, lines, anew = _unread(db, log)  # another process may have been faster
+            if anew:
+                db.execute("DELETE FROM changes").fetchall()
+                db.execute("DELETE FROM lineages").fetchall()
+            for version in versions_in(lines.split(b"\n")):
+                _put(db, version)
+            if lines or anew:
+                mark = f"{offset + len(lines)} {len(lines[-_TAIL:])} {_digest(lines[-_TAIL:])}"
+                db.execute(SET_META, ("log", mark)).fetchall()
 
 
 def _unread(db: Connection, log: Log) -> tuple[int, bytes, bool]:

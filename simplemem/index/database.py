@@ -8,17 +8,22 @@ import os
 import threading
 import uuid
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import apsw
 
 from simplemem.errors import Unavailable
 from simplemem.index import legs
-from simplemem.index.connection import SET_META, Transaction
+from simplemem.index.connection import SET_META
+from simplemem.index.door import Ids, Nearness
+from simplemem.index.text import SHIFT
 from simplemem.vault.lock import FileLock, is_alive
+
+if TYPE_CHECKING:
+    from simplemem.index.notes import Rows
 
 T = TypeVar("T")
 SCHEMA_VERSION = 16
@@ -31,11 +36,8 @@ _TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _LOGS = ("-wal", "-shm")
 # What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
-_NOT_TAKEN = {
-    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
-    apsw.SQLITE_IOERR_LOCK, apsw.SQLITE_IOERR_RDLOCK, apsw.SQLITE_IOERR_UNLOCK, apsw.SQLITE_IOERR_NOMEM,
-    apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMLOCK, apsw.SQLITE_IOERR_SHMMAP,
-}  # fmt: skip
+_REFUSALS = "WRITE FSYNC DIR_FSYNC TRUNCATE LOCK RDLOCK UNLOCK NOMEM SHMOPEN SHMSIZE SHMLOCK SHMMAP"
+_NOT_TAKEN = {getattr(apsw, f"SQLITE_IOERR_{name}") for name in _REFUSALS.split()}
 
 Lock = Callable[[], AbstractContextManager[None]]
 Found = Literal["ours", "none", "newer", "foreign"]
@@ -64,22 +66,14 @@ def create(path: Path) -> None:
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}").fetchall()
 
 
-def beside(path: Path) -> Path:
-    """A free name next to `path`. What lies under such a name and is of a process that is no more is cleared away."""
-    for left in path.parent.glob(f"{path.name}.new-*"):
-        owner = left.name.removeprefix(f"{path.name}.new-").partition("-")[0]
-        if not (owner.isdecimal() and is_alive(int(owner))):
-            left.unlink(missing_ok=True)
-    return path.with_name(f"{path.name}.new-{os.getpid()}-{uuid.uuid4().hex[:8]}")
-
-
-def remove_logs(path: Path) -> None:
-    for end in _LOGS:
+def remove(path: Path, ends: Sequence[str] = ("", *_LOGS)) -> None:
+    """Remove an index, or the logs of one."""
+    for end in ends:
         Path(f"{path}{end}").unlink(missing_ok=True)
 
 
-class Connection(legs.Asking):
-    """A connection to SQLite, with words in its FTS5 tables."""
+class Connection(apsw.Connection):
+    """A connection to SQLite, with words in its FTS5 tables (legs.py)."""
 
     def many(self, values: Iterable[Any]) -> Any:
         """Many values as `carray` takes them. An array of nothing cannot be handed over, and no id is negative."""
@@ -90,6 +84,38 @@ class Connection(legs.Asking):
     def state(self) -> tuple[int, int]:
         """What changes whenever anybody writes: others, or this connection itself."""
         return int(self.execute("PRAGMA data_version").get), self.total_changes()
+
+    def words(self, notes: int) -> legs.Counts:
+        """The words of so many notes as they are now."""
+        return legs.Counts(notes)
+
+    def nearest(self, _query: bytes, _ids: Ids, _limit: int, _also: Iterable[int]) -> dict[int, Nearness] | None:
+        """What `VectorsInMemory.nearest` answers, by an index of the engine's own; None where it has none."""
+        return None
+
+    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
+        """Keep the words of a note and its blocks in `rows`."""
+        rows.add("INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)", [(note, title, body)])
+        of_blocks = [(_row_of(place), title, words) for place, words in blocks]
+        rows.add("INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)", of_blocks)
+
+    def remove_words(self, note: int, places: Sequence[int]) -> None:
+        """Forget the words of a note and its blocks."""
+        self.execute("DELETE FROM note_text WHERE rowid = ?", (note,)).fetchall()
+        rows = [(_row_of(place),) for place in places]
+        self.executemany("DELETE FROM block_text WHERE rowid = ?", rows)  # as a subquery it cost twice as much
+
+    def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
+        """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
+        matching = " AND ".join(map(legs.quoted, stretches)) or legs.quoted(())
+        return f"SELECT rowid FROM note_text WHERE note_text MATCH :{name}", matching
+
+    dumped_words, holds_same_words = legs.dumped, legs.hold_same_words  # so that two indexes can be compared
+
+
+def _row_of(place: int) -> int:
+    """The row of a block in its table of words."""
+    return place + (place >> SHIFT) * legs.FURTHER
 
 
 def connect(path: Path) -> Connection:
@@ -149,21 +175,20 @@ class Database:
         self._guard = threading.Lock()
         self._writing, self._next_to_write = threading.Lock(), threading.Lock()
         self.engine, self.place = f"SQLite {apsw.sqlite_lib_version()}", str(path)
-        self.generation = 0  # grows when another file took the place of ours
+        self.generation = -1  # grows when another file took the place of ours
         self._identity: tuple[int, int] | None = None
-        self._prepare()
-        self._identity = self._identity_on_disk()
+        self._take_up()
 
-    def _prepare(self, bad: tuple[int, int] | None = None) -> None:
-        """Make the file if there is none of ours, or a `bad` or damaged one. Cold starts of many servers meet here."""
+    def _take_up(self, bad: tuple[int, int] | None = None) -> None:
+        """Go on with the file that lies there now. If there is none of ours, or a `bad` or damaged one, it is made, outside
+        the guard: who has the vault's lock may wait for it. Cold starts of many servers meet here."""
         try:
             # Beside the notes, only the folder itself is made: where a vault was, none is made in its place.
             self.path.parent.mkdir(parents=not is_beside_notes(self.path), exist_ok=True)
             if not self._is_made(bad):
                 with self._lock(), errors_as_ours():
                     if not self._is_made(bad):  # nobody else has just made it
-                        self.path.unlink(missing_ok=True)
-                        remove_logs(self.path)
+                        remove(self.path)
                         create(self.path)
         except OSError as error:
             hint = "Is its folder writable, and the disk not full?"
@@ -171,10 +196,6 @@ class Database:
         except (Damaged, apsw.Error) as error:  # its folder, and the lock in it, went away under those who made it
             hint = "Does another program delete it? Try again in a moment."
             raise Unavailable(f"the index was taken away while it was made ({error})", hint=hint) from error
-
-    def _take_up(self, bad: tuple[int, int] | None = None) -> None:
-        """Go on with the file that lies there now, made outside the guard: who has the vault's lock may wait for it."""
-        self._prepare(bad)
         with self._guard:
             if bad is not None or self._identity_on_disk() != self._identity:
                 self._identity = self._identity_on_disk()
@@ -216,13 +237,13 @@ class Database:
         return connection
 
     def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
         with errors_as_ours():
             return self.connection().execute(sql, values).fetchall()
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """One transaction, re-entrant in a thread: the outermost commits. Who writes much lets others go first."""
+    def writing(self, generation: int | None = None) -> Iterator[Connection]:
+        """One transaction, re-entrant in a thread: the outermost commits. Who writes much lets others go first. With the
+        `generation` that was read before, Replaced in any other: there, ids may mean other notes."""
         connection = self.connection()
         if connection.in_transaction:
             yield connection
@@ -231,17 +252,11 @@ class Database:
             self._writing.acquire()
         try:
             with self._transaction(connection, "BEGIN IMMEDIATE"):
+                if generation not in (None, self.generation):
+                    raise Replaced
                 yield connection
         finally:
             self._writing.release()
-
-    @contextmanager
-    def writing_on(self, generation: int) -> Iterator[Connection]:
-        """A transaction on the very file that was read before: in another, its ids may mean other notes."""
-        with self.writing() as connection:
-            if self.generation != generation:
-                raise Replaced
-            yield connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -294,14 +309,7 @@ class Database:
             finally:
                 connection.set_busy_timeout(BUSY_MS)
 
-    def expect_much(self, db: Connection) -> None:
-        legs.expect_much(db)
-
-    def fold(self, transaction: Transaction) -> None:
-        """Merge what was written while much was expected."""
-        with self.reading() as db:
-            unfolded = legs.unfolded(db)
-        legs.fold(unfolded, transaction)
+    expect_much, fold = legs.expect_much, legs.fold
 
     def check(self) -> list[str]:
         """What is wrong with the file, as SQLite and its tables of words see it. It only reads; nobody has to wait."""
@@ -320,20 +328,25 @@ class Database:
         self.connection()
 
     def beside(self) -> Database:
-        """A fresh, empty index, private to this process until `replace_with` swaps it in."""
-        return Database(beside(self.path), self._lock)
+        """A fresh, empty index, private to this process until `replace_with` swaps it in. Those of processes that are no
+        more are cleared away."""
+        name = f"{self.path.name}.new-"
+        for left in self.path.parent.glob(f"{name}*"):
+            owner = left.name.removeprefix(name).partition("-")[0]
+            if not (owner.isdecimal() and is_alive(int(owner))):
+                left.unlink(missing_ok=True)
+        return Database(self.path.with_name(f"{name}{os.getpid()}-{uuid.uuid4().hex[:8]}"), self._lock)
 
     def drop(self) -> None:
         """Close it and remove it from the disk."""
         self.close()
-        for end in ("", *_LOGS):
-            Path(f"{self.path}{end}").unlink(missing_ok=True)
+        remove(self.path)
 
     def size(self) -> int:
         """Bytes on disk."""
         return sum(file.stat().st_size for file in self.path.parent.glob(f"{self.path.name}*"))
 
-    def replace_with(self, fresh: Database) -> None:
+    def replace_with(self, fresh: Any) -> None:
         """Swap a completely built index in. Other threads and processes notice by the file's identity."""
         with self._lock():
             with self._guard:
@@ -343,9 +356,9 @@ class Database:
                 self._local.held = None
             with closing(connect(fresh.path)) as db:  # leaving WAL folds its log in: all of it is in one file
                 db.execute("PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL").fetchall()
-            remove_logs(self.path)
+            remove(self.path, _LOGS)
             os.replace(fresh.path, self.path)
-            remove_logs(fresh.path)
+            remove(fresh.path, _LOGS)
         self.connection()
 
     def close(self) -> None:

@@ -3,13 +3,15 @@ engine's syntax crosses it. Ids of notes and places mean nothing to who asks, an
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from simplemem.note.names import is_copy_reason
+
+if TYPE_CHECKING:
+    from simplemem.index.connection import Words
 
 T = TypeVar("T", bound=tuple[Any, ...])
 NoteId = int
@@ -271,6 +273,35 @@ class Embedded(NamedTuple):
     refused: Sequence[tuple[str, str]]
 
 
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many are done, and of how many."""
+
+
+@dataclass(slots=True)
+class SyncReport:
+    """What a pass found: the paths of the notes it touched, and what it could not read."""
+
+    added: list[str] = field(default_factory=list)
+    modified: list[str] = field(default_factory=list)
+    moved: list[tuple[str, str]] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    doubted: int = 0  # notes that seem to have vanished all at once, and were kept
+    embedded: int = 0
+    trouble: str = ""  # why vectors are missing that could not be made
+    seconds: float = 0.0
+
+    def changed(self) -> set[str]:
+        """The paths of all notes whose rows are new."""
+        return {*self.added, *self.modified, *self.removed, *(path for pair in self.moved for path in pair)}
+
+    def as_dict(self) -> dict[str, Any]:
+        counts = {name: len(getattr(self, name)) for name in ("added", "modified", "moved", "removed")}
+        skipped = [{"path": path, "why": why} for path, why in self.skipped]
+        rest = {"doubted": self.doubted, "trouble": self.trouble, "seconds": round(self.seconds, 3)}
+        return {**counts, "embedded": self.embedded, "skipped": skipped, **rest}
+
+
 # -- ranking by words, for every engine alike
 
 TITLE_WEIGHT, BODY_WEIGHT = 10.0, 1.0  # docs/search.md
@@ -284,55 +315,30 @@ Leg = list[Match]
 """The notes or blocks that one way finds, best first."""
 
 
-class Ranking(ABC):
-    """The words of one state of the index, counted and ranked by BM25. The legs are `note` and `block`."""
+def rank(words: Words, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
+    """The best notes by their words, and of the best of these the best blocks and those with words side by side."""
+    if not question.terms:
+        return [], [], []
+    asked = question.terms
+    terms = telling(words, db, "note", asked)
+    notes = words.leg(db, "note", terms, question.notes, ids)
+    if len(notes) < question.notes and len(terms) < len(asked):  # then notes that hold no other word are found too
+        terms, notes = asked, words.leg(db, "note", asked, question.notes, ids)
+    last = question.closer  # and those that score as the last: the order in which notes came says nothing
+    while 0 < last < len(notes) and round(notes[last].score, 9) == round(notes[question.closer - 1].score, 9):
+        last += 1
+    closer = [match.note for match in notes[:last]]
+    others = asked if terms is asked or not closer else telling(words, db, "block", asked)
+    blocks = words.leg(db, "block", others, question.blocks, closer)
+    common = {word for term in asked if term not in terms for word in term.words}
+    pairs = [pair for pair in question.pairs if common.isdisjoint(pair.words)]
+    return notes, blocks, words.leg(db, "note", pairs, question.notes, closer) if pairs else []
 
-    def __init__(self, notes: int) -> None:
-        self.notes = notes  # how many there are
 
-    @abstractmethod
-    def count(self, db: Any, name: str, term: Term) -> int:
-        """How many rows of a leg hold a term."""
-
-    @abstractmethod
-    def rows(self, db: Any, name: str) -> int:
-        """How many rows a leg has."""
-
-    @abstractmethod
-    def leg(self, db: Any, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
-        """The best rows that hold any of some terms, among `ids`."""
-
-    @abstractmethod
-    def vocabulary(self, db: Any, asked: Sequence[AnyOf]) -> list[int]:
-        """How many notes hold one of the words, for each of some groups of them."""
-
-    @abstractmethod
-    def holding(self, db: Any, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:
-        """For each group of words how many notes hold one of them, and which of `some` do."""
-
-    def rank(self, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
-        """The best notes by their words, and of the best of these the best blocks and those with words side by side."""
-        if not question.terms:
-            return [], [], []
-        asked = question.terms
-        terms = self._telling(db, "note", asked)
-        notes = self.leg(db, "note", terms, question.notes, ids)
-        if len(notes) < question.notes and len(terms) < len(asked):  # then notes that hold no other word are found too
-            terms, notes = asked, self.leg(db, "note", asked, question.notes, ids)
-        last = question.closer  # and those that score as the last: the order in which notes came says nothing
-        while 0 < last < len(notes) and round(notes[last].score, 9) == round(notes[question.closer - 1].score, 9):
-            last += 1
-        closer = [match.note for match in notes[:last]]
-        others = asked if terms is asked or not closer else self._telling(db, "block", asked)
-        blocks = self.leg(db, "block", others, question.blocks, closer)
-        common = {word for term in asked if term not in terms for word in term.words}
-        pairs = [pair for pair in question.pairs if common.isdisjoint(pair.words)]
-        return notes, blocks, self.leg(db, "note", pairs, question.notes, closer) if pairs else []
-
-    def _telling(self, db: Any, name: str, terms: Sequence[Term]) -> Sequence[Term]:
-        """The terms without those of half of the notes or a quarter of the blocks: BM25 gives these little."""
-        if self.notes <= FEW_NOTES:
-            return terms
-        most = self.notes // 2 if name == "note" else self.rows(db, name) // 4
-        telling = [term for term in terms if self.count(db, name, term) <= most]
-        return telling if 0 < len(telling) < len(terms) else terms
+def telling(words: Words, db: Any, name: str, terms: Sequence[Term]) -> Sequence[Term]:
+    """The terms without those of half of the notes or a quarter of the blocks: BM25 gives these little."""
+    if words.notes <= FEW_NOTES:
+        return terms
+    most = words.notes // 2 if name == "note" else words.blocks(db) // 4
+    found = [term for term in terms if words.count(db, name, term) <= most]
+    return found if 0 < len(found) < len(terms) else terms

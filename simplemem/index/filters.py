@@ -1,9 +1,8 @@
-"""A filter as SQL: the notes that pass."""
+"""A filter as SQL."""
 
 from __future__ import annotations
 
 import json
-from array import array
 from typing import Any
 
 from simplemem.index.changes import written_by
@@ -62,9 +61,3 @@ def condition(db: Connection, narrow: Narrow) -> tuple[str, dict[str, Any]]:
     source = "carray(:only) o CROSS JOIN notes n ON n.path = o.value" if narrow.only else "notes n"
     values |= {"only": db.many(narrow.only)} if narrow.only else {}
     return f"{source} WHERE {where}", values
-
-
-def passing(db: Connection, narrow: Narrow) -> array[int]:
-    """The notes that pass."""
-    source, values = condition(db, narrow)
-    return array("q", [row[0] for row in db.execute(f"SELECT n.id FROM {source} ORDER BY n.id", values)])

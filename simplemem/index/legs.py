@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import json
 import math
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from simplemem.index import door
-from simplemem.index.connection import IDS, Transaction
-from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, AnyOf, B, Ids, Leg, Ranking, Term
-from simplemem.index.text import APART, PLACE_OF_ROW, Writing
+from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, AnyOf, B, Ids, Leg, Question, Term
+from simplemem.index.text import SHIFT
+
+if TYPE_CHECKING:
+    from simplemem.index.database import Connection, Database
 
 MOST_SCORED = 6_000  # entries of words; SQLite scores so many in three milliseconds
 _CHOOSING = 0.4  # of them, for the words that choose
@@ -30,17 +31,15 @@ _SOUGHT = 30  # rows: so few are sought one by one
 LEGS = {"note": "note_text", "block": "block_text"}
 _MOST_TERMS = 20_000  # whose counts are kept
 
-_APART = {"note_text": 1, "block_text": APART}  # how far the rows of two notes lie apart
-_TABLES = ("note_text", "block_text")
+# In `block_text` ids lie further apart. FTS5 looks deleted rows up by their lowest bits: where these were the same for
+# all notes, a search took three times as long once twenty notes had changed.
+FURTHER = 317
+APART = (1 << SHIFT) + FURTHER
+PLACE_OF_ROW = f"(block_text.rowid - block_text.rowid / {APART} * {FURTHER})"
+_TABLES = {"note_text": 1, "block_text": APART}  # how far the rows of two notes lie apart
 _WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
 _OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
 _PAGES_AT_ONCE = 1000
-
-
-def bound(ids: Iterable[int]) -> Any:
-    """Ids as `carray` takes them. An array of nothing cannot be handed over, and no id is negative."""
-    values = ids if isinstance(ids, array) and ids.typecode == "q" else array("q", ids)
-    return apsw.carray(values or array("q", [-1]))
 
 
 def quoted(words: Iterable[str]) -> str:
@@ -53,39 +52,37 @@ def fts_terms(terms: Sequence[Term]) -> list[str]:
     return list(dict.fromkeys(quoted(term.words) + "*" * term.beginning for term in terms))
 
 
-def expect_much(db: apsw.Connection) -> None:
+def expect_much(database: Database) -> None:
     """Before very many notes: segments of the word tables are not merged again and again while they come."""
     for table in _TABLES:
-        db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES)
+        database.connection().executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES)
 
 
-def unfolded(db: apsw.Connection) -> list[str]:
-    """The word tables that still expect much: of this pass, or of a process that died."""
-    return [table for table in _TABLES if db.execute(f"SELECT v FROM {table}_config WHERE k = 'automerge'").get == 0]
+def fold(database: Database, generation: int | None = None) -> None:
+    """Merge the segments of the word tables that still expect much, of this pass or of a process that died: a few pages
+    a transaction."""
+    with database.reading() as db:
+        asked = ((table, f"SELECT v FROM {table}_config WHERE k = 'automerge'") for table in _TABLES)
+        unmerged = [table for table, sql in asked if db.execute(sql).get == 0]
+    for table in unmerged:
+        is_merged = False
+        while not is_merged:
+            with database.writing(generation) as db:
+                before, setting = db.total_changes(), f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)"
+                db.execute(setting, ("merge", -_PAGES_AT_ONCE)).fetchall()
+                is_merged = db.total_changes() - before < 2
+                db.executemany(setting, _OTHERWISE if is_merged else ())
 
 
-def fold(tables: Iterable[str], transaction: Transaction) -> None:
-    """After much was put: merge the segments of these tables, a few pages a transaction."""
-    for table in tables:
-        merged = True
-        while merged:
-            with transaction() as db:
-                before = db.total_changes()
-                db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-_PAGES_AT_ONCE,)).fetchall()
-                merged = db.total_changes() - before >= 2
-        with transaction() as db:
-            db.executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _OTHERWISE)
-
-
-def _count_and_rows(db: apsw.Connection, table: str, expression: str, ids: Sequence[int]) -> tuple[int, set[int]]:
-    sql = f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE (rowid >> 0) IN (SELECT value FROM {IDS}))
+def _count_and_rows(db: Connection, table: str, expression: str, ids: Sequence[int]) -> tuple[int, set[int]]:
+    sql = f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE (rowid >> 0) IN (SELECT value FROM carray(:ids)))
               FROM {table} WHERE {table} MATCH :expression"""
-    count, rows = next(db.execute(sql, {"expression": expression, "ids": bound(ids)}))
+    count, rows = next(db.execute(sql, {"expression": expression, "ids": db.many(ids)}))
     return int(count), set(json.loads(rows))
 
 
 def leg(
-    db: apsw.Connection,
+    db: Connection,
     name: str,
     asked: Sequence[Term],
     limit: int,
@@ -103,8 +100,9 @@ def leg(
     few = ids is not None and len(ids) <= _FEW and name == "note"
     if few and all(len(term.words) > 1 for term in asked):
         # To find words side by side is most of the work: done once, for the count and for the notes that hold them.
-        holders = sorted(set().union(*(counts.with_rows(db, table, term, ids or ()) for term in terms)))
-        return _best(db, name, any_of, limit, holders, counts.of_each(db, table, terms)) if holders else []
+        each = [_count_and_rows(db, table, term, ids or ()) for term in terms]
+        holders = sorted(set().union(*(rows for _, rows in each)))
+        return _best(db, name, any_of, limit, holders, json.dumps([count for count, _ in each])) if holders else []
     found = {term: counts.of(db, table, term) for term in terms}
     entries = sum(found.values())
     if entries <= most_scored:
@@ -119,7 +117,7 @@ def leg(
     return _best(db, name, any_of, limit, ids)
 
 
-def _chosen(db: apsw.Connection, found: dict[str, int], limit: int, ids: Ids, notes: int, most_scored: int) -> Leg:
+def _chosen(db: Connection, found: dict[str, int], limit: int, ids: Ids, notes: int, most_scored: int) -> Leg:
     """The best of very many notes: those that hold a rare word; where none is rare, a word of each of some groups."""
     by_rarity = sorted(found, key=found.__getitem__)
     rare: list[str] = []
@@ -146,7 +144,7 @@ def _chosen(db: apsw.Connection, found: dict[str, int], limit: int, ids: Ids, no
 
 
 def _best(
-    db: apsw.Connection, name: str, match: str, limit: int, ids: Ids, counts: str | None = None, *, sought: bool = False
+    db: Connection, name: str, match: str, limit: int, ids: Ids, counts: str | None = None, *, sought: bool = False
 ) -> Leg:
     """The best rows that match. With a limit `ORDER BY bm25()` keeps only these, `rank` sorts all (limits.md C.2)."""
     table = source = LEGS[name]
@@ -154,15 +152,15 @@ def _best(
     score = f"-bm25({table}, {TITLE_WEIGHT}, {BODY_WEIGHT})" if counts is None else f"scored({table}, :counts)"
     narrowed = ""
     if sought:
-        source = f"{IDS} AS asked CROSS JOIN {table}"
+        source = f"carray(:ids) AS asked CROSS JOIN {table}"
         row = f"{table}.rowid"
         narrowed = f"AND {row} >= asked.value * {APART} AND {row} < (asked.value + 1) * {APART}"
     elif ids is not None:  # by the bare rowid, SQLite asks FTS5 for each of the ids by itself
         row = "(rowid >> 0)" if name == "note" and len(ids) > _SOUGHT else note
-        narrowed = f"AND {row} IN (SELECT value FROM {IDS})"
+        narrowed = f"AND {row} IN (SELECT value FROM carray(:ids))"
     sql = f"""SELECT {note}, {place}, {score} AS score FROM {source}
               WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""
-    values = {"expression": match, "limit": limit, "counts": counts, "ids": None if ids is None else bound(ids)}
+    values = {"expression": match, "limit": limit, "counts": counts, "ids": None if ids is None else db.many(ids)}
     return list(door.as_values(door.Match, db.execute(sql, values)))
 
 
@@ -187,20 +185,21 @@ def scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
     return score
 
 
-class Counts(Ranking):
-    """How many rows of a table hold a term, which is written as FTS5 takes it; for one state of the index."""
+class Counts:
+    """How many rows of a table hold a term, which is written as FTS5 takes it; for one state of so many `notes`."""
 
     def __init__(self, notes: int) -> None:
-        super().__init__(notes)
+        self.notes = notes
         self._of: dict[tuple[str, str], int] = {}
+        self._blocks: int | None = None
 
-    def rows(self, db: apsw.Connection, name: str) -> int:
-        table = LEGS[name]
-        if (table, "") not in self._of:
-            self._of[table, ""] = int(db.execute(f"SELECT count(*) FROM {table}_docsize").get)
-        return self._of[table, ""]
+    def blocks(self, db: Any) -> int:
+        """How many blocks there are."""
+        if self._blocks is None:
+            self._blocks = int(db.execute("SELECT count(*) FROM block_text_docsize").get)
+        return self._blocks
 
-    def of(self, db: apsw.Connection, table: str, term: str) -> int:
+    def of(self, db: Connection, table: str, term: str) -> int:
         if (table, term) not in self._of:
             count = int(db.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (term,)).get)
             if len(self._of) >= _MOST_TERMS:
@@ -208,31 +207,33 @@ class Counts(Ranking):
             self._of[table, term] = count
         return self._of[table, term]
 
-    def of_each(self, db: apsw.Connection, table: str, terms: Sequence[str]) -> str:
+    def of_each(self, db: Connection, table: str, terms: Sequence[str]) -> str:
         """What `scored` is given for a MATCH of these terms."""
         return json.dumps([self.of(db, table, term) for term in terms])
 
-    def with_rows(self, db: apsw.Connection, table: str, term: str, ids: Sequence[int]) -> set[int]:
-        """Count the rows that hold a term, and return those among `ids`."""
-        self._of[table, term], rows = _count_and_rows(db, table, term, ids)
-        return rows
-
-    def count(self, db: apsw.Connection, name: str, term: Term) -> int:
+    def count(self, db: Any, name: str, term: Term) -> int:
+        """How many rows of a leg hold a term."""
         return self.of(db, LEGS[name], *fts_terms([term]))
 
-    def leg(self, db: apsw.Connection, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
+    def leg(self, db: Any, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
+        """The best rows that hold any of some terms, among `ids`."""
         return leg(db, name, terms, limit, ids, self)
 
-    def vocabulary(self, db: apsw.Connection, asked: Sequence[AnyOf]) -> list[int]:
+    def rank(self, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
+        return door.rank(self, db, question, ids)
+
+    def vocabulary(self, db: Any, asked: Sequence[AnyOf]) -> list[int]:
+        """How many notes hold one of the words, for each of some groups of them."""
         return [self.of(db, "note_text", " OR ".join(fts_terms(group))) for group in asked]
 
-    def holding(self, db: apsw.Connection, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:
+    def holding(self, db: Any, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:
+        """For each group of words how many notes hold one of them, and which of `some` do."""
         return [_count_and_rows(db, "note_text", " OR ".join(fts_terms(group)), some) for group in groups]
 
 
-def dumped(db: apsw.Connection) -> Iterator[tuple[Any, ...]]:
-    """Of each word sums that tell its places, in order."""
-    for leg, apart in _APART.items():
+def dumped(db: Connection) -> Iterator[tuple[Any, ...]]:
+    """What the index holds of words: of each sums that tell its places, in order."""
+    for leg, apart in _TABLES.items():
         try:
             db.execute(f"CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, {leg}, instance)").fetchall()
             db.execute("CREATE TEMP TABLE numbers (id INTEGER PRIMARY KEY, number INTEGER)").fetchall()
@@ -249,32 +250,11 @@ def dumped(db: apsw.Connection) -> Iterator[tuple[Any, ...]]:
             db.execute("DROP TABLE IF EXISTS temp.numbers").fetchall()
 
 
-def hold_same_words(ours: apsw.Connection, theirs: apsw.Connection) -> bool:
+def hold_same_words(ours: Connection, theirs: Any) -> bool:
     """Whether the tables of words are equal to the byte: so they are of an index made in one go, and nothing counted."""
     queries = ["SELECT id, path FROM notes ORDER BY 1"]
-    for leg in _APART:
+    for leg in _TABLES:
         queries += [f"SELECT * FROM {leg}_{part} ORDER BY 1, 2" for part in ("docsize", "idx")]
         # The row that lists the segments (10) begins with how often a setting of the table was changed.
         queries.append(f"SELECT id, iif(id = 10, substr(block, 5), block) FROM {leg}_data ORDER BY 1")
     return all(row == other for sql in queries for row, other in zip_longest(ours.execute(sql), theirs.execute(sql)))
-
-
-class Asking(Writing):
-    """A connection to SQLite, as those who search use it."""
-
-    def words(self, notes: int) -> Counts:
-        return Counts(notes)
-
-    def nearest(self, _query: bytes, _ids: Ids, _limit: int, _also: Iterable[int]) -> None:
-        """There is no index of vectors: all are compared in memory."""
-
-    def dumped_words(self) -> Iterator[tuple[Any, ...]]:
-        return dumped(self)
-
-    def holds_same_words(self, other: apsw.Connection) -> bool:
-        return hold_same_words(self, other)
-
-    def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, str]:
-        """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
-        matching = " AND ".join(map(quoted, stretches)) or quoted(())
-        return f"SELECT rowid FROM note_text WHERE note_text MATCH :{name}", matching

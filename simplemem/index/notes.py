@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Iterable, Iterator
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from simplemem.index.connection import LAST, MANY, Connection
+from simplemem.index.connection import LAST, Connection
 from simplemem.index.door import Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.note.names import COPY_REASON, ConflictName, base_name, compare_key, conflict_name, name_of
 from simplemem.note.note import Note, tag_pairs
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 _TABLES = ("aliases", "tags", "tag_pairs", "properties", "links")
 _ROW = ", ".join(f"n.{name}" for name in Row._fields)
 _OWN = (
-    "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "description", "type", "type_key", "created",
-    "modified", "words", "hidden", "problem", "private", "embedded", "refused", "rev",
+    "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "title_key", "description", "type", "type_key",
+    "created", "modified", "words", "hidden", "problem", "private", "embedded", "refused", "rev",
 )  # fmt: skip
-_ALL = (*_OWN, "title_key", "path", "path_key", "name_key")
+_ALL = (*_OWN, "path", "path_key", "name_key")
 _INSERT = f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))}) RETURNING id"
 # What a path says of a note stands there already. SQLite writes anew the index of each column that is named here.
 _UPDATE = f"UPDATE notes SET {' = ?, '.join(_OWN)} = ? WHERE id = ?"
@@ -44,7 +45,6 @@ class Rows:
 
     def __init__(self) -> None:
         self.rev: int | None = None  # the number of the change that they all are
-        self.is_remote: bool | None = None  # whether the vectors are made elsewhere, as long as it lasts
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
 
     def add(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -65,7 +65,6 @@ class Rows:
             self.add(f"INSERT INTO {table} ({columns}) VALUES ({marks})", wanted)
 
     def write(self, db: Connection) -> None:
-        """Write all that is kept."""
         for sql, rows in self._waiting.items():
             db.executemany(sql, rows)
         self._waiting.clear()
@@ -76,20 +75,18 @@ def put(
 ) -> int:
     """Write the note's own row, and keep what belongs to it (not links and text) in `rows`. Returns its id."""
     path, note, stat, head, *_ = read
-    new, title_key = note_id is None, compare_key(head.title)
+    new = note_id is None
     if rows.rev is None:
         rows.rev = next_rev(db)
     values = (
-        note.sha256, *stat, time.time_ns(), head.title, head.description, head.type, compare_key(head.type or "memory"),
-        head.created, head.modified, len(note.content.split()), hidden, note.problem, private,
-        hidden is not None, None, rows.rev,
+        note.sha256, *stat, time.time_ns(), head.title, compare_key(head.title), head.description,
+        head.type, compare_key(head.type or "memory"), head.created, head.modified, len(note.content.split()),
+        hidden, note.problem, private, hidden is not None, None, rows.rev,
     )  # fmt: skip
     if note_id is None:
-        note_id = int(db.execute(_INSERT, (*values, title_key, path, *_name_keys(path))).get)
+        note_id = int(db.execute(_INSERT, (*values, path, *_name_keys(path))).get)
     else:
         db.execute(_UPDATE, (*values, note_id)).fetchall()
-        sql = "UPDATE notes SET title_key = ? WHERE id = ? AND title_key <> ?"
-        db.execute(sql, (title_key, note_id, title_key)).fetchall()
     header = note.header.properties
     aliases = [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)]
     tags = [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)]
@@ -131,10 +128,9 @@ def rename(db: Connection, note_id: int, path: str) -> None:
 
 def refresh(db: Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
     """The file was read again and holds the same bytes; with `modified`, its date is another."""
-    sql = "UPDATE notes SET size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ? WHERE id = ?"
-    db.execute(sql, (*stat, time.time_ns(), note_id)).fetchall()
-    if modified is not None:
-        db.execute("UPDATE notes SET modified = ? WHERE id = ?", (modified, note_id)).fetchall()
+    sql = """UPDATE notes SET size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ?, modified = coalesce(?, modified)
+             WHERE id = ?"""
+    db.execute(sql, (*stat, time.time_ns(), modified, note_id)).fetchall()
 
 
 def newest_rev(db: Connection) -> int:
@@ -144,11 +140,8 @@ def newest_rev(db: Connection) -> int:
 
 def next_rev(db: Connection) -> int:
     """The number of the change that is being made."""
-    return int(
-        db.execute(
-            "UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE key = 'rev' RETURNING value"
-        ).get
-    )
+    sql = "UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE key = 'rev' RETURNING value"
+    return int(db.execute(sql).get)
 
 
 def count(db: Connection) -> int:
@@ -166,23 +159,22 @@ def known(db: Connection, path: str) -> Row | None:
 
 def known_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, Row]:
     """What the index knows of these notes, if they are there; of every note without paths."""
-    some = ("TRUE",) if paths is None else (f"path IN (SELECT value FROM {MANY})", db.many(paths))
+    some = ("TRUE",) if paths is None else ("path IN (SELECT value FROM carray(?))", db.many(paths))
     return {known.path: known for known in rows(db, *some)}
 
 
-def known_below(db: Connection, path: str) -> dict[str, Row]:
-    """The note at a path, and those in the folder of that name and its folders."""
-    return {known.path: known for known in rows(db, _BELOW, path)}
+def below(db: Connection, path: str) -> tuple[dict[str, Row], set[str]]:
+    """What the index knows of the notes, and which files there are, at a path and in the folder of that name."""
+    files = db.execute(f"SELECT path FROM files WHERE {_BELOW}", (path,))
+    return {known.path: known for known in rows(db, _BELOW, path)}, {each for (each,) in files}
 
 
 def rows_of(db: Connection, ids: Iterable[int]) -> dict[int, Row]:
-    """Notes by id."""
-    return {row.id: row for row in rows(db, f"id IN (SELECT value FROM {MANY})", db.many(ids))}
+    return {row.id: row for row in rows(db, "id IN (SELECT value FROM carray(?))", db.many(ids))}
 
 
 def paths_of(db: Connection, ids: Iterable[int]) -> dict[int, str]:
-    """The paths of notes by id."""
-    return dict(db.execute(f"SELECT id, path FROM notes WHERE id IN (SELECT value FROM {MANY})", (db.many(ids),)))
+    return dict(db.execute("SELECT id, path FROM notes WHERE id IN (SELECT value FROM carray(?))", (db.many(ids),)))
 
 
 def called(db: Connection, key: str) -> tuple[list[str], ...]:
@@ -201,9 +193,7 @@ def titled(db: Connection, title: str) -> Iterable[tuple[int]]:
 
 def with_property(db: Connection, key: str) -> dict[str, str]:
     """The paths of the notes that have a property, by the text it holds."""
-    sql = (
-        "SELECT p.value, n.path FROM properties p JOIN notes n ON n.id = p.note_id WHERE p.key = ? ORDER BY n.path DESC"
-    )
+    sql = "SELECT value, path FROM properties JOIN notes ON id = note_id WHERE key = ? ORDER BY path DESC"
     return {str(json.loads(value)): str(path) for value, path in db.execute(sql, (key,))}
 
 
@@ -242,8 +232,7 @@ def files_named(db: Connection, key: str) -> list[str]:
 
 def named_by(db: Connection) -> Named:
     """Which files have a name, asked of the index once each: for a transaction in which nobody else writes."""
-    found: dict[str, list[str]] = {}
-    return lambda key: found[key] if key in found else found.setdefault(key, files_named(db, key))
+    return cache(partial(files_named, db))
 
 
 def named_in_memory(paths: Iterable[str]) -> Named:
@@ -254,11 +243,6 @@ def named_in_memory(paths: Iterable[str]) -> Named:
     return lambda key: names.get(key, ())
 
 
-def files_at(db: Connection, path: str) -> set[str]:
-    """The file at a path, and those in the folder of that name."""
-    return {row[0] for row in db.execute(f"SELECT path FROM files WHERE {_BELOW}", (path,))}
-
-
 def all_files(db: Connection) -> set[str]:
     """Every file that a link can mean."""
     return {row[0] for row in db.execute("SELECT path FROM files")}
@@ -266,20 +250,22 @@ def all_files(db: Connection) -> set[str]:
 
 def follow_files(db: Connection, came: Collection[str], went: Collection[str]) -> None:
     """Take in which files came and went, and resolve the links that could mean them anew."""
+    if not (came or went):
+        return
 
     def row(path: str) -> tuple[str, str, str | None]:
         copy = conflict_name(path)
         return path, name_key(path), None if copy is None else compare_key(copy.original)
 
-    sql = f"SELECT c.value FROM {MANY} c WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.path = c.value)"
+    sql = "SELECT c.value FROM carray(?) c WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.path = c.value)"
     came = [str(path) for (path,) in db.execute(sql, (db.many(came),))] if came else []
     db.executemany("INSERT INTO files (path, name_key, copy_of) VALUES (?, ?, ?)", map(row, came))
     db.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in went))
-    sql = f"""SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
-              FROM links l JOIN notes n ON n.id = l.note_id WHERE l.key IN (SELECT value FROM {MANY})"""
+    sql = """SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
+              FROM links l JOIN notes n ON n.id = l.note_id WHERE l.key IN (SELECT value FROM carray(?))"""
     named = named_by(db)
-    rows: list[tuple[Any, ...]] = db.execute(sql, (db.many(_keys({*came, *went})),)).fetchall() if came or went else []
-    for note_id, seq, source, target, *meant in rows:
+    linked: Any = db.execute(sql, (db.many(_keys({*came, *went})),)).fetchall()
+    for note_id, seq, source, target, *meant in linked:
         if (now := _meant(resolve(target, source, named))) != tuple(meant):
             sql = "UPDATE links SET path = ?, ambiguous = ? WHERE note_id = ? AND seq = ?"
             db.execute(sql, (*now, note_id, seq)).fetchall()
@@ -302,8 +288,8 @@ def _meant(found: Resolution) -> tuple[str | None, str]:
 
 def sources_that_could_mean(db: Connection, files: Iterable[str]) -> list[str]:
     """The notes with a link that is looked up by the name of one of these files."""
-    sql = f"""SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.note_id
-              WHERE l.key IN (SELECT value FROM {MANY}) ORDER BY n.path"""
+    sql = """SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.note_id
+              WHERE l.key IN (SELECT value FROM carray(?)) ORDER BY n.path"""
     return [row[0] for row in db.execute(sql, (db.many(_keys(files)),))]
 
 
@@ -312,13 +298,9 @@ def _keys(files: Iterable[str]) -> list[str]:
     return sorted({key for path in files for key in lookup_keys(path)})
 
 
-def stored_links(db: Connection, to: str | None = None, source: str | None = None) -> list[StoredLink]:
-    """The links that mean this file (a conflict copy's only repeat its note's), or those of a note; else every link."""
-    return list(links_asked(db, to, source))
-
-
-def links_asked(db: Connection, to: str | None = None, source: str | None = None) -> Iterator[StoredLink]:
-    """The same, asked at once and read when they are wanted."""
+def links(db: Connection, to: str | None = None, source: str | None = None) -> Iterator[StoredLink]:
+    """The links that mean this file (a conflict copy's only repeat its note's), or those of a note; else every link.
+    Asked at once, and read when they are wanted."""
     where = ""
     if to is not None:
         where = "WHERE l.path = :to AND s.path != l.path AND instr(coalesce(s.hidden, ''), :copy) != 1"
@@ -336,7 +318,7 @@ def outline(db: Connection, path: str) -> Outline | None:
         return None
     tags: Any = db.execute("SELECT tag, source FROM tags WHERE note_id = ? ORDER BY seq", (row.id,))
     aliases = db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", (row.id,))
-    return Outline(row, list(tags), tuple(alias for (alias,) in aliases), stored_links(db, source=path))
+    return Outline(row, list(tags), tuple(alias for (alias,) in aliases), list(links(db, source=path)))
 
 
 # A copy whose name nobody else gives is left out of recall while its note is there; one with a name that people give too
@@ -353,10 +335,8 @@ def copy_at(db: Connection, path: str) -> tuple[ConflictName, str] | None:
 
 def copies_of(db: Connection, originals: Iterable[str]) -> list[str]:
     """The files that are copies of one of these notes, by their names."""
-    if db.execute("SELECT 1 FROM files WHERE copy_of IS NOT NULL LIMIT 1").fetchone() is None:
-        return []
     keys = sorted({compare_key(path) for path in originals})
-    sql = f"SELECT path FROM files WHERE copy_of IN (SELECT value FROM {MANY}) ORDER BY path"
+    sql = "SELECT path FROM files WHERE copy_of IN (SELECT value FROM carray(?)) ORDER BY path"
     return [row[0] for row in db.execute(sql, (db.many(keys),))]
 
 

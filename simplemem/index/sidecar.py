@@ -7,21 +7,22 @@ import json
 import logging
 import threading
 import time
+from array import array
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
 from simplemem.errors import Unavailable
 from simplemem.index import audit, door, notes, vectors
-from simplemem.index.connection import COMMIT, IDS, Connection, Tables
+from simplemem.index.connection import COMMIT, LAST, Connection, Tables
 from simplemem.index.database import Damaged, Replaced
 from simplemem.index.door import Beside, Matches, Narrow, NoteId, NotePage, Position, Question, Row, Standing
-from simplemem.index.filters import condition, passing
+from simplemem.index.filters import condition
 from simplemem.index.notes import vector_space, waiting
 from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import VectorsInMemory
@@ -48,38 +49,38 @@ def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) 
     return NotePage([rows[note] for note in ids], _by_note(tags_of(db, ids)), total)
 
 
-def neighbours_of(db: Connection, rows: Sequence[Row]) -> dict[NoteId, tuple[Beside, ...]]:
+def neighbours_of(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, tuple[Beside, ...]]:
     """For each of some notes those that it is linked with, and in its folder the dated ones before and after a dated one.
     All is asked before any of it is read."""
-    linked = [(notes.links_asked(db, source=row.path), notes.links_asked(db, to=row.path)) for row in rows]
-    in_folders = [_in_folder(db, row.path) if date_in(base_name(row.path)) else () for row in rows]
-    every: dict[NoteId, list[tuple[str, str]]] = {}
-    for row, (there, back), folder in zip(rows, linked, in_folders, strict=True):
-        path = row.path
-        ways = [(link.path, "linked from") for link in there if link.path is not None and link.path != path]
-        ways += [(link.source, "links to") for link in back]
-        dated = [str(each) for (each,) in folder if date_in(base_name(str(each)))]
-        days = sorted(dated, key=lambda each: (date_in(base_name(each)), each))
-        at = days.index(path) if path in days else len(days)
+    asked = [
+        (row, notes.links(db, source=row.path), notes.links(db, to=row.path), _in_folder(db, row.path)) for row in rows
+    ]
+    ways: list[tuple[NoteId, str, str]] = []
+    for row, there, back, folder in asked:
+        ways += [(row.id, link.path, "linked from") for link in there if link.path and link.path != row.path]
+        ways += [(row.id, link.source, "links to") for link in back]
+        dated = [str(path) for (path,) in folder if date_in(base_name(str(path)))]
+        days = sorted(dated, key=lambda path: (date_in(base_name(path)), path))
+        at = days.index(row.path) if row.path in days else len(days)
         around = ((at - 1, "the one before"), (at + 1, "the one after"))
-        every[row.id] = ways + [(days[k], via) for k, via in around if 0 <= k < len(days)]
-    paths = {path for ways in every.values() for path, _ in ways}
-    known = notes.known_at(db, paths) if paths else {}
-    return {note: tuple(Beside(known[each].id, via) for each, via in every[note] if each in known) for note in every}
+        ways += [(row.id, days[k], via) for k, via in around if 0 <= k < len(days)]
+    known = notes.known_at(db, {path for _, path, _ in ways}) if ways else {}
+    return _by_note((note, Beside(known[path].id, via)) for note, path, via in ways if path in known)
 
 
 def _in_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
-    """The paths of a note's folder."""
-    folder = path.rpartition("/")[0]
-    first, after = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
-    sql = """SELECT path FROM notes WHERE hidden IS NULL AND path >= :first AND path < :after
-             AND instr(substr(path, length(:first) + 1), '/') = 0 ORDER BY path"""
-    return db.execute(sql, {"first": first, "after": after})
+    """The paths of a dated note's folder; nothing for a note without a date."""
+    if not date_in(base_name(path)):
+        return ()
+    below = path[: path.rfind("/") + 1]
+    sql = f"""SELECT path FROM notes WHERE hidden IS NULL AND path >= :below AND path < :below || '{LAST}'
+              AND instr(substr(path, length(:below) + 1), '/') = 0 ORDER BY path"""
+    return db.execute(sql, {"below": below})
 
 
 def positions(db: Connection, where: str, ids: Iterable[int]) -> Iterator[tuple[int, Position]]:
     """Where the places stand of which this is so, each note's in order. It is asked at once, and read when wanted."""
-    sql = f"""SELECT p.id, p.start, p.stop, p.line, p.headings FROM {IDS} n CROSS JOIN places p
+    sql = f"""SELECT p.id, p.start, p.stop, p.line, p.headings FROM carray(:ids) n CROSS JOIN places p
               WHERE {where} ORDER BY p.id"""
     parsed = cache(lambda headings: tuple(json.loads(headings)))  # passages of a section share theirs
     rows: Any = db.execute(sql, {"ids": db.many(ids)})
@@ -88,16 +89,16 @@ def positions(db: Connection, where: str, ids: Iterable[int]) -> Iterator[tuple[
 
 def tags_of(db: Connection, some: Iterable[int]) -> Iterable[tuple[int, str]]:
     """The tags of some notes as they are shown."""
-    sql = f"SELECT t.note_id, t.tag FROM {IDS} n JOIN tags t ON t.note_id = n.value ORDER BY t.note_id, t.seq"
+    sql = "SELECT t.note_id, t.tag FROM carray(:ids) n JOIN tags t ON t.note_id = n.value ORDER BY t.note_id, t.seq"
     return db.execute(sql, {"ids": db.many(some)})
 
 
-def _by_note(rows: Iterable[tuple[int, T]]) -> dict[int, tuple[T, ...]]:
-    """What there is of each note; nothing of those without."""
-    found: dict[int, list[T]] = {}
+def _by_note(rows: Iterable[tuple[NoteId, T]]) -> defaultdict[NoteId, tuple[T, ...]]:
+    """What there is of each note."""
+    found: defaultdict[NoteId, list[T]] = defaultdict(list)
     for note, each in rows:
-        found.setdefault(note, []).append(each)
-    return {note: tuple(some) for note, some in found.items()}
+        found[note].append(each)
+    return defaultdict(tuple, {note: tuple(some) for note, some in found.items()})
 
 
 def _asks(question: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Sidecar, P], T]:
@@ -113,14 +114,10 @@ class Sidecar:
     """One vault's sidecar, for any thread. `begin_anew` is called when another file, perhaps empty, took its place."""
 
     def __init__(self, database: Tables, begin_anew: Callable[[], None] = lambda: None) -> None:
-        self.database, self._begin_anew = database, begin_anew
+        self.database, self.path, self._begin_anew = database, database.path, begin_anew
         self.taken_up = database.generation  # that of the file as it was when it was last asked
         self._vectors = VectorsInMemory()
         self._local = threading.local()
-
-    @property
-    def path(self) -> Path:
-        return self.database.path
 
     @property
     def generation(self) -> int:
@@ -248,31 +245,24 @@ class Sidecar:
                 tagged = chain(tagged, tags_of(db, more))
                 passages = chain(passages, positions(db, _PASSAGES_OF, more))
                 rows |= notes.rows_of(db, more)
-            blocks_of: dict[NoteId, list[door.PlaceId]] = {note: [] for note in rows}
+            matches: door.Leg = []
             if blocks and question.terms and rows:
                 matches = self._kept(db).words.leg(db, "block", question.terms, _MOST_BLOCKS, list(rows))
-                for match in sorted(matches, key=lambda match: (-round(match.score, 6), match.place)):
-                    blocks_of[match.note].append(match.place)
+                matches.sort(key=lambda match: (-round(match.score, 6), match.place))
+            blocks_of = _by_note((match.note, match.place) for match in matches)
             found = {note: place for note, place in some.items() if place}
             others = [note for note in rows if note not in found and not blocks_of[note]]
             if others and (vector := self._vector(db, self._kept(db), question)) is not None:
                 found |= vectors.nearest_places(db, vector, others)
             places = dict(chain(passages, placed))
             passages_of = _by_note((place >> SHIFT, at) for place, at in places.items() if not place & BLOCK)
-            if unread := [place for place in chain(*blocks_of.values()) if place not in places]:
+            if unread := [match.place for match in matches if match.place not in places]:
                 places |= positions(db, "p.id = n.value", unread)
             best = {note: places.get(place) for note, place in found.items()}
-            held = {note: tuple(places[at] for at in some if at in places) for note, some in blocks_of.items()}
+            held = {note: tuple(places[block] for block in blocks_of[note] if block in places) for note in rows}
             tags = _by_note(tagged)
             return {
-                note: door.Shown(
-                    row,
-                    tags.get(note, ()),
-                    passages_of.get(note, ()),
-                    best.get(note),
-                    held[note],
-                    neighbours.get(note, ()),
-                )
+                note: door.Shown(row, tags[note], passages_of[note], best.get(note), held[note], neighbours[note])
                 for note, row in rows.items()
             }
 
@@ -301,11 +291,14 @@ class Sidecar:
     counts = _asks(audit.counts)
     tag_counts = _asks(audit.tags)
     inspection = _asks(audit.inspection)
-    links = _asks(notes.stored_links)
 
     def holding(self, groups: Sequence[door.AnyOf], some: Sequence[NoteId]) -> list[tuple[int, set[NoteId]]]:
         """For each group of words how many notes hold one of them, and which of `some` do."""
         return self._read(lambda db: self._kept(db).words.holding(db, groups, some))
+
+    def links(self, to: str | None = None) -> Sequence[door.StoredLink]:
+        """The links that mean this file (a conflict copy's only repeat its note's); else every link."""
+        return self._read(lambda db: list(notes.links(db, to)))
 
     def standing(self) -> Standing:
         """How far the index is."""
@@ -318,9 +311,8 @@ class Sidecar:
             now = door.Mark(self.database.generation, notes.newest_rev(db))
             if now == mark:
                 return door.Changes(now, (), -1, whole=False)
-            whole = mark is None or mark.generation != now.generation
-            rev = -1 if whole or mark is None else mark.rev
-            return door.Changes(now, notes.rows(db, "rev > ? ORDER BY rev", rev), notes.count(db), whole)
+            rev = mark.rev if mark is not None and mark.generation == now.generation else -1
+            return door.Changes(now, notes.rows(db, "rev > ? ORDER BY rev", rev), notes.count(db), whole=rev < 0)
 
         return self._read(read)
 
@@ -358,5 +350,7 @@ class Kept:
 
     def ids(self, db: Connection, narrow: Narrow) -> Sequence[int]:
         if narrow != self._narrow:
-            self._narrow, self._ids = narrow, passing(db, narrow)
+            source, values = condition(db, narrow)
+            passing = db.execute(f"SELECT n.id FROM {source} ORDER BY n.id", values)
+            self._narrow, self._ids = narrow, array("q", [note for (note,) in passing])
         return self._ids

@@ -10,17 +10,29 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from simplemem.errors import SimplememError, Unavailable
+from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import changes, notes, text
 from simplemem.index.connection import COMMIT, SET_META, Connection, Tables
-from simplemem.index.door import Row
-from simplemem.index.notes import Rows, stat_of
-from simplemem.index.reconcile import BATCH, Looked, Progress, Reconciling, SyncReport
+from simplemem.index.database import WAL_LIMIT_AMID_MUCH
+from simplemem.index.door import Progress, Row, Stat, SyncReport
+from simplemem.index.notes import Rows, is_note, stat_of
 from simplemem.index.text import Understood, Waiting, understood
 from simplemem.note.names import are_akin, is_copy_reason, private_by_rule
 from simplemem.note.note import Note, private_reason, read_note
 from simplemem.vault.obsidian import Named
 from simplemem.vault.vault import Entry, File, Vault
+
+BATCH = 1000  # notes a transaction while many are indexed at once...
+_BATCH_BYTES = 8 << 20  # ...as long as they have no more text than this
+_MUCH = 250  # notes that are read in one pass: the index is then written as for a first time
+_FEW = 20  # so many notes may vanish at once without a doubt
+
+Looked = Understood | Stat | SimplememError | OSError
+"""What came of reading a file: its note, what the disk says of one that is as the index knows it, or what went wrong."""
+
+
+class Stopped(Exception):
+    """The work was ended before it was done, at a moment where nothing is half done."""
 
 
 @dataclass(slots=True)
@@ -83,10 +95,11 @@ class Sync:
                     entry = self.vault.entry(path)
                     here = [entry] if entry is not None else self.vault.entries_below(path)
                     entries.update((each.path, each) for each in here)
-                known |= notes.known_below(db, path)
-                files |= notes.files_at(db, path)
-        for path in known.keys() & entries.keys() & files & {*paths}:
-            if self._is_as_known(entries[path], known[path]):
+                notes_below, files_below = notes.below(db, path)
+                known |= notes_below
+                files |= files_below
+        for path in known.keys() & entries.keys() & files & {*paths}:  # mostly we wrote it, and the watcher heard of it
+            if path not in self.skipped and known[path].stat == stat_of(entries[path]) == self.look(path, known[path]):
                 del entries[path], known[path]
                 files.discard(path)
         return Reconciling(self, entries, known, files, generation).carry_out(None if self.vault.is_branch else total)
@@ -142,10 +155,6 @@ class Sync:
         if known is not None and (known.sha256, known.mtime_ns) == seen and not self.is_judged_otherwise(known):
             return stat_of(file.entry)
         return understood(path, read_note(file.data, file.sha256), stat_of(file.entry))
-
-    def _is_as_known(self, entry: Entry, known: Row) -> bool:
-        """Whether a file is what the index says of it to the byte: mostly we wrote it, and the watcher heard of it."""
-        return known.path not in self.skipped and known.stat == stat_of(entry) == self.look(known.path, known)
 
     def is_judged_otherwise(self, known: Row) -> bool:
         """Whether the settings now say something else of a note whose file is the same."""
@@ -215,6 +224,156 @@ class Sync:
             if not are_akin(read.note.text, theirs):
                 return None
         return name.reason
+
+
+@dataclass(slots=True)
+class Reconciling:
+    """One pass over the files there are and what the index has of them, in the `generation` of its file."""
+
+    sync: Sync
+    entries: dict[str, Entry]
+    known: dict[str, Row]
+    files: set[str]
+    generation: int
+    progress: Progress | None = None
+    report: SyncReport = field(default_factory=SyncReport)
+    _much: bool = False
+    _gone: dict[str, list[Row]] = field(default_factory=dict)  # whose file went, by hash: a new file may be one of them
+
+    def carry_out(self, total: int | None) -> SyncReport:
+        """Make the rows of both sides right. With the `total` of notes, too many that vanish are doubted."""
+        if total is not None:
+            self._doubt(total)
+        sync, entries, known, files = self.sync, self.entries, self.known, self.files
+        came, went = entries.keys() - files, {path for path in files - entries.keys() if self._is_gone(path)}
+        skipped = sync.skipped.items()
+        sync.skipped = {path: why for path, why in skipped if path not in entries and not self._is_gone(path)}
+        to_read = sorted(path for path, entry in entries.items() if self._is_to_read(entry))
+        too_large = {path for path in sync.skipped if path in known and path in entries}
+        gone = [found for path, found in known.items() if path not in entries and (path in went or path not in files)]
+        if came or went or to_read or gone or too_large:
+            self._much = len(to_read) > _MUCH
+            for found in gone:
+                self._gone.setdefault(found.sha256, []).append(found)
+            with sync.database.writing(self.generation) as db:
+                notes.follow_files(db, came, went)  # first: after a pass that is cut short nobody would know of them
+                self.report.modified += sync.judge_copies_of(db, came | went, notes.named_by(db))
+                if self._much:
+                    sync.database.expect_much()
+            self._put_notes([entries[path] for path in to_read])
+            self._forget(too_large)
+        return self.report
+
+    def _doubt(self, total: int) -> None:
+        """Keep what vanished if it is too much at once: an unmounted folder is no mass delete, but a move is one."""
+        vanished = self.known.keys() - self.entries.keys()
+        if len(vanished) <= max(_FEW, total // 5):
+            return
+        arrived = sum(1 for path in self.entries if is_note(path) and path not in self.known)
+        if arrived < len(vanished) // 2:
+            self.report.doubted = len(vanished)
+            self.known = {path: found for path, found in self.known.items() if path not in vanished}
+            self.files &= self.entries.keys()
+
+    def _is_to_read(self, entry: Entry) -> bool:
+        """Whether a file is a note whose rows may be wrong."""
+        path, size, mtime_ns, ctime_ns, _ = entry
+        if not is_note(path):
+            return False
+        if self.sync.skip_if_large(path, size):
+            self.report.skipped.append((path, self.sync.skipped[path]))
+            return False
+        known = self.known.get(path)
+        return known is None or known.may_have_changed(size, mtime_ns, ctime_ns) or self.sync.is_judged_otherwise(known)
+
+    def _is_gone(self, path: str) -> bool:
+        """The second proof that a deletion asks for."""
+        try:
+            return self.sync.vault.entry(path) is None and self.sync.vault.root.is_dir()
+        except SimplememError:
+            return False
+
+    def _put_notes(self, entries: Sequence[Entry]) -> None:
+        """Put the notes of files that may have changed, a batch a transaction."""
+        done = 0
+        for batch in self._batches(entries):
+            with self.sync.database.writing(self.generation) as db:
+                rows, named = Rows(), notes.named_by(db)
+                paths = [path for path, _ in batch]
+                there = notes.known_at(db, paths)
+                for path, read in batch:
+                    self._put(db, path, read, there.get(path), named, rows)
+                rows.write(db)
+                self.report.modified += self.sync.judge_copies_of(db, paths, named)
+            done += len(batch)
+            batch.clear()  # before the collector looks at what lives
+            if self._much:
+                gc.collect(0)
+            self.sync.database.checkpoint(WAL_LIMIT_AMID_MUCH)
+            if self.progress is not None:
+                self.progress("text", done, len(entries))
+
+    def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, Looked]]]:
+        """Files read and understood before the transaction that puts them, which others wait for."""
+        first = 0
+        while first < len(entries):
+            batch: list[tuple[str, Looked]] = []
+            size = 0
+            with self.sync.vault.reading() as reading:
+                while first < len(entries) and len(batch) < BATCH and size < _BATCH_BYTES:
+                    if self.sync.stop.is_set():
+                        raise Stopped
+                    entry = entries[first]
+                    batch.append((entry.path, self.sync.look(entry.path, self.known.get(entry.path), reading)))
+                    first, size = first + 1, size + entry.size
+            yield batch
+
+    def _put(self, db: Connection, path: str, read: Looked, now: Row | None, named: Named, rows: Rows) -> None:
+        """Put a file that was read. `now` is what the index knows of it, which may be more than when the pass began."""
+        known = self.known.get(path)
+        if now != known:  # somebody put or removed it since: what was read may be older than that
+            known, read = now, self.sync.look(path)
+        if isinstance(read, NotFound):
+            return  # it went while we looked; its own event or the next scan tells
+        if isinstance(read, Unavailable):
+            raise read
+        if isinstance(read, Exception):  # what was known of it stays: unreadable is not deleted (F10)
+            self.report.skipped.append((path, str(read)))
+            self.sync.skipped[path] = str(read)
+        elif isinstance(read, Stat):
+            assert known is not None
+            notes.refresh(db, known.id, read)
+        elif known is not None and known.sha256 == read.note.sha256 and not self.sync.is_judged_otherwise(known):
+            notes.refresh(db, known.id, read.stat, read.head.modified)
+        else:
+            origin = self._origin(db, read.note.sha256) if known is None else None
+            if origin is not None:
+                notes.rename(db, origin.id, path)
+                self.report.moved.append((origin.path, path))
+            else:
+                (self.report.added if known is None else self.report.modified).append(path)
+            self.sync.put_note(db, read, named, known or origin, rows)
+
+    def _origin(self, db: Connection, sha256: str) -> Row | None:
+        """The note that a new file of these bytes was before, unless another process has given it a new name since."""
+        gone = self._gone.get(sha256, [])
+        while gone:
+            origin = gone.pop(0)
+            if (now := notes.known(db, origin.path)) is not None and now.id == origin.id:
+                return origin
+        return None
+
+    def _forget(self, too_large: Collection[str]) -> None:
+        """Remove the notes whose file went, but for those that are now another's origin, and those grown too large."""
+        gone = [found.path for same in self._gone.values() for found in same if self._is_gone(found.path)]
+        with self.sync.database.writing(self.generation) as db:
+            for path in (*gone, *too_large):
+                self.sync.remove_at(db, path)
+                self.report.removed.append(path)
+            if too_large:
+                self.report.modified += self.sync.judge_copies_of(db, too_large, notes.named_by(db))
+        self.sync.database.fold(self.generation)
+        self.sync.database.checkpoint()
 
 
 @contextmanager

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
-
-import apsw
 
 from simplemem.index.connection import Connection
 from simplemem.index.door import Stat
@@ -21,17 +19,11 @@ from simplemem.note.words import MARKS, language_of, may_hold_names, parts_of_na
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
-# In `block_text` ids lie further apart. FTS5 looks deleted rows up by their lowest bits: where these were the same for
-# all notes, a search took three times as long once twenty notes had changed.
-_FURTHER = 317
-APART = (1 << SHIFT) + _FURTHER
-PLACE_OF_ROW = f"(block_text.rowid - block_text.rowid / {APART} * {_FURTHER})"
-_PUT_NOTE_TEXT = "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)"
-_PUT_BLOCK_TEXT = "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)"
 _ID_LINE = re.compile(r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE)  # it names a block and says nothing
 _MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
-_PUT_VECTOR = "INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)"
 _PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
+PUT_VECTOR = """INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)
+                ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, vector = excluded.vector"""
 
 
 class Unit(NamedTuple):
@@ -104,19 +96,17 @@ def instant(text: str | None) -> str | None:
     return found.isoformat(timespec="seconds") if found.year >= 1000 else None
 
 
-def units(note_id: int, read: Understood) -> list[tuple[int, Unit, str]]:
+def units(note_id: int, read: Understood) -> Iterator[tuple[int, Unit, str]]:
     """Every passage and block under its id, in order, with the text of its vector: the heading, then the words. It is
     empty for headings, for ids, and for blocks that are a whole passage (docs/search.md)."""
     first, whole = note_id << SHIFT, {(passage.start, passage.stop) for passage in read.passages}
     placed = [(first | k, unit, True) for k, unit in enumerate(read.passages)]
     for k, unit in enumerate(read.blocks):
         placed.append((first | BLOCK | k, unit, unit.kind != "heading" and (unit.start, unit.stop) not in whole))
-    found = list[tuple[int, Unit, str]]()
     for place, unit, is_wanted in placed:
         words = _ID_LINE.sub("", unit.text) if is_wanted and "^" in unit.text else unit.text
         above = unit.headings[-1] if unit.headings else read.head.title
-        found.append((place, unit, f"{above}\n{words}" if is_wanted and words.strip() else ""))
-    return found
+        yield place, unit, f"{above}\n{words}" if is_wanted and words.strip() else ""
 
 
 def put(
@@ -132,7 +122,7 @@ def put(
     summary = "\n".join([read.head.description, *read.note.aliases]).strip()  # what stands in no passage
     whole = "\n".join([*filter(None, [summary]), *(unit.text for unit in read.blocks)])
     names = may_hold_names(whole)
-    every = units(note_id, read)
+    every = list(units(note_id, read))
     texts = [(place, text, text_hash(text)) for place, _, text in every if text]
     hashes = {place: hash_ for place, _, hash_ in texts}
     quoted = json.encoder.encode_basestring
@@ -141,10 +131,9 @@ def put(
     whole = _as_indexed(whole, language, names=names) + MARKS.get(language, "")
     blocks = [(id_, _as_indexed(u.text, language, names=names)) for id_, u, _ in every[len(read.passages) :]]
     db.put_words(rows, note_id, title, whole, blocks)
-    if rows.is_remote is None:
-        rows.is_remote = (space := vector_space(db)) is not None and space.remote
-    wanted = [] if private and rows.is_remote else texts
-    rows.add(_PUT_VECTOR, [(place, hash_, kept[hash_]) for place, _, hash_ in wanted if hash_ in kept])
+    is_kept_here = private and (space := vector_space(db)) is not None and space.remote
+    wanted = [] if is_kept_here else texts
+    rows.add(PUT_VECTOR, [(place, hash_, kept[hash_]) for place, _, hash_ in wanted if hash_ in kept])
     missing = [(place, text) for place, text, hash_ in wanted if hash_ not in kept]
     if not missing:
         db.execute("UPDATE notes SET embedded = 1 WHERE id = ?", (note_id,)).fetchall()
@@ -196,26 +185,3 @@ class Waiting:
             if (found := self._texts.pop(note_id, None)) is not None:
                 self._characters -= sum(len(words) for _, words in found)
             return found
-
-
-# -- the words of the sidecar, in its FTS5 tables
-
-
-def _row_of(place: int) -> int:
-    """The row of a block in its table of words."""
-    return place + (place >> SHIFT) * _FURTHER
-
-
-class Writing(apsw.Connection):
-    """A connection to SQLite, as those who write use it."""
-
-    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
-        """Keep the words of a note and its blocks in `rows`."""
-        rows.add(_PUT_NOTE_TEXT, [(note, title, body)])
-        rows.add(_PUT_BLOCK_TEXT, [(_row_of(place), title, words) for place, words in blocks])
-
-    def remove_words(self, note: int, places: Sequence[int]) -> None:
-        """Forget the words of a note and its blocks."""
-        self.execute("DELETE FROM note_text WHERE rowid = ?", (note,)).fetchall()
-        rows = [(_row_of(place),) for place in places]
-        self.executemany("DELETE FROM block_text WHERE rowid = ?", rows)  # as a subquery it cost twice as much

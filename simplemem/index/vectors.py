@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
-from simplemem.index.connection import IDS, Connection, Tables
+from simplemem.index.connection import Connection, Tables
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH
-from simplemem.index.door import Embedded, Ids, Nearness, as_values
+from simplemem.index.door import Embedded, Ids, Nearness, Progress, as_values
 from simplemem.index.notes import stat_of, vector_space, waiting
-from simplemem.index.reconcile import Progress
-from simplemem.index.text import BLOCK, SHIFT, Waiting, span, understood, units
+from simplemem.index.text import BLOCK, PUT_VECTOR, SHIFT, Waiting, span, understood, units
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import text_hash
 from simplemem.note.words import without_stop_words
@@ -33,8 +32,6 @@ _LEFT = 1_000  # rows of notes that changed or went, and a quarter of all: then 
 _NOBODY = 0  # is no note
 _FAR = -2.0  # below every cosine
 _NOTES_AT_ONCE = 500  # that are looked up to have their vectors made
-_PUT = """INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)
-          ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, vector = excluded.vector"""
 
 Paths = Callable[[Collection[int]], Mapping[int, str]]
 """The paths of notes that are there."""
@@ -65,7 +62,7 @@ def put(db: Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes],
         return False
     wanted = hashes_of(db, note_id)
     rows = ((place, wanted[place], vector) for place, vector in vectors.items() if place in wanted)
-    db.executemany(_PUT, rows)
+    db.executemany(PUT_VECTOR, rows)
     # Whoever holds the vectors in memory follows by the number of the change.
     sql = "UPDATE notes SET embedded = 1, refused = nullif(?, ''), rev = ? WHERE id = ?"
     db.execute(sql, (refused, notes.next_rev(db), note_id)).fetchall()
@@ -96,7 +93,9 @@ def take(old: Tables, into: Tables, width: int | None, progress: Progress | None
                 found = "SELECT v.hash, v.vector FROM carray(:ids) n CROSS JOIN vectors v ON v.id = n.value"
                 vectors = dict(other.execute(found, {"ids": other.many(sorted(asked))}))
             every = [(place, digest) for hashes in wanted.values() for place, digest in hashes.items()]
-            db.executemany(_PUT, [(place, digest, vectors[digest]) for place, digest in every if digest in vectors])
+            db.executemany(
+                PUT_VECTOR, [(place, digest, vectors[digest]) for place, digest in every if digest in vectors]
+            )
             rev = notes.next_rev(db)
             whole = [(rev, note) for note in some if vectors.keys() >= {*wanted[note].values()}]
             db.executemany("UPDATE notes SET embedded = 1, rev = ? WHERE id = ?", whole)
@@ -115,10 +114,8 @@ def hashes_of(db: Connection, note_id: int, *, missing: bool = False) -> dict[in
 
 def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
     """How far an embedder is, which may not have begun yet."""
-    sql = "SELECT count(*), count(private) FROM notes WHERE hidden IS NULL"
-    visible, private = next(db.execute(sql))
-    wanted = visible - private if remote else visible
-    space = vector_space(db)
+    visible, private = next(db.execute("SELECT count(*), count(private) FROM notes WHERE hidden IS NULL"))
+    wanted, space = visible - private if remote else visible, vector_space(db)
     refused: Any = db.execute("SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path")
     is_begun = space is not None and space.embedder == embedder
     return Embedded(waiting(db) if is_begun else wanted, wanted, private, list(refused))
@@ -223,23 +220,21 @@ class Filling:
 
 def stored(db: Connection, some: Iterable[int] | None, *, blocks: bool = False) -> Iterable[tuple[int, bytes]]:
     """The places and vectors of the passages of some notes or of all, or of their blocks, in order."""
-    where = f"(v.id & {BLOCK}) / {BLOCK} = :blocks"
+    first, after = (BLOCK, 1 << SHIFT) if blocks else (0, BLOCK)
     if some is None:
-        return db.execute(f"SELECT v.id, v.vector FROM vectors v WHERE {where} ORDER BY v.id", {"blocks": int(blocks)})
-    passages = f"v.id >= (n.value << {SHIFT}) AND v.id < (n.value << {SHIFT} | {BLOCK})"
-    where = f"v.id >= (n.value << {SHIFT} | {BLOCK}) AND v.id < ((n.value + 1) << {SHIFT})" if blocks else passages
-    sql = f"SELECT v.id, v.vector FROM {IDS} n CROSS JOIN vectors v WHERE {where}"  # a range: so engines use the key
+        return db.execute(f"SELECT id, vector FROM vectors WHERE (id & {BLOCK}) = {first} ORDER BY id")
+    start = f"(n.value << {SHIFT})"
+    sql = f"""SELECT v.id, v.vector FROM carray(:ids) n CROSS JOIN vectors v
+              WHERE v.id >= {start} + {first} AND v.id < {start} + {after}"""  # a range: so engines use the key
     return db.execute(sql, {"ids": db.many(sorted(some))})
 
 
 def nearest_places(db: Connection, query: bytes, some: Iterable[int]) -> dict[int, int]:
     """Of each of some notes the passage that is nearest; those without a vector are absent."""
     rows = list(stored(db, some))
-    near = distances(query, b"".join(vector for _, vector in rows)).tolist()
-    best: dict[int, tuple[float, int]] = {}
-    for (place, _), distance in zip(rows, near, strict=True):
-        best[place >> SHIFT] = min(best.get(place >> SHIFT, (distance, place)), (distance, place))
-    return {note: place for note, (_, place) in best.items()}
+    far = distances(query, b"".join(vector for _, vector in rows)).tolist()
+    farthest_first = sorted(zip(far, (place for place, _ in rows), strict=True), reverse=True)
+    return {place >> SHIFT: place for _, place in farthest_first}  # the last of each note stays
 
 
 def vectors_of(db: Connection, note_id: int) -> list[bytes]:

@@ -255,10 +255,7 @@ def _beginning(word: str) -> tuple[str, bool | None]:
 
 
 def _has_beginning(text: str, begin: str, after_letter: bool | None) -> bool:
-    at = text.find(begin)
-    while at >= 0 and after_letter not in (None, _LETTER.match(text[at - 1 : at]) is not None):
-        at = text.find(begin, at + 1)
-    return at >= 0
+    return any(after_letter in (None, _LETTER.match(text[at - 1 : at]) is not None) for at in _places(text, begin))
 
 
 def above_floor(share: float, missing: float, near: float, ranked: Sequence[Ranked], mode: Mode) -> float:
@@ -301,7 +298,7 @@ def _places(text: str, word: str) -> Iterator[int]:
     at = text.find(word)
     while at >= 0:
         yield at
-        at = text.find(word, at + len(word))
+        at = text.find(word, at + 1)
 
 
 def snippet(text: str, passage: Position, place: Position | None, limit: int) -> str:

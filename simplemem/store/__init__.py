@@ -1,8 +1,8 @@
 """One vault, for every interface: what stands above knows this, and nothing behind it."""
 
 from simplemem.index.door import Mark as Mark
-from simplemem.index.reconcile import Progress as Progress
-from simplemem.index.reconcile import SyncReport as SyncReport
+from simplemem.index.door import Progress as Progress
+from simplemem.index.door import SyncReport as SyncReport
 from simplemem.store.bench import Bench as Bench
 from simplemem.store.bench import Carried as Carried
 from simplemem.store.bench import Draft as Draft

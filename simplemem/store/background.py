@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from simplemem.errors import SimplememError
 from simplemem.index.database import Damaged
-from simplemem.index.reconcile import Stopped
+from simplemem.index.sync import Stopped
 from simplemem.note.names import name_of
 from simplemem.vault.watch import EVERYTHING, Watching
 

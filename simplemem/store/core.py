@@ -18,9 +18,8 @@ from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unav
 from simplemem.index.changes import ChangeTable
 from simplemem.index.connection import Tables
 from simplemem.index.database import Damaged
-from simplemem.index.door import Row, Standing, Stat
+from simplemem.index.door import Progress, Row, Standing, Stat, SyncReport
 from simplemem.index.notes import is_note, stat_of
-from simplemem.index.reconcile import Progress, SyncReport
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync, collector_at_rest
 from simplemem.memory import By, IndexState

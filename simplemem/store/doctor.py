@@ -15,8 +15,8 @@ from typing import Literal
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.index.audit import Difference, differences
+from simplemem.index.door import Progress
 from simplemem.index.notes import named_in_memory
-from simplemem.index.reconcile import Progress
 from simplemem.memory import Finding, Mend, Mended, Mending
 from simplemem.note.diff import unified_diff
 from simplemem.note.hidden import find_secrets

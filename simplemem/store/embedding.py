@@ -14,8 +14,7 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.connection import Tables
 from simplemem.index.database import Damaged
-from simplemem.index.door import QueryVector, Standing
-from simplemem.index.reconcile import Progress
+from simplemem.index.door import Progress, QueryVector, Standing
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.text import Waiting
 from simplemem.index.vectors import Filling, adopt, take

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pydantic import SecretStr
 
 from simplemem.index.database import open_database
-from simplemem.index.reconcile import Progress
+from simplemem.index.door import Progress
 from simplemem.memory import MovedIndex
 from simplemem.store.core import Core
 

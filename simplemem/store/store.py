@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Un
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.errors import Unavailable
-from simplemem.index.reconcile import Progress
+from simplemem.index.door import Progress
 from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, Synced
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.words import well_formed

@@ -41,7 +41,7 @@ OURS = {
     "index/postgres/words.py": "chosen cursor table",
     "index/notes.py": "columns marks table where",
     "index/text.py": "table",
-    "index/vectors.py": "lacking table wants_none where",
+    "index/vectors.py": "after first lacking start table wants_none",
 }
 """By file, what a statement is made of that the reading below cannot see to be ours: tables, columns and conditions out
 of lists of that file, and numbers. A name that comes from a caller or a note has no place here: it is bound as a

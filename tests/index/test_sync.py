@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
-from simplemem.index import reconcile
+from simplemem.index import sync
 from simplemem.index.audit import dump
 from simplemem.store import EnhancedStore
 
@@ -179,7 +179,7 @@ def test_an_index_replaced_in_the_middle_of_a_scan_is_not_written_by_the_ids_of_
     vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another server makes it anew, and gives the ids to other notes."""
-    monkeypatch.setattr(reconcile, "BATCH", 2)
+    monkeypatch.setattr(sync, "BATCH", 2)
     for k in range(6):
         write(f"n{k}.md", f"plum {k} [[n{(k + 1) % 6}]]")
     with EnhancedStore(vault, PLAIN) as store:
@@ -209,7 +209,7 @@ def test_a_rename_that_two_servers_notice_at_once_loses_nothing(
 ) -> None:
     """The other one has given the note its new name when this one comes to forget the old one; or another new name, when
     two files have its bytes and each server sees another one of them."""
-    monkeypatch.setattr(reconcile, "BATCH", 1)
+    monkeypatch.setattr(sync, "BATCH", 1)
     write("first.md", "pear")
     write("old.md", "plum")
     with EnhancedStore(vault, PLAIN) as store, EnhancedStore(vault, PLAIN) as other:
@@ -234,8 +234,8 @@ def test_a_pass_that_is_killed_leaves_no_link_that_misses_its_file(
     much: bool, vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The files are known after the first transaction, and what comes after a kill finds none of them new."""
-    monkeypatch.setattr(reconcile, "BATCH", 1)
-    monkeypatch.setattr(reconcile, "_MUCH", 1 if much else 250)
+    monkeypatch.setattr(sync, "BATCH", 1)
+    monkeypatch.setattr(sync, "_MUCH", 1 if much else 250)
     write("old.md", "[[z came]] [[went]]")
     write("went.md", "plum")
     os.utime(vault / "old.md", (1_700_000_000, 1_700_000_000))
@@ -276,7 +276,7 @@ def test_a_note_made_between_two_batches_of_a_first_index_is_linked_to(
 ) -> None:
     """Files are kept in memory from one batch to the next, as long as nobody writes: not even who is told of
     progress."""
-    monkeypatch.setattr(reconcile, "BATCH", 150)
+    monkeypatch.setattr(sync, "BATCH", 150)
     for k in range(300):
         write(f"n{k:03d}.md", "[[late]]")
 

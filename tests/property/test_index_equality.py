@@ -23,7 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
-from simplemem.index import reconcile, vectors
+from simplemem.index import sync, vectors
 from simplemem.index.audit import dump
 from simplemem.index.database import open_database
 from simplemem.services.embed import embedder_named
@@ -170,8 +170,8 @@ class AVault(RuleBasedStateMachine):
         self.in_step = False
         self.touched: set[str] = set()
         self.patches = [
-            patch.object(reconcile, "BATCH", 3),  # as many transactions as if there were thousands of notes
-            patch.object(reconcile, "_MUCH", 3),  # and both ways of writing: a few notes, and very many
+            patch.object(sync, "BATCH", 3),  # as many transactions as if there were thousands of notes
+            patch.object(sync, "_MUCH", 3),  # and both ways of writing: a few notes, and very many
             patch.object(embedding, "embedder_named", _LOADED),
         ]
         for each in self.patches:

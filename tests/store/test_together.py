@@ -12,7 +12,7 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
-from simplemem.index.reconcile import Reconciling
+from simplemem.index.sync import Reconciling
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

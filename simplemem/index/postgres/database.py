@@ -17,7 +17,7 @@ from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.index.connection import SET_META, Transaction
+from simplemem.index.connection import SET_META
 from simplemem.index.database import Damaged, Replaced
 from simplemem.index.postgres import near, words
 from simplemem.index.postgres.connection import Connection, Connections, Cursor
@@ -170,8 +170,9 @@ class PostgresDatabase:
                 return found
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """One transaction, re-entrant in a thread: the outermost commits. Others wait for it."""
+    def writing(self, generation: int | None = None) -> Iterator[Connection]:
+        """One transaction, re-entrant in a thread: the outermost commits. Others wait for it. With the `generation` that
+        was read before, Replaced in any other."""
         with _errors_as_ours():
             db = self._connect()
             if db.in_transaction:
@@ -182,6 +183,8 @@ class PostgresDatabase:
                 if (ours := getattr(self._local, "fence", 0)) and ours != leader_in(db)[0]:
                     hint = "It goes on by itself, as one of the others."
                     raise Unavailable("another server leads by now; nothing was written", hint=hint)
+                if generation not in (None, self.generation):
+                    raise Replaced
                 yield db
                 if ours:
                     renew(db, ours)
@@ -196,14 +199,6 @@ class PostgresDatabase:
             db = self._connect()
             with self._locked(db):
                 yield db
-
-    @contextmanager
-    def writing_on(self, generation: int) -> Iterator[Connection]:
-        """A transaction on the very tables that were read before: in others, ids may mean other notes."""
-        with self.writing() as db:
-            if self.generation != generation:
-                raise Replaced
-            yield db
 
     @contextmanager
     def _locked(self, db: Connection) -> Iterator[None]:
@@ -248,18 +243,18 @@ class PostgresDatabase:
         with self.writing() as db:
             db.execute(SET_META, (key, value))
 
-    def expect_much(self, _db: Connection) -> None:
+    def expect_much(self) -> None:
         """What the server knows of its tables will be of no use."""
         self._has_grown = True
 
-    def fold(self, transaction: Transaction) -> None:
+    def fold(self, generation: int | None = None) -> None:
         """Merge segments of words, as many a transaction as are of a like size."""
         while True:
             with self.reading() as db:
                 some = words.to_merge(db)
             if not some:
                 break
-            with transaction() as db:
+            with self.writing(generation) as db:
                 words.merge(db, [segment for segment in words.to_merge(db) if segment in some])
         if self._has_grown:  # else it would plan for empty tables until it looks by itself
             self._has_grown = False
@@ -268,7 +263,7 @@ class PostgresDatabase:
 
     def checkpoint(self, _most: int = 0) -> None:
         """After some were put: the words of single notes are merged once there are many."""
-        self.fold(self.writing)
+        self.fold()
         with _errors_as_ours():
             db = self._connect()
             db.settle()
@@ -306,7 +301,7 @@ class PostgresDatabase:
         statement = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relnamespace = to_regnamespace(?)"
         return int(self.rows(statement, (self.schema,))[0][0] or 0)
 
-    def replace_with(self, fresh: PostgresDatabase) -> None:
+    def replace_with(self, fresh: Any) -> None:
         """Put these completely built tables in the place of ours."""
         fresh.checkpoint()  # with an index of its vectors, if ours may have one
         fresh.close()

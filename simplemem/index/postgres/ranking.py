@@ -13,7 +13,7 @@ import numpy as np
 
 from simplemem.index import door
 from simplemem.index.connection import LAST
-from simplemem.index.door import Ids, Leg, Match, Question, Ranking, Term
+from simplemem.index.door import Ids, Leg, Match, Question, Term
 from simplemem.index.postgres.words import (
     MOST,
     POSTING,
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 _MOST_KEPT = 64_000_000  # bytes of postings
 
 
-class PackedWords(Ranking):
-    """The words of one state of the index."""
+class PackedWords:
+    """The words of one state of the index, of so many `notes`."""
 
     def __init__(self, notes: int) -> None:
-        super().__init__(notes)
+        self.notes = notes
         self._counts: dict[str, tuple[int, int]] = {}  # how many notes and blocks hold a word
         self._packed: dict[str, dict[tuple[str, int], _Packed]] = {}  # of what is asked for, by word and segment
         self._size = 0  # of these
@@ -174,17 +174,17 @@ class PackedWords(Ranking):
             )
         return self._in_blocks[phrase]
 
-    def count(self, db: Connection, name: str, term: Term) -> int:
+    def count(self, db: Any, name: str, term: Term) -> int:
         asked = phrases([term])
         if not asked:
             return 0
         return self._blocks_with(db, asked[0]) if name == "block" else self.vocabulary(db, [[term]])[0]
 
-    def rows(self, db: Connection, name: str) -> int:
+    def blocks(self, db: Any) -> int:
         self._read(db, ())
-        return self._totals[0 if name == "note" else 2]
+        return self._totals[2]
 
-    def vocabulary(self, db: Connection, asked: Sequence[Sequence[Term]]) -> list[int]:
+    def vocabulary(self, db: Any, asked: Sequence[Sequence[Term]]) -> list[int]:
         groups = [phrases(group) for group in asked]
         single = {phrase[0] for group in groups for phrase in group if len(phrase) == 1}
         self._count(db, sorted(word for word in single if not word.endswith("*")))
@@ -194,12 +194,9 @@ class PackedWords(Ranking):
         counted |= dict(zip(others, map(len, self._holders(db, others)), strict=True))
         return [counted[tuple(group)] for group in groups]
 
-    def holding(
-        self, db: Connection, groups: Sequence[Sequence[Term]], some: Sequence[int]
-    ) -> list[tuple[int, set[int]]]:
-        return [
-            (len(notes), set(notes.tolist()) & set(some)) for notes in self._holders(db, list(map(phrases, groups)))
-        ]
+    def holding(self, db: Any, groups: Sequence[Sequence[Term]], some: Sequence[int]) -> list[tuple[int, set[int]]]:
+        every = self._holders(db, list(map(phrases, groups)))
+        return [(len(notes), set(notes.tolist()) & set(some)) for notes in every]
 
     def _holders(self, db: Connection, groups: Sequence[Sequence[Phrase]]) -> list[Any]:
         found = self._read(db, list(dict.fromkeys(phrase for group in groups for phrase in group)))
@@ -210,13 +207,13 @@ class PackedWords(Ranking):
         every = self._holders(db, [phrases([Term(tuple(stretch))]) for stretch in stretches])
         return _in_all(every).tolist() if every else []
 
-    def rank(self, db: Connection, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
+    def rank(self, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
         self._count(db, [phrase[0] for phrase in phrases(question.terms) if not phrase[0].endswith("*")])
-        common = set(phrases(question.terms)).difference(phrases(self._telling(db, "note", question.terms)))
+        common = set(phrases(question.terms)).difference(phrases(door.telling(self, db, "note", question.terms)))
         self._next = [pair for pair in phrases(question.pairs) if common.isdisjoint((word,) for word in pair)]
-        return super().rank(db, question, ids)
+        return door.rank(self, db, question, ids)
 
-    def leg(self, db: Connection, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
+    def leg(self, db: Any, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
         if ids is not None and not len(ids):
             return []
         asked = phrases(terms)

@@ -216,6 +216,15 @@ def test_a_rebuild_takes_the_place_of_what_another_server_uses(contract: Both) -
     other.close()
 
 
+def test_another_log_in_its_place_is_read_anew(contract: Both) -> None:
+    for name in ("n1", "n2"):
+        contract.engine.create(name, "plum")
+    assert [[change.name for change in store.history()] for store in contract.each()] == [["n2", "n1"]] * 2
+    log = contract.root / ".simplemem/history/log.jsonl"
+    log.write_bytes(log.read_bytes().partition(b"\n")[2])
+    assert [[change.name for change in store.history()] for store in contract.each()] == [["n2"]] * 2
+
+
 def test_a_schema_that_was_dropped_comes_back(both: Both) -> None:
     both.engine.create("n1", "plum")
     with psycopg.connect(both.url, autocommit=True) as db:
