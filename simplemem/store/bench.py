@@ -92,8 +92,7 @@ class Bench:
     """One store, for the rooms above it."""
 
     def __init__(self, core: Core) -> None:
-        self._core = core
-        self._begun = False
+        self._core, self._begun = core, False
         self.made: dict[Any, Any] = {}  # what a room above has one of for each store
         self.closing = core.closing  # what such rooms have to do when the store closes
         self.max_note_bytes = core.settings.max_note_bytes  # a larger note is not indexed
@@ -102,6 +101,8 @@ class Bench:
         self.look_at = core.look_at
         self.judge = partial(judge, core.settings)  # whether a text may be written, and what is to be said of it
         self.since = core.index.since
+        self.files = core.index.files  # the paths of all, notes or not
+        self.with_property = core.index.with_property  # the paths of the notes that have it, by what it says
         self.embedding = core.embedding.facts
         self.changes = core.changes.recent
         self.notes_then = partial(notes_then, core)
@@ -123,14 +124,6 @@ class Bench:
     def indexed(self) -> frozenset[str]:
         """The paths of all notes in the index."""
         return frozenset(self._core.index.known())
-
-    def files(self) -> Collection[str]:
-        """The paths of all files, notes or not."""
-        return self._core.index.files()
-
-    def with_property(self, key: str) -> dict[str, str]:
-        """The paths of the notes whose header has a property, by what it says."""
-        return self._core.index.with_property(key)
 
     def every(self, narrowed: Filter | None = None) -> list[Listed]:
         """All notes that pass a filter, by name; a page of a list has a thousand at most."""
@@ -157,7 +150,7 @@ class Bench:
 
     def bytes_of(self, path: str) -> bytes | None:
         """What lies in a file, a note or not; None where there is none."""
-        return self._core.vault.read(path).data if self._core.entry(path) is not None else None
+        return file.data if (file := self._core.file(path)) is not None else None
 
     def meant(self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None) -> list[str | None]:
         """The paths that links (target, note) lead to; as if only the files `among` were there, if that is said."""

@@ -138,6 +138,10 @@ class Core:
         except SimplememError:
             return None
 
+    def file(self, path: str) -> File | None:
+        """What lies at a path now, with its bytes; None for nothing, or nothing that may be read."""
+        return None if self.entry(path) is None else self.vault.read(path)
+
     def remember(self, file: File) -> None:
         """Keep a text that is given out. As many as fit."""
         with self._guard:
@@ -302,7 +306,7 @@ class Core:
         return IndexState("partial", notes, pending, reason, standing.commit)
 
     def reach(self, commit: str) -> None:
-        """Answer from no commit of the branch before this one. Unavailable where it is not known."""
+        """Answer from now on from no commit of the vault's branch before this one. Unavailable where it is not there."""
         index = self.index.standing().commit
         if self.vault.is_branch and not (commit == index or self.vault.is_before(commit, index)):
             if not self.vault.reach(commit):

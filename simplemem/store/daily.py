@@ -15,8 +15,8 @@ from simplemem.vault.obsidian import filled
 def daily(core: Core, **by: Unpack[By]) -> Saved:
     """The note of today, made of the template for daily notes where it is not there yet."""
     name, template = core.conventions.daily_note(local()), core.conventions.daily_template
-    if core.entry(path_of(name)) is not None:
-        return unchanged(core, core.vault.read(path_of(name)))
+    if (file := core.file(path_of(name))) is not None:
+        return unchanged(core, file)
     is_there = template and core.entry(path_of(template)) is not None  # without it Obsidian makes an empty note
     return create_from(core, template if is_there else "", name, **by)
 

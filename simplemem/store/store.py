@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack, suppress
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+
+from pydantic import SecretStr
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.errors import Unavailable
+from simplemem.index.database import open_database
 from simplemem.index.reconcile import Progress
 from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, Synced
 from simplemem.note.names import check_name, name_of, path_of
@@ -19,9 +22,6 @@ from simplemem.note.words import well_formed
 from simplemem.store import conflicts, daily, history, move, packs, read, recall, undo, write
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
-
-if TYPE_CHECKING:
-    from simplemem.store.moving import Engine
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -75,6 +75,7 @@ class EnhancedStore:
     wait_until_settled = _method(Core.wait_until_settled)
     on_change = _method(Core.on_change)
     state = _method(Core.state)
+    reach = _method(Core.reach)
 
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""
@@ -120,10 +121,6 @@ class EnhancedStore:
 
         return sync(self._core, **by)
 
-    def reach(self, commit: str) -> None:
-        """Answer from now on from no commit of the vault's branch before this one. Unavailable where it is not there."""
-        self._core.reach(commit)
-
     def commit(self, *, written: bool = False) -> str:
         """The commit of the vault's branch that answers are of, or that holds what was just `written`; "" where the
         vault is a folder, or where that cannot be told just now: what was written is there all the same."""
@@ -134,11 +131,26 @@ class EnhancedStore:
             return vault.newest()
         return ""
 
-    def move_index(self, engine: Engine, progress: Progress | None = None) -> MovedIndex:
-        """Build the index in another engine, None for the sidecar. The one in use stays as it is, and in use."""
-        from simplemem.store.moving import move_index
-
-        return move_index(self._core, engine, progress)
+    def move_index(
+        self, engine: str | SecretStr | Mapping[str, str] | None, progress: Progress | None = None
+    ) -> MovedIndex:
+        """Build the index in another engine (as `index.engine` names one; None is the sidecar), with the vectors that
+        were paid for here, or go on where a former call was interrupted. The one in use stays as it is, and in use."""
+        named = SecretStr(engine) if isinstance(engine, str) else engine
+        index = self.settings.index.model_copy(update={"engine": named, "replica": None})
+        settings, core = self.settings.model_copy(update={"index": index}), self._core
+        with EnhancedStore(self.root, settings, read_only=self.read_only, person=True) as there, ExitStack() as opened:
+            source, built = core.index.database, there._core.index.database
+            is_used = built.place == source.place
+            if is_used and engine and core.index.path.is_file():  # the settings were first, and the sidecar is left
+                source = open_database(core.index.path, core.vault.lock)
+                opened.callback(source.close)
+            there.sync(progress=progress, embed=False, believe=True)
+            taken = there._core.embedding.take_over(source, built, progress) if source.place != built.place else 0
+            done = there.sync(progress=progress)
+            return MovedIndex(
+                built.engine, built.place, there.state().notes, taken, done.embedded, is_used, done.trouble
+            )
 
     conflict_copies = _method(conflicts.conflict_copies)
     conflict_merges = _method(conflicts.conflict_merges)

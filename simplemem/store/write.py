@@ -62,7 +62,7 @@ def create(
     text = new_text(content, metadata or {}, now(), tags_as_map=tags_as_map)
     data = encoded(text)
     with core.vault.lock():
-        old = core.vault.read(path) if core.entry(path) is not None else None
+        old = core.file(path)
         if old is not None and overwrite:
             core.vault.access.check_gone(path, instead="Read it, and change it with update_memory.")
             warnings = judge(core.settings, clean, read_note(old.data).text, text)
