@@ -109,6 +109,7 @@ class Bench:
         self.last_version = core.changes.newest  # the number of the last change, 0 when there is none
         self.recover = core.vault.recover
         self.is_taken: Callable[[str], bool] = lambda path: core.entry(path) is not None
+        self.bytes_of = core.bytes_of  # of a file, a note or not; None where there is none
         self.folder = core.vault.sidecar
         self.entries_below = core.vault.entries_below
         self.side = partial(SideFile, str(core.root))  # a file of `.simplemem/` that is neither a note nor the index's
@@ -147,10 +148,6 @@ class Bench:
                 except UnicodeDecodeError as error:
                     problem = f"byte {error.start} is not UTF-8 text"
                     yield Read(path, file.data.decode("utf-8", "replace"), file.sha256, problem)
-
-    def bytes_of(self, path: str) -> bytes | None:
-        """What lies in a file, a note or not; None where there is none."""
-        return file.data if (file := self._core.file(path)) is not None else None
 
     def meant(self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None) -> list[str | None]:
         """The paths that links (target, note) lead to; as if only the files `among` were there, if that is said."""

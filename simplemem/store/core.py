@@ -139,8 +139,11 @@ class Core:
             return None
 
     def file(self, path: str) -> File | None:
-        """What lies at a path now, with its bytes; None for nothing, or nothing that may be read."""
+        """What lies at a path now, read; None for nothing, or nothing that may be read."""
         return None if self.entry(path) is None else self.vault.read(path)
+
+    def bytes_of(self, path: str) -> bytes | None:
+        return file.data if (file := self.file(path)) is not None else None
 
     def remember(self, file: File) -> None:
         """Keep a text that is given out. As many as fit."""

@@ -335,7 +335,7 @@ def diff(core: Core, what: str, other: str | None = None, *, since: str | None =
             for step in steps
         )
     path = path_with_a_past(core, what)
-    now = file.data if (file := core.file(path)) is not None else b""
+    now = core.bytes_of(path) or b""
     label = since or f"before {last_change(core, path).id}"
     then = note_at(core, path, label, start=True)
     if not label.startswith("before ") and not means_commit(core, label):
