@@ -16,12 +16,14 @@ from simplemem.config import Settings, find_vault, load_settings
 from simplemem.errors import Unavailable
 from simplemem.index.database import open_database
 from simplemem.index.reconcile import Progress
-from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, Synced
+from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, Saved, Synced
+from simplemem.note.clock import local
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.words import well_formed
-from simplemem.store import conflicts, daily, history, move, packs, read, recall, undo, write
+from simplemem.store import conflicts, history, move, packs, read, recall, undo, write
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
+from simplemem.vault.obsidian import filled
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -101,7 +103,28 @@ class EnhancedStore:
     related = _method(recall.related, asks=True)
 
     create = _method(write.create)
-    create_from, daily = _method(daily.create_from), _method(daily.daily)
+
+    def daily(self, **by: Unpack[By]) -> Saved:
+        """The note of today, made of the template for daily notes where it is not there yet."""
+        core, obsidian = self._core, self._core.conventions
+        if (file := core.file(path_of(name := obsidian.daily_note(local())))) is not None:
+            return write.unchanged(core, file)
+        template = obsidian.daily_template
+        is_there = template and core.entry(path_of(template)) is not None  # without it Obsidian makes an empty note
+        return self.create_from(template if is_there else "", name, **by)
+
+    def create_from(self, template: str, name: str, **by: Unpack[By]) -> Saved:
+        """Make a note of a template, to the byte but for its `{{title}}`, `{{date}}` and `{{time}}`."""
+        core = self._core
+        core.must_be_writable()
+        path, near = path_of(check_name(name)), path_of(f"{core.conventions.templates_folder}/{template}".lstrip("/"))
+        source = near if template and core.entry(near) is not None else core.path_meant(template) if template else ""
+        text = core.vault.read(source).data.decode("utf-8", "surrogateescape") if source else ""
+        text = filled(text, name.rsplit("/", 1)[-1], local(), core.conventions)
+        data = text.encode("utf-8", "surrogateescape")
+        with core.vault.lock():
+            return write.answer(core, core.vault.create(path, data, change_by(by, "create")), data, ())
+
     update = _method(write.update)
     write_text = _method(write.write_text)
     change_tags = _method(write.change_tags)
