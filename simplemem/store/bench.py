@@ -119,7 +119,7 @@ class Bench:
         if not self.read_only:
             self._core.catch_up()
         elif not self._begun:
-            self._core.sync(embed=False)
+            self._core.compare_all()
             self._begun = True
 
     def indexed(self) -> frozenset[str]:

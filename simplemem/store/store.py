@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.errors import Unavailable
 from simplemem.index.database import open_database
-from simplemem.index.reconcile import Progress
+from simplemem.index.reconcile import Progress, SyncReport
 from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, Saved, Synced
 from simplemem.note.clock import local
 from simplemem.note.names import check_name, name_of, path_of
@@ -72,12 +72,44 @@ class EnhancedStore:
         self.close()
 
     close = _method(Core.close)
-    sync = _method(Core.sync)
     start = _method(Core.start)
     wait_until_settled = _method(Core.wait_until_settled)
     on_change = _method(Core.on_change)
     state = _method(Core.state)
     reach = _method(Core.reach)
+
+    def sync(
+        self,
+        *,
+        progress: Progress | None = None,
+        embed: bool = True,
+        rebuild: bool = False,
+        believe: bool = False,
+        begin: bool = True,
+    ) -> SyncReport:
+        """Index the vault, text first, vectors after. `rebuild` makes it anew beside itself; `believe` accepts that
+        many notes are gone; without `begin` no vectors of another embedder are begun."""
+        core = self._core
+        embed = embed and core.embedding.wanted()[0] is not None
+        if not embed:
+            core.rows.waiting = None
+        if rebuild:
+            core.follow_obsidian()
+            fresh = core.index.database.beside()
+            rows = core.sync_of(fresh)
+            rows.scan(progress)
+            if embed:
+                core.embedding.take_over(core.index.database, fresh)
+                core.embedding.fill(progress, begin=True, ready=rows.waiting, into=fresh)
+            fresh.set_meta("scanned", "yes")
+            fresh.close()
+            core.index.database.replace_with(fresh)
+        report = core.compare_all(progress, believe=believe)
+        if embed:
+            fill = partial(core.embedding.fill, progress, begin=begin, ready=core.rows.waiting)
+            report.embedded = core.index.consistently(fill)
+            report.trouble = core.embedding.trouble()
+        return report
 
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""
