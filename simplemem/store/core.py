@@ -11,9 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext, suppress
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
@@ -60,9 +59,8 @@ class Core:
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
         self._settings_seen: object = None
         self.follow_obsidian()
-        self.vault = _vault_of(
-            self.root, self.settings, read_only=self.read_only, trash=self.conventions.trash, person=person
-        )
+        trash, kind = self.conventions.trash, "human" if person else "agent"
+        self.vault = _vault_of(self.root, self.settings, read_only=self.read_only, trash=trash, kind=kind)
         self.git_trouble = ""  # why the history that was asked for last lacks what git knows
         self.committing = Committing(self.vault, self.settings.git)
         path = _index_path(self.root, self.settings, self.vault)
@@ -346,26 +344,16 @@ def change_by(by: By, tool: str) -> Change:
     return Change(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))
 
 
-def _vault_of(
-    root: Path, settings: Settings, *, read_only: bool, trash: Literal["own", "obsidian"], person: bool
-) -> Vault:
+def _vault_of(root: Path, settings: Settings, **opened: Any) -> Vault:
     """The vault of a folder, or the branch that is named in its place."""
-    rules, branch = settings.access, settings.branch
-    made: Callable[..., Vault] = Vault
-    if branch.repository:
-        from simplemem.branch.vault import BranchVault
+    rules, kept, branch = settings.access, settings.history, settings.branch
+    opened |= {"keep_days": kept.keep_days, "keep_mb": kept.keep_mb, "durable": settings.write.durability == "full"}
+    opened["access"] = Access(rules.hidden, rules.read_only, settings.no_delete, rules.only)
+    if not branch.repository:
+        return Vault(root, **opened)
+    from simplemem.branch.vault import BranchVault
 
-        made = partial(BranchVault, repository=branch.repository, name=branch.name)
-    return made(
-        root,
-        read_only=read_only,
-        durable=settings.write.durability == "full",
-        keep_days=settings.history.keep_days,
-        keep_mb=settings.history.keep_mb,
-        trash=trash,
-        access=Access(rules.hidden, rules.read_only, settings.no_delete, rules.only),
-        kind="human" if person else "agent",
-    )
+    return BranchVault(root, repository=branch.repository, name=branch.name, **opened)
 
 
 def _tables_of(path: Path, settings: Settings, root: Path, vault: Vault) -> Tables:
