@@ -92,13 +92,14 @@ class Bench:
     """One store, for the rooms above it."""
 
     def __init__(self, core: Core) -> None:
-        self._core, self._begun = core, False
+        self._core = core
         self.made: dict[Any, Any] = {}  # what a room above has one of for each store
         self.closing = core.closing  # what such rooms have to do when the store closes
         self.max_note_bytes = core.settings.max_note_bytes  # a larger note is not indexed
         self.read_only = core.read_only or core.vault.read_only
         self.must_be_writable = core.must_be_writable
         self.look_at = core.look_at
+        self.catch_up = core.catch_up  # index what a person or another program wrote; not while the vault is held
         self.judge = partial(judge, core.settings)  # whether a text may be written, and what is to be said of it
         self.since = core.index.since
         self.files = core.index.files  # the paths of all, notes or not
@@ -113,14 +114,6 @@ class Bench:
         self.folder = core.vault.sidecar
         self.entries_below = core.vault.entries_below
         self.side = partial(SideFile, str(core.root))  # a file of `.simplemem/` that is neither a note nor the index's
-
-    def catch_up(self) -> None:
-        """Index what a person or another program wrote, up to this moment. Not while the vault is held."""
-        if not self.read_only:
-            self._core.catch_up()
-        elif not self._begun:
-            self._core.compare_all()
-            self._begun = True
 
     def indexed(self) -> frozenset[str]:
         """The paths of all notes in the index."""
