@@ -19,6 +19,7 @@ from pygit2.enums import DiffFind, FileMode, FileStatus, RepositoryState
 
 from simplemem import git
 from simplemem.errors import Unavailable
+from simplemem.vault.paths import is_path
 
 _SECONDS: Final = 300
 _DRIVE = "(?![A-Za-z]:)" if os.name == "nt" else ""  # C:/memory.git is a path there, and of a host C elsewhere
@@ -48,11 +49,11 @@ _THEIRS: Final = "refs/simplemem/theirs"
 
 
 class File(NamedTuple):
-    """A file of a commit: its path and what it holds."""
+    """A file of a commit: its path in the vault, or in the repository if it is none that simplemem writes."""
 
     path: str
     data: bytes
-    mode: int
+    is_ours: bool
 
 
 class Change(NamedTuple):
@@ -60,6 +61,10 @@ class Change(NamedTuple):
 
     was: File | None
     now: File | None
+
+    @property
+    def files(self) -> list[File]:
+        return [file for file in self if file is not None]
 
 
 class Overtaken(Exception):
@@ -186,21 +191,23 @@ class Exchange:
     def _file(self, file: pygit2.DiffFile) -> File:
         blob = self.repo.get(file.id)
         data = blob.data if isinstance(blob, pygit2.Blob) and file.mode in git.PLAIN else b""
-        return File(file.path, data, int(file.mode))
+        path = file.path.removeprefix(self.place.prefix)
+        is_ours = file.path.startswith(self.place.prefix) and file.mode in git.PLAIN and is_path(path)
+        return File(path if is_ours else file.path, data, is_ours)
 
     def held(self, path: str) -> bytes | None:
-        """What our last commit has at a path."""
-        tree = self.ours.tree
-        found = self.repo.get(tree[path].id) if path in tree else None
+        """What our last commit has at a path of the vault."""
+        tree, there = self.ours.tree, self.place.prefix + path
+        found = self.repo.get(tree[there].id) if there in tree else None
         return found.data if isinstance(found, pygit2.Blob) else None
 
     def conclude(self, files: Mapping[str, bytes | None]) -> pygit2.Oid:
         """Commit what was merged with both sides as parents, or go on to theirs where we have nothing of our own."""
         assert self.theirs is not None
-        entries = {
-            path: None if data is None else pygit2.IndexEntry(path, self.repo.create_blob(data), FileMode.BLOB)
-            for path, data in files.items()
-        }
+        entries: dict[str, pygit2.IndexEntry | None] = {}
+        for path, data in files.items():
+            blob, there = None if data is None else self.repo.create_blob(data), self.place.prefix + path
+            entries[there] = None if blob is None else pygit2.IndexEntry(there, blob, FileMode.BLOB)
         with git.index_held(self.repo, self.place) as index:
             tree, made = git.with_files(self.repo, index, self.ours.tree, entries), self.theirs.id
             if self.base != self.ours or tree != self.theirs.tree.id:

@@ -93,44 +93,31 @@ class Bench:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._begun = False
         self.made: dict[Any, Any] = {}  # what a room above has one of for each store
         self.closing = core.closing  # what such rooms have to do when the store closes
         self.max_note_bytes = core.settings.max_note_bytes  # a larger note is not indexed
         self.read_only = core.read_only or core.vault.read_only
         self.must_be_writable = core.must_be_writable
         self.look_at = core.look_at
+        self.catch_up = core.catch_up  # index what a person or another program wrote; not while the vault is held
         self.judge = partial(judge, core.settings)  # whether a text may be written, and what is to be said of it
         self.since = core.index.since
+        self.files = core.index.files  # the paths of all, notes or not
+        self.with_property = core.index.with_property  # the paths of the notes that have it, by what it says
         self.embedding = core.embedding.facts
         self.changes = core.changes.recent
         self.notes_then = partial(notes_then, core)
         self.last_version = core.changes.newest  # the number of the last change, 0 when there is none
         self.recover = core.vault.recover
         self.is_taken: Callable[[str], bool] = lambda path: core.entry(path) is not None
+        self.bytes_of = core.bytes_of  # of a file, a note or not; None where there is none
         self.folder = core.vault.sidecar
         self.entries_below = core.vault.entries_below
         self.side = partial(SideFile, str(core.root))  # a file of `.simplemem/` that is neither a note nor the index's
 
-    def catch_up(self) -> None:
-        """Index what a person or another program wrote, up to this moment. Not while the vault is held."""
-        if not self.read_only:
-            self._core.catch_up()
-        elif not self._begun:
-            self._core.sync(embed=False)
-            self._begun = True
-
     def indexed(self) -> frozenset[str]:
         """The paths of all notes in the index."""
         return frozenset(self._core.index.known())
-
-    def files(self) -> Collection[str]:
-        """The paths of all files, notes or not."""
-        return self._core.index.files()
-
-    def with_property(self, key: str) -> dict[str, str]:
-        """The paths of the notes whose header has a property, by what it says."""
-        return self._core.index.with_property(key)
 
     def every(self, narrowed: Filter | None = None) -> list[Listed]:
         """All notes that pass a filter, by name; a page of a list has a thousand at most."""
@@ -154,10 +141,6 @@ class Bench:
                 except UnicodeDecodeError as error:
                     problem = f"byte {error.start} is not UTF-8 text"
                     yield Read(path, file.data.decode("utf-8", "replace"), file.sha256, problem)
-
-    def bytes_of(self, path: str) -> bytes | None:
-        """What lies in a file, a note or not; None where there is none."""
-        return self._core.vault.read(path).data if self._core.entry(path) is not None else None
 
     def meant(self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None) -> list[str | None]:
         """The paths that links (target, note) lead to; as if only the files `among` were there, if that is said."""

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
-from functools import partial
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplemem.config import Settings, load_settings
 from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.connection import Tables
-from simplemem.index.database import Damaged
+from simplemem.index.database import Damaged, open_database
 from simplemem.index.door import Progress, Row, Standing, Stat, SyncReport
 from simplemem.index.notes import is_note, stat_of
 from simplemem.index.sidecar import Sidecar
@@ -26,12 +27,13 @@ from simplemem.memory import By, IndexState
 from simplemem.note.clock import local
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import counted, well_formed
+from simplemem.services.client import Key
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
-from simplemem.store.places import index_path, tables_of, vault_of
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
-from simplemem.vault.vault import Change, Entry, File
+from simplemem.vault.paths import Access
+from simplemem.vault.vault import Change, Entry, File, Vault
 
 if TYPE_CHECKING:
     from simplemem.store.reranking import Reranking
@@ -55,14 +57,13 @@ class Core:
         if not os.access(self.root, os.W_OK):
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
         self._settings_seen: object = None
-        self._follow_obsidian()
-        self.vault = vault_of(
-            self.root, self.settings, read_only=self.read_only, trash=self.conventions.trash, person=person
-        )
+        self.follow_obsidian()
+        trash, kind = self.conventions.trash, "human" if person else "agent"
+        self.vault = _vault_of(self.root, self.settings, read_only=self.read_only, trash=trash, kind=kind)
         self.git_trouble = ""  # why the history that was asked for last lacks what git knows
         self.committing = Committing(self.vault, self.settings.git)
-        path = index_path(self.root, self.settings, self.vault)
-        self.index = Sidecar(tables_of(path, self.settings, self.root, self.vault), self._begin_anew)
+        path = _index_path(self.root, self.settings, self.vault)
+        self.index = Sidecar(_tables_of(path, self.settings, self.root, self.vault), self._begin_anew)
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
         self.changes = ChangeTable(self.index.database, self.vault, self.index.consistently)
@@ -128,7 +129,7 @@ class Core:
     def must_be_writable(self) -> None:
         if self.read_only or self.vault.read_only:
             raise ReadOnly(f"the vault {self.root} is open for reading only")
-        self._follow_obsidian()
+        self.follow_obsidian()
 
     def entry(self, path: str) -> Entry | None:
         """What lies at a path now; None for nothing, or nothing that may be read."""
@@ -136,6 +137,13 @@ class Core:
             return self.vault.entry(path)
         except SimplememError:
             return None
+
+    def file(self, path: str) -> File | None:
+        """What lies at a path now, read; None for nothing, or nothing that may be read."""
+        return None if self.entry(path) is None else self.vault.read(path)
+
+    def bytes_of(self, path: str) -> bytes | None:
+        return file.data if (file := self.file(path)) is not None else None
 
     def remember(self, file: File) -> None:
         """Keep a text that is given out. As many as fit."""
@@ -146,7 +154,7 @@ class Core:
             while len(texts) > _MOST_READ or sum(map(len, texts.values())) > _MOST_READ_BYTES:
                 del texts[next(iter(texts))]
 
-    def _follow_obsidian(self) -> None:
+    def follow_obsidian(self) -> None:
         """Read Obsidian's settings again when they have changed: not every server watches them."""
         seen = []
         for name in CONVENTION_FILES:
@@ -194,40 +202,8 @@ class Core:
 
     def sync_of(self, database: Tables) -> Sync:
         """What keeps a database in step with this vault."""
-        more = self.settings.max_note_bytes, self.settings.embed.private, self._follow_obsidian
+        more = self.settings.max_note_bytes, self.settings.embed.private, self.follow_obsidian
         return Sync(self.vault, database, lambda path: self.conventions.hidden_reason(path), *more)
-
-    def sync(
-        self,
-        *,
-        progress: Progress | None = None,
-        embed: bool = True,
-        rebuild: bool = False,
-        believe: bool = False,
-        begin: bool = True,
-    ) -> SyncReport:
-        """Index the vault, text first, vectors after. `rebuild` makes it anew beside itself; `believe` accepts that
-        many notes are gone; without `begin` no vectors of another embedder are begun."""
-        embed = embed and self.embedding.wanted()[0] is not None
-        if not embed:
-            self.rows.waiting = None
-        if rebuild:
-            self._follow_obsidian()
-            fresh = self.index.database.beside()
-            rows = self.sync_of(fresh)
-            rows.scan(progress)
-            if embed:
-                self.embedding.take_over(self.index.database, fresh)
-                self.embedding.fill(progress, begin=True, ready=rows.waiting, into=fresh)
-            fresh.set_meta("scanned", "yes")
-            fresh.close()
-            self.index.database.replace_with(fresh)
-        report = self.compare_all(progress, believe=believe)
-        if embed:
-            fill = partial(self.embedding.fill, progress, begin=begin, ready=self.rows.waiting)
-            report.embedded = self.index.consistently(fill)
-            report.trouble = self.embedding.trouble()
-        return report
 
     def compare_all(self, progress: Progress | None = None, *, believe: bool = False) -> SyncReport:
         """Finish what a crash interrupted, and compare the whole vault with the index. An old doubt is believed."""
@@ -242,7 +218,7 @@ class Core:
     def _scan(
         self, progress: Progress | None = None, *, believe: bool = False, seen: list[Entry] | None = None
     ) -> SyncReport:
-        self._follow_obsidian()
+        self.follow_obsidian()
         owed = set(self._owed)
         report = self.rows.scan(progress, believe=believe, seen=seen)
         self._owed -= owed
@@ -301,7 +277,7 @@ class Core:
         return IndexState("partial", notes, pending, reason, standing.commit)
 
     def reach(self, commit: str) -> None:
-        """Answer from no commit of the branch before this one. Unavailable where it is not known."""
+        """Answer from now on from no commit of the vault's branch before this one. Unavailable where it is not there."""
         index = self.index.standing().commit
         if self.vault.is_branch and not (commit == index or self.vault.is_before(commit, index)):
             if not self.vault.reach(commit):
@@ -316,7 +292,7 @@ class Core:
     def look_at(self, some: Iterable[str]) -> None:
         """Index paths that may have changed; all for a change of Obsidian's settings, or where notes seem gone."""
         paths = set(some)
-        self._follow_obsidian()
+        self.follow_obsidian()
         if self._doubted or any(path.startswith(".obsidian/") for path in paths):
             self.compare_all()
         notes = {path for path in paths if not path.startswith(".obsidian")}
@@ -328,7 +304,7 @@ class Core:
     def fresh(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
         """An answer of the index, asked once more when one of the notes that it shows has changed on the disk."""
         found, owed = ask(), set(self._owed)
-        self._follow_obsidian()
+        self.follow_obsidian()
         seen = {row.path: (self.entry(row.path), Stat(row.size, row.mtime_ns, row.ctime_ns)) for row in rows(found)}
         changed = {path for path, (entry, stat) in seen.items() if entry is None or stat_of(entry) != stat} | owed
         if self._doubted:  # what seems to have vanished is not shown, but kept until that is certain
@@ -365,3 +341,45 @@ class Core:
 def change_by(by: By, tool: str) -> Change:
     """Who changes something, as the vault keeps it; `tool` where none is named."""
     return Change(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))
+
+
+def _vault_of(root: Path, settings: Settings, **opened: Any) -> Vault:
+    """The vault of a folder, or the branch that is named in its place."""
+    rules, kept, branch = settings.access, settings.history, settings.branch
+    opened |= {"keep_days": kept.keep_days, "keep_mb": kept.keep_mb, "durable": settings.write.durability == "full"}
+    opened["access"] = Access(rules.hidden, rules.read_only, settings.no_delete, rules.only)
+    if not branch.repository:
+        return Vault(root, **opened)
+    from simplemem.branch.vault import BranchVault
+
+    return BranchVault(root, repository=branch.repository, name=branch.name, **opened)
+
+
+def _tables_of(path: Path, settings: Settings, root: Path, vault: Vault) -> Tables:
+    """The index where the settings want it. Who sees less of the vault has a schema of its own, as it has a file."""
+    if not (address := Key(settings.index.engine, setting="index.engine").value()):
+        return open_database(path, nullcontext if vault.read_only else vault.lock)  # a read-only disk has none
+    try:
+        from simplemem.index.postgres.database import PostgresDatabase
+    except ImportError as error:
+        hint = "pip install 'simplemem-vault[postgres]'"
+        raise Unavailable(f"an index in PostgreSQL needs {error.name}", hint=hint) from error
+    place = vault.place if vault.is_branch else str(root)
+    plain = re.sub(r"[^a-z0-9]+", "_", Path(place).name.lower()).strip("_")[:20]
+    schema = settings.index.schema_name or f"{plain}_{hashlib.sha256(place.encode()).hexdigest()[:8]}"
+    replica = Key(settings.index.replica, setting="index.replica").value() or ""
+    return PostgresDatabase(address, f"{schema}{path.stem.removeprefix('index').replace('-', '_')}", path, replica)
+
+
+def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
+    """Where the index lies: beside the notes, where it can be. Who sees less of the vault has an index of its own."""
+    hidden = "\n".join((*sorted(settings.access.hidden), *(f"+{each}" for each in sorted(settings.access.only))))
+    name = f"index-{hashlib.sha256(hidden.encode()).hexdigest()[:8]}.db" if hidden else "index.db"
+    if settings.db is not None:
+        named = Path(os.path.realpath(Path(settings.db).expanduser()))  # a person may say it by a link
+        return named.with_name(f"{named.stem}-{name}") if hidden else named
+    here = root / ".simplemem" / name
+    if not vault.read_only or (here.exists() and os.access(here.parent, os.W_OK)):
+        return here
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "simplemem" / hashlib.sha256(str(root).encode()).hexdigest()[:16] / name

@@ -122,11 +122,8 @@ class Embedding:
                     return 0
                 time.sleep(0.1)
             private, database = self._settings.embed.private, into or self._index.database
-            stopped = lambda: time.monotonic() > ends  # noqa: E731
-            try:
-                return self._run(Filling(self._vault, database, embedder, progress, stopped, ready, private))
-            finally:
-                self._turn.give_back()
+            is_late = lambda: time.monotonic() > ends  # noqa: E731
+            return self._run(Filling(self._vault, database, embedder, progress, is_late, ready, private))
 
     def fill_in_background(self, ready: Waiting | None, stopped: Callable[[], bool]) -> float | None:
         """Embed what is missing, for a server, which never waits for others; returns when to try again, in seconds."""
@@ -146,7 +143,6 @@ class Embedding:
             if self._failure and not stopped():
                 _LOG.warning("%s", self._failure)  # a command says it in its answer
         finally:
-            self._turn.give_back()
             self._making.release()
         return max(0.0, self._not_before - time.monotonic()) if self._failure else None
 
@@ -169,6 +165,7 @@ class Embedding:
         return space is None or space.embedder == embedder.name or (first and not self._begun)
 
     def _run(self, filling: Filling) -> int:
+        """Make vectors, and give back our turn."""
         self._begun = True
         try:
             done = filling.run()
@@ -180,6 +177,8 @@ class Embedding:
                 with suppress(SimplememError):  # for `stats` of another process: what went wrong last, and when
                     self._index.database.set_meta(_FAILED, f"{time.strftime('%Y-%m-%dT%H:%M:%S')}: {self._failure}")
             return 0
+        finally:
+            self._turn.give_back()
         if self._index.database.meta(_FAILED):
             self._index.database.set_meta(_FAILED, "")
         self._failure, self._waits, self._not_before = "", _FIRST_WAIT, 0.0

@@ -20,6 +20,11 @@ _CONDITIONS = {  # of a filter, by what they are called
     "until": "until", "link_to": "link_to", "linked_by": "linked_by", "author": "author", "phrases": "phrase",
     "without": "without", "archive": "outside of",
 }  # fmt: skip
+_BESIDE = {
+    "tags": "require_all",
+    "without": "without_forms",
+    "archive": "archived",
+}  # fields that say how these are meant
 
 
 def unmet(core: Core, narrow: Narrow) -> str:
@@ -187,16 +192,12 @@ def _words_of(holding: Mapping[str, tuple[int, set[NoteId]]], note: NoteId) -> d
 def _conditions(narrow: Narrow) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Every condition of a filter: what it is called, what it asks for, and the fields that ask it."""
     for field, label in _CONDITIONS.items():
-        asked, joint = getattr(narrow, field), " and "
-        changes = {field: asked}
-        if field == "tags":
-            changes["require_all"], joint = narrow.require_all, " and " if narrow.require_all else " or "
-        elif field == "without":
-            changes["without_forms"], joint = narrow.without_forms, " or "
-        elif field == "archive":
-            changes["archived"], joint = narrow.archived, " or "
-            label = "archive" if narrow.archived else label
+        if not (asked := getattr(narrow, field)):
+            continue
+        also = _BESIDE.get(field, field)
+        changes = {field: asked, also: getattr(narrow, also)}
+        is_any = field in ("without", "archive") or (field == "tags" and not narrow.require_all)
         if isinstance(asked, Mapping):
             asked = [f"{key}={value}" if value else key for key, value in asked.items()]
-        if asked:
-            yield label, asked if isinstance(asked, str) else joint.join(asked), changes
+        label = field if narrow.archived and field == "archive" else label
+        yield label, asked if isinstance(asked, str) else (" or " if is_any else " and ").join(asked), changes

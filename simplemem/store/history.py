@@ -246,11 +246,10 @@ def _then(core: Core, path: str, left: Version | None, found: Version | None, mo
 
 def file_now(core: Core, path: str) -> File | None:
     """What lies at a path; None for nothing, or what may not be seen. What cannot be read has no text and no hash."""
-    entry = core.entry(path)
     try:
-        return None if entry is None else core.vault.read(path)
+        return core.file(path)
     except SimplememError:
-        return entry and File(path, b"", "", entry)
+        return (entry := core.entry(path)) and File(path, b"", "", entry)
 
 
 def text_of(core: Core, sha256: str, *paths: str) -> bytes | None:
@@ -336,7 +335,7 @@ def diff(core: Core, what: str, other: str | None = None, *, since: str | None =
             for step in steps
         )
     path = path_with_a_past(core, what)
-    now = core.vault.read(path).data if core.entry(path) is not None else b""
+    now = core.bytes_of(path) or b""
     label = since or f"before {last_change(core, path).id}"
     then = note_at(core, path, label, start=True)
     if not label.startswith("before ") and not means_commit(core, label):

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection
-from contextlib import suppress
-from functools import wraps
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack, suppress
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+
+from pydantic import SecretStr
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.errors import Unavailable
-from simplemem.index.door import Progress
-from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, Synced
+from simplemem.index.database import open_database
+from simplemem.index.door import Progress, SyncReport
+from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, Saved, Synced
+from simplemem.note.clock import local
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.words import well_formed
-from simplemem.store import conflicts, daily, history, move, packs, read, recall, undo, write
+from simplemem.store import conflicts, history, move, packs, read, recall, undo, write
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
-
-if TYPE_CHECKING:
-    from simplemem.store.moving import Engine
+from simplemem.vault.obsidian import filled
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,11 +72,44 @@ class EnhancedStore:
         self.close()
 
     close = _method(Core.close)
-    sync = _method(Core.sync)
     start = _method(Core.start)
     wait_until_settled = _method(Core.wait_until_settled)
     on_change = _method(Core.on_change)
     state = _method(Core.state)
+    reach = _method(Core.reach)
+
+    def sync(
+        self,
+        *,
+        progress: Progress | None = None,
+        embed: bool = True,
+        rebuild: bool = False,
+        believe: bool = False,
+        begin: bool = True,
+    ) -> SyncReport:
+        """Index the vault, text first, vectors after. `rebuild` makes it anew beside itself; `believe` accepts that
+        many notes are gone; without `begin` no vectors of another embedder are begun."""
+        core = self._core
+        embed = embed and core.embedding.wanted()[0] is not None
+        if not embed:
+            core.rows.waiting = None
+        if rebuild:
+            core.follow_obsidian()
+            fresh = core.index.database.beside()
+            rows = core.sync_of(fresh)
+            rows.scan(progress)
+            if embed:
+                core.embedding.take_over(core.index.database, fresh)
+                core.embedding.fill(progress, begin=True, ready=rows.waiting, into=fresh)
+            fresh.set_meta("scanned", "yes")
+            fresh.close()
+            core.index.database.replace_with(fresh)
+        report = core.compare_all(progress, believe=believe)
+        if embed:
+            fill = partial(core.embedding.fill, progress, begin=begin, ready=core.rows.waiting)
+            report.embedded = core.index.consistently(fill)
+            report.trouble = core.embedding.trouble()
+        return report
 
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""
@@ -100,7 +135,28 @@ class EnhancedStore:
     related = _method(recall.related, asks=True)
 
     create = _method(write.create)
-    create_from, daily = _method(daily.create_from), _method(daily.daily)
+
+    def daily(self, **by: Unpack[By]) -> Saved:
+        """The note of today, made of the template for daily notes where it is not there yet."""
+        core, obsidian = self._core, self._core.conventions
+        if (file := core.file(path_of(name := obsidian.daily_note(local())))) is not None:
+            return write.unchanged(core, file)
+        template = obsidian.daily_template
+        is_there = template and core.entry(path_of(template)) is not None  # without it Obsidian makes an empty note
+        return self.create_from(template if is_there else "", name, **by)
+
+    def create_from(self, template: str, name: str, **by: Unpack[By]) -> Saved:
+        """Make a note of a template, to the byte but for its `{{title}}`, `{{date}}` and `{{time}}`."""
+        core = self._core
+        core.must_be_writable()
+        path, near = path_of(check_name(name)), path_of(f"{core.conventions.templates_folder}/{template}".lstrip("/"))
+        source = near if template and core.entry(near) is not None else core.path_meant(template) if template else ""
+        text = core.vault.read(source).data.decode("utf-8", "surrogateescape") if source else ""
+        text = filled(text, name.rsplit("/", 1)[-1], local(), core.conventions)
+        data = text.encode("utf-8", "surrogateescape")
+        with core.vault.lock():
+            return write.answer(core, core.vault.create(path, data, change_by(by, "create")), data, ())
+
     update = _method(write.update)
     write_text = _method(write.write_text)
     change_tags = _method(write.change_tags)
@@ -120,10 +176,6 @@ class EnhancedStore:
 
         return sync(self._core, **by)
 
-    def reach(self, commit: str) -> None:
-        """Answer from now on from no commit of the vault's branch before this one. Unavailable where it is not there."""
-        self._core.reach(commit)
-
     def commit(self, *, written: bool = False) -> str:
         """The commit of the vault's branch that answers are of, or that holds what was just `written`; "" where the
         vault is a folder, or where that cannot be told just now: what was written is there all the same."""
@@ -136,11 +188,26 @@ class EnhancedStore:
             return vault.newest()
         return ""
 
-    def move_index(self, engine: Engine, progress: Progress | None = None) -> MovedIndex:
-        """Build the index in another engine, None for the sidecar. The one in use stays as it is, and in use."""
-        from simplemem.store.moving import move_index
-
-        return move_index(self._core, engine, progress)
+    def move_index(
+        self, engine: str | SecretStr | Mapping[str, str] | None, progress: Progress | None = None
+    ) -> MovedIndex:
+        """Build the index in another engine (as `index.engine` names one; None is the sidecar), with the vectors that
+        were paid for here, or go on where a former call was interrupted. The one in use stays as it is, and in use."""
+        named = SecretStr(engine) if isinstance(engine, str) else engine
+        index = self.settings.index.model_copy(update={"engine": named, "replica": None})
+        settings, core = self.settings.model_copy(update={"index": index}), self._core
+        with EnhancedStore(self.root, settings, read_only=self.read_only, person=True) as there, ExitStack() as opened:
+            source, built = core.index.database, there._core.index.database
+            is_used = built.place == source.place
+            if is_used and engine and core.index.path.is_file():  # the settings were first, and the sidecar is left
+                source = open_database(core.index.path, core.vault.lock)
+                opened.callback(source.close)
+            there.sync(progress=progress, embed=False, believe=True)
+            taken = there._core.embedding.take_over(source, built, progress) if source.place != built.place else 0
+            done = there.sync(progress=progress)
+            return MovedIndex(
+                built.engine, built.place, there.state().notes, taken, done.embedded, is_used, done.trouble
+            )
 
     conflict_copies = _method(conflicts.conflict_copies)
     conflict_merges = _method(conflicts.conflict_merges)

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import closing
 from typing import Unpack
 
-from simplemem.errors import Conflict, Invalid, SimplememError, Unavailable
+from pygit2 import Commit
+
+from simplemem.errors import Conflict, SimplememError, Unavailable
 from simplemem.exchange import Change, Exchange, Overtaken, Pending, exchange, pending
-from simplemem.git import PLAIN, commit
+from simplemem.git import commit
 from simplemem.memory import By, Synced
 from simplemem.note.clock import now
 from simplemem.note.merge import merge
@@ -19,11 +22,11 @@ from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
 from simplemem.store.undo import carry_out
-from simplemem.store.write import encoded
+from simplemem.store.write import encoded, named_after
 from simplemem.vault.disk import sha256
 from simplemem.vault.lock import FileLock
-from simplemem.vault.obsidian import Move, name_key, rewrite_links
-from simplemem.vault.paths import SIDECAR, check_path
+from simplemem.vault.obsidian import Move, rewrite_links
+from simplemem.vault.paths import SIDECAR, is_path
 from simplemem.vault.vault import Wish
 
 _LOG = logging.getLogger(__name__)
@@ -52,8 +55,7 @@ def _committed(core: Core) -> tuple[int, tuple[str, ...]]:
     with core.vault.lock():
         every = [each for each in pending(root, allowed) if _is_ours(core, each)]
         mine = [each for each in every if not each.is_staged]
-        texts = {each.path: _text(core, each.path) for each in mine}
-        patches = [(each.path, each.path, each.before, texts[each.path]) for each in mine]
+        patches = [(each.path, each.path, each.before, core.bytes_of(each.path)) for each in mine]
         if patches:
             subject = f"simplemem: {counted(len(patches), 'change')} here"
             commit(root, patches, subject, {}, int(now().timestamp()), allowed)
@@ -62,15 +64,9 @@ def _committed(core: Core) -> tuple[int, tuple[str, ...]]:
 
 def _is_ours(core: Core, file: Pending) -> bool:
     """Whether a file is one of the vault that simplemem may touch."""
-    try:
-        check_path(file.path)
-    except Invalid:
+    if not is_path(file.path) or core.vault.access.hides(file.path):
         return False
-    return not core.vault.access.hides(file.path) and (core.entry(file.path) is not None or file.before is not None)
-
-
-def _text(core: Core, path: str) -> bytes | None:
-    return core.vault.read(path).data if core.entry(path) is not None else None
+    return file.before is not None or core.entry(file.path) is not None
 
 
 def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> Synced:
@@ -82,10 +78,9 @@ def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> 
             return Synced(ex.remote, committed, (), (), waiting, ex.theirs != ex.ours, "")
         if base is None:
             raise Unavailable(f"{ex.remote} holds another history, which has nothing in common with this one")
-        merging = _Merging(ex)
-        files, copies = merging.files()
-        _follow(core, ex, files, merging.moves())
-        version = ""
+        merging = _Merging(ex, base, ex.theirs)
+        files, copies, version = merging.files, tuple(map(name_of, merging.copies)), ""
+        _follow(core, ex, files, merging.moves)
         with core.vault.lock():
             if ex.repo.head.target != ex.ours.id:
                 raise Overtaken
@@ -99,30 +94,19 @@ def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> 
             ex.seen(made)
         else:
             ex.push(made)
-        cut = len(ex.place.prefix)
-        changed = tuple(sorted(path[cut:] for path in files))
-        return Synced(ex.remote, committed, changed, copies, waiting, made != ex.theirs.id, version)
+        return Synced(ex.remote, committed, tuple(sorted(files)), copies, waiting, made != ex.theirs.id, version)
 
 
 def _follow(core: Core, ex: Exchange, files: _Files, moves: Mapping[str, str]) -> None:
     """Let links follow what moved on one side, in notes that the other side wrote."""
-    cut = len(ex.place.prefix)
-    for old, new in ((old[cut:], new[cut:]) for old, new in moves.items()):
-
-        def before(key: str, old: str = old, new: str = new) -> Sequence[str]:
-            there = {*core.index.files_named(key)} - {new}
-            return sorted(there | {old} if name_key(old) == key else there)
-
-        def after(key: str, old: str = old, new: str = new) -> Sequence[str]:
-            there = {*core.index.files_named(key)} - {old}
-            return sorted(there | {new} if name_key(new) == key else there)
-
+    for old, new in moves.items():
+        before, after = named_after(core, new, old), named_after(core, old, new)
         for path in core.index.sources_that_could_mean([old, new]):
-            if (held := ex.held(here := ex.place.prefix + path)) is not None:
-                files.setdefault(here, held)
+            if (held := ex.held(path)) is not None:
+                files.setdefault(path, held)
         for path, data in [*files.items()]:
             if data is not None and path.endswith(".md") and not (note := read_note(data)).problem:
-                text = rewrite_links(note, path[cut:], Move(old, new), before, after, core.conventions.link_format)
+                text = rewrite_links(note, path, Move(old, new), before, after, core.conventions.link_format)
                 files[path] = encoded(text) if text != note.text else data
     for path in [path for path, data in files.items() if data is not None and data == ex.held(path)]:
         del files[path]
@@ -132,21 +116,20 @@ def _wishes(core: Core, ex: Exchange, files: _Files, waiting: tuple[str, ...]) -
     """What is to be written. Conflict where a note was saved meanwhile."""
     wishes = []
     for path, data in files.items():
-        inside = path[len(ex.place.prefix) :]
-        if inside in waiting:
+        if path in waiting:
             hint = "Commit it, or take it out of the index: git restore --staged."
-            raise Unavailable(f"{inside} is staged by you, and was changed there too", hint=hint)
-        here = _text(core, inside)
+            raise Unavailable(f"{path} is staged by you, and was changed there too", hint=hint)
+        here = core.bytes_of(path)
         if here == data:
             continue
         if here != ex.held(path):
-            raise Conflict(f"{inside} was saved meanwhile", current_sha256=None if here is None else sha256(here))
+            raise Conflict(f"{path} was saved meanwhile", current_sha256=None if here is None else sha256(here))
         if data is None:
-            wishes.append(Wish("delete", inside, before=sha256(here or b""), gone=True))
+            wishes.append(Wish("delete", path, before=sha256(here or b""), gone=True))
         elif here is None:
-            wishes.append(Wish("create", inside, data=data))
+            wishes.append(Wish("create", path, data=data))
         else:
-            wishes.append(Wish.update(inside, sha256(here), data))
+            wishes.append(Wish.update(path, sha256(here), data))
     return wishes
 
 
@@ -175,11 +158,8 @@ class Syncing:
 
     def _once(self) -> None:
         try:
-            core = Core(self._root, self._settings, read_only=False, person=True)
-            try:
+            with closing(Core(self._root, self._settings, read_only=False, person=True)) as core:
                 sync(core, who="simplemem", tool="sync")
-            finally:
-                core.close()
         except (SimplememError, OSError) as error:
             _LOG.warning("not exchanged with the remote: %s", error)
         except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
@@ -187,67 +167,44 @@ class Syncing:
 
 
 class _Merging:
-    """What becomes of every file that was changed there."""
+    """What becomes of every file that was changed there, which `copies` lie beside their notes, and what either side
+    moved, ours before theirs."""
 
-    def __init__(self, ex: Exchange) -> None:
-        assert ex.theirs is not None and ex.base is not None
-        self._ex, self._theirs, self._base = ex, ex.theirs, ex.base
-        self._files: _Files = {}
-        self._copies: list[str] = []
-
-    def files(self) -> tuple[_Files, tuple[str, ...]]:
-        """What our files become, and the conflict copies among them."""
-        mine = {path: each for each in self._ex.changes(self._base, self._ex.ours) if (path := _where(each))}
-        for each in self._ex.changes(self._base, self._theirs):
-            self._check(each)
-            self._take(each, mine.get(_where(each)))
-        cut = len(self._ex.place.prefix)
-        return self._files, tuple(name_of(path[cut:]) for path in self._copies)
-
-    def moves(self) -> dict[str, str]:
-        """The notes that either side moved, ours before theirs."""
-        every = [*self._ex.changes(self._base, self._theirs), *self._ex.changes(self._base, self._ex.ours)]
-        return {a.path: b.path for a, b in every if a and b and a.path != b.path and self._files.get(a.path) is None}
-
-    def _check(self, change: Change) -> None:
-        """Unavailable when they changed what simplemem does not write."""
-        for file in (change.was, change.now):
-            if file is None:
-                continue
-            prefix = self._ex.place.prefix
-            try:
-                if not file.path.startswith(prefix) or file.mode not in PLAIN:
-                    raise Invalid("")
-                check_path(file.path[len(prefix) :])
-            except Invalid:
-                hint = "`git pull` brings such changes; simplemem exchanges notes and the files beside them."
-                message = f"{self._ex.remote} changed {file.path!r}, which is none; nothing was changed here"
-                raise Unavailable(message, hint=hint) from None
+    def __init__(self, ex: Exchange, base: Commit, theirs: Commit) -> None:
+        self._ex, self._theirs = ex, theirs
+        self.files: _Files = {}
+        self.copies: list[str] = []
+        there, here = ex.changes(base, theirs), ex.changes(base, ex.ours)
+        mine = {each.files[0].path: each for each in here if all(file.is_ours for file in each.files)}
+        for each in there:
+            for file in each.files:
+                if not file.is_ours:
+                    hint = "`git pull` brings such changes; simplemem exchanges notes and the files beside them."
+                    message = f"{ex.remote} changed {file.path!r}, which is none; nothing was changed here"
+                    raise Unavailable(message, hint=hint)
+            self._take(each, mine.get(each.files[0].path))
+        moved = ((was.path, now.path) for was, now in [*there, *mine.values()] if was and now)
+        self.moves = {old: new for old, new in moved if old != new and self.files.get(old) is None}
 
     def _take(self, theirs: Change, mine: Change | None) -> None:
-        was, new = theirs.was, theirs.now
-        if was is None or (mine is not None and mine.now is None):  # new there, or deleted here and changed there
-            if new is not None:
-                self._both(None, self._ex.held(new.path), new.data, new.path)
-        elif new is None:
-            if mine is None:  # what was changed here stays
-                self._files[was.path] = None
-        elif mine is None or mine.now is None:
-            if new.path != was.path:
-                self._files[was.path] = None
-                self._both(None, self._ex.held(new.path), new.data, new.path)
-            else:
-                self._files[was.path] = new.data
+        was, new = theirs
+        now = mine.now if mine is not None else was
+        if was is not None and mine is None and (new is None or new.path != was.path):  # what was changed here stays
+            self.files[was.path] = None
+        if new is None:
+            return
+        if was is None or now is None or (mine is None and new.path != was.path):  # new there, or as good as new
+            self._both(None, self._ex.held(new.path), new.data, new.path)
         else:
-            place = mine.now.path if mine.now.path != was.path else new.path
-            if place != mine.now.path:
-                self._files[mine.now.path] = None
-            self._both(was.data, mine.now.data, new.data, place)
+            place = now.path if now.path != was.path else new.path
+            if place != now.path:
+                self.files[now.path] = None
+            self._both(was.data, now.data, new.data, place)
 
     def _both(self, base: bytes | None, ours: bytes | None, theirs: bytes, path: str) -> None:
         """Two texts of one file: merged, else the other beside ours."""
-        if ours is None or ours == theirs:
-            self._files[path] = theirs
+        if ours in (None, base, theirs):
+            self.files[path] = theirs
             return
         try:
             texts = [None if each is None else each.decode("utf-8") for each in (base, ours, theirs)]
@@ -255,16 +212,10 @@ class _Merging:
         except UnicodeDecodeError:
             merged = None
         if merged is not None and merged.clean:
-            self._files[path] = merged.text.encode("utf-8", "surrogatepass")
+            self.files[path] = merged.text.encode("utf-8", "surrogatepass")
             return
-        self._files[path] = ours
+        self.files[path] = ours
         stem, dot, ending = path.rpartition(".")
         copy = f"{stem}.REMOTE.{int(str(self._theirs.id)[:7], 16)}{dot}{ending}"
-        self._files[copy] = theirs
-        self._copies.append(copy)
-
-
-def _where(change: Change) -> str:
-    """Where a file was when both sides were one, or is new."""
-    file = change.was or change.now
-    return file.path if file is not None else ""
+        self.files[copy] = theirs
+        self.copies.append(copy)

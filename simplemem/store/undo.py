@@ -105,7 +105,7 @@ def restore(core: Core, name: str, *, at: str | None = None, new_name: str | Non
         if then.data is None or then.sha256 is None:
             raise history.nothing_there(name_of(path), since, then)
         target = path if new_name is None else path_of(check_name(new_name))
-        now = core.vault.read(target) if core.entry(target) is not None else None
+        now = core.file(target)
         other = _taken_since(core, path, since, now.sha256) if now is not None and target == path else None
         if now is not None and (target != path or other is not None):
             hint = f"It has the name since {other.id}. Restore the old one under another name." if other else ""

@@ -62,7 +62,7 @@ def create(
     text = new_text(content, metadata or {}, now(), tags_as_map=tags_as_map)
     data = encoded(text)
     with core.vault.lock():
-        old = core.vault.read(path) if core.entry(path) is not None else None
+        old = core.file(path)
         if old is not None and overwrite:
             core.vault.access.check_gone(path, instead="Read it, and change it with update_memory.")
             warnings = judge(core.settings, clean, read_note(old.data).text, text)
@@ -183,12 +183,7 @@ def _words_of(note: Note) -> set[str]:
 
 def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], list[str]]:
     """The notes whose links must be written again so that a new name changes no link's meaning; and what cannot be."""
-    before = core.index.files_named
-
-    def after(key: str) -> Sequence[str]:
-        files = {path for path in before(key) if path != old}
-        return sorted(files | {new} if name_key(new) == key else files)
-
+    before, after = core.index.files_named, named_after(core, old, new)
     sources = core.index.sources_that_could_mean([new] if old is None else [old, new])
     rewrites: list[Wish] = []
     warnings: list[str] = []
@@ -204,6 +199,16 @@ def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], lis
         elif text != note.text:
             rewrites.append(Wish.update(path, file.sha256, encoded(text)))
     return rewrites, warnings
+
+
+def named_after(core: Core, old: str | None, new: str) -> Callable[[str], Sequence[str]]:
+    """Which files have a name once `old` is called `new`."""
+
+    def named(key: str) -> Sequence[str]:
+        files = {path for path in core.index.files_named(key) if path != old}
+        return sorted(files | {new} if name_key(new) == key else files)
+
+    return named
 
 
 def indexed(

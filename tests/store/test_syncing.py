@@ -98,6 +98,29 @@ def test_changes_of_both_sides_come_together(home: Path) -> None:
         assert (two / "Start.md").read_text() == "---\ntags: [one, there]\n---\nStart\nfrom two\n"
 
 
+def test_a_note_moved_out_of_a_vault_comes_back_when_it_was_changed_there(home: Path) -> None:
+    one, two = clones(home, 2)
+    (one / "notes").mkdir()
+    for name in ("Stay", "Leave"):
+        (one / "notes" / f"{name}.md").write_text(f"{name}\n" + "a line that both have\n" * 9)
+    git(one, "add", "-A")
+    git(one, "commit", "-qm", "a folder of notes")
+    git(one, "push", "-q", "origin", "main")
+    git(two, "pull", "-q")
+    git(two, "mv", "notes/Leave.md", "Left.md")  # out of the vault, while the other side writes on
+    git(two, "commit", "-qm", "moved out")
+    (two / "notes" / "Stay.md").rename(two / "notes" / "Moved.md")
+    for name in ("Stay", "Leave"):
+        with (one / "notes" / f"{name}.md").open("a") as file:
+            file.write("from one\n")
+    sync(one / "notes")
+    done = sync(two / "notes")
+    assert (done.changed, done.copies, done.pushed) == (("Leave.md", "Moved.md"), (), True)
+    assert sorted(tree(two / "notes")) == ["Leave.md", "Moved.md"]
+    assert all(text.endswith(b"from one\n") for text in tree(two / "notes").values())
+    assert (two / "Left.md").read_text().startswith("Leave\n")
+
+
 def test_what_cannot_be_merged_lies_beside_its_note_on_both_sides(home: Path) -> None:
     one, two = clones(home, 2)
     (one / "Start.md").write_text("---\ntags: [one]\n---\nOne says this\n")
