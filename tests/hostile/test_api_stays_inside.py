@@ -29,7 +29,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "create": {"name": "new", "content": "text", "overwrite": True}, "update": {"append": "text"},
     "write_text": {"text": "text", "if_sha256": sha256(NOTE)}, "change_tags": {"tags": {"todo": None}},
     "move": {"new_name": "moved"}, "undo_all": {"by": "ada", "since": "2026-01-01", "preview": True},
-    "restore": {"name": "gone"},
+    "restore": {"name": "gone"}, "move_index": {"engine": ""},
 }  # fmt: skip
 """How a method is called that is not content with `n` for each text it needs."""
 GIVEN_WHAT_WAS_SHOWN = {"mend", "merge_conflict"}
