@@ -29,11 +29,11 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "create": {"name": "new", "content": "text", "overwrite": True}, "update": {"append": "text"},
     "write_text": {"text": "text", "if_sha256": sha256(NOTE)}, "change_tags": {"tags": {"todo": None}},
     "move": {"new_name": "moved"}, "undo_all": {"by": "ada", "since": "2026-01-01", "preview": True},
-    "restore": {"name": "gone"}, "move_index": {"engine": ""},
+    "restore": {"name": "gone"},
 }  # fmt: skip
 """How a method is called that is not content with `n` for each text it needs."""
-GIVEN_WHAT_WAS_SHOWN = {"mend", "merge_conflict"}
-"""Methods that carry out what another has shown, and take nothing else but who does it and why."""
+WITHOUT_NAMES = {"mend", "merge_conflict", "move_index"}
+"""Methods that carry out what another has shown; and one that takes a setting, which may name a file anywhere."""
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def methods() -> dict[str, list[str]]:
     """The public methods, with the names of the texts that each takes."""
     found = {}
     for name, method in vars(EnhancedStore).items():
-        if inspect.isfunction(method) and not name.startswith("_") and name not in GIVEN_WHAT_WAS_SHOWN:
+        if inspect.isfunction(method) and not name.startswith("_") and name not in WITHOUT_NAMES:
             params = inspect.signature(method).parameters.values()
             if texts := [each.name for each in params if str(each.annotation).split(" | ")[0] == "str"]:
                 found[name] = texts
