@@ -14,7 +14,6 @@ import psycopg
 from psycopg import sql
 
 from simplemem.index.door import Ids, Nearness
-from simplemem.index.notes import Rows
 from simplemem.index.postgres import near, words
 from simplemem.index.postgres.ranking import PackedWords
 
@@ -141,25 +140,16 @@ class Connection:
             for row in rows:
                 copy.write_row(row)
 
-    def many(self, values: Iterable[Any]) -> Any:
-        return list(values)
-
     def state(self) -> object:
         return self.seen
-
-    def words(self, notes: int) -> PackedWords:
-        return PackedWords(notes)
 
     def nearest(self, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness] | None:
         if self._indexed[0] != (self.seen, len(query)):
             self._indexed = (self.seen, len(query)), near.is_indexed(self, len(query))
         return near.nearest(self, query, ids, limit, also) if self._indexed[1] else None
 
-    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
-        words.put(rows, note, title, body, blocks)
-
-    def remove_words(self, note: int, _places: Sequence[int]) -> None:
-        words.remove(self, note)
+    put_words, remove_words = staticmethod(words.put), words.remove
+    words, many = PackedWords, list
 
     def dumped_words(self) -> Iterator[tuple[Any, ...]]:
         statement = """SELECT n.path, w.title, w.body, w.blocks FROM note_words w LEFT JOIN notes n ON n.id = w.note_id

@@ -24,8 +24,13 @@ from simplemem.index.postgres.connection import Connection, Connections, Cursor
 from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
 
 T = TypeVar("T")
-SHAPE = "3"  # of the tables; another's are made anew
+SHAPE = "4"  # of the tables; another's are made anew
 _SCHEMA = Path(__file__).with_name("schema.sql")
+_SPOKEN = {  # what the tables of the sidecar are in PostgreSQL's words; it too compares text byte by byte
+    "TEXT": 'TEXT COLLATE "C"', "BLOB": "BYTEA", " WITHOUT ROWID": "",
+    "INTEGER PRIMARY KEY AUTOINCREMENT": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "INTEGER": "BIGINT",
+    "(key)": "USING hash (key)", "(title_key)": "USING hash (title_key)",  # longer than a B-tree takes
+}  # fmt: skip
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOOK = "SELECT key, value FROM meta WHERE key IN ('made', 'state')"
 _PAUSE = 30.0  # seconds for which a replica that failed is not asked
@@ -73,9 +78,8 @@ class PostgresDatabase:
                 number = leader_in(db)[0] if there else 0  # none is used twice
                 for each in (f"DROP SCHEMA IF EXISTS {name} CASCADE", f"CREATE SCHEMA {name}"):
                     db.execute(each)
-                made = _SCHEMA.read_text(encoding="utf-8").replace("STRING", 'TEXT COLLATE "C"')
-                Cursor(db.raw).execute(made)
-                facts = {"rev": "0", "shape": SHAPE, "made": uuid.uuid4().hex, "state": "0", LEADER: f"{number} 0"}
+                Cursor(db.raw).execute(_tables())
+                facts = {"shape": SHAPE, "made": uuid.uuid4().hex, "state": "0", LEADER: f"{number} 0"}
                 db.executemany(SET_META, facts.items())
         self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
 
@@ -321,6 +325,14 @@ class PostgresDatabase:
         self._primary.close()
         if self._replica is not None:
             self._replica.close()
+
+
+def _tables() -> str:
+    """The tables of the sidecar but for its words, and then our own."""
+    common = _SCHEMA.parents[1].joinpath(_SCHEMA.name).read_text(encoding="utf-8").partition("CREATE VIRTUAL")[0]
+    for ours, theirs in _SPOKEN.items():
+        common = common.replace(ours, theirs)
+    return common + _SCHEMA.read_text(encoding="utf-8")
 
 
 def address_of(url: str, setting: str = "index.engine") -> str:

@@ -143,7 +143,7 @@ def _add(db: Connection, *by: int) -> None:
     db.execute(sql, by)
 
 
-def remove(db: Connection, note: int) -> None:
+def remove(db: Connection, note: int, _places: Sequence[int]) -> None:
     """Forget a note's words. What its segment says of it counts no more."""
     sql = "DELETE FROM held WHERE note_id = ? RETURNING segment, words, blocks, block_words"
     for segment, *counts in db.execute(sql, (note,)).fetchall():
