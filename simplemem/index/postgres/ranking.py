@@ -283,12 +283,12 @@ class _Packed(NamedTuple):
 
     def keys(self, marks: Any) -> Any:
         """Where the word stands in marked notes: note, column and place as one number."""
-        notes = self.rows["note"]
-        chosen = self.alive & marks[np.minimum(notes, len(marks) - 1)] & (notes < len(marks))
-        rows, times = self.rows[chosen], times_of(self.rows)
-        places = self.places[np.repeat(chosen, times)].astype(np.int64)
-        times = times[chosen]
-        within = np.arange(len(places)) - np.repeat(np.cumsum(times) - times, times)
+        notes, times = self.rows["note"], times_of(self.rows)
+        chosen = np.flatnonzero(self.alive & marks[np.minimum(notes, len(marks) - 1)] & (notes < len(marks)))
+        first = (np.cumsum(times) - times)[chosen]  # of the places of each
+        rows, times = self.rows[chosen], times[chosen]
+        within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+        places = self.places[np.repeat(first, times) + within].astype(np.int64)
         in_body = within >= np.repeat(rows["title"], times)
         return np.repeat(rows["note"].astype(np.int64) << 33, times) + (in_body.astype(np.int64) << 32) + places
 
