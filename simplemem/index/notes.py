@@ -51,18 +51,15 @@ class Rows:
         """Keep rows for a statement."""
         self._waiting.setdefault(sql, []).extend(rows)
 
-    def replace(
-        self, db: Connection, table: str, columns: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool
-    ) -> None:
+    def replace(self, db: Connection, table: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool) -> None:
         """Keep the rows of a note for a table, unless they are there: a page that is not touched is not written."""
         if not new:
             # In no order: SQLite would prepare a statement that orders anew for every note.
-            if sorted(db.execute(f"SELECT {columns} FROM {table} WHERE note_id = ?", (note_id,))) == wanted:
+            if sorted(db.execute(f"SELECT * FROM {table} WHERE note_id = ?", (note_id,))) == wanted:
                 return
             db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()
         if wanted:
-            marks = ", ".join("?" * len(columns.split()))
-            self.add(f"INSERT INTO {table} ({columns}) VALUES ({marks})", wanted)
+            self.add(f"INSERT INTO {table} VALUES ({', '.join('?' * len(wanted[0]))})", wanted)
 
     def write(self, db: Connection) -> None:
         for sql, rows in self._waiting.items():
@@ -94,10 +91,8 @@ def put(
     if note.open_tasks and ("task", "open", note_id) not in pairs:  # so that a filter by tags finds them
         pairs.append(("task", "open", note_id))
     properties = [(note_id, seq, str(key), _as_json(value)) for seq, (key, value) in enumerate(header.items())]
-    rows.replace(db, "tags", "note_id, seq, tag, source", note_id, tags, new=new)
-    rows.replace(db, "tag_pairs", "key, value, note_id", note_id, pairs, new=new)
-    rows.replace(db, "properties", "note_id, seq, key, value", note_id, properties, new=new)
-    rows.replace(db, "aliases", "note_id, seq, alias, key", note_id, aliases, new=new)
+    for table, wanted in ("tags", tags), ("tag_pairs", pairs), ("properties", properties), ("aliases", aliases):
+        rows.replace(db, table, note_id, wanted, new=new)
     return note_id
 
 
@@ -278,8 +273,7 @@ def put_links(db: Connection, note_id: int, path: str, note: Note, named: Named,
         form = "property" if link.property is not None else "embed" if link.embed else link.form
         key, meant = name_key(link.target), _meant(resolve(link.target, path, named))
         wanted.append((note_id, seq, form, link.target, link.subpath, link.display, link.line, key, *meant))
-    columns = "note_id, seq, form, target, subpath, display, line, key, path, ambiguous"
-    rows.replace(db, "links", columns, note_id, wanted, new=new)
+    rows.replace(db, "links", note_id, wanted, new=new)
 
 
 def _meant(found: Resolution) -> tuple[str | None, str]:
