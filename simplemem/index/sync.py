@@ -18,7 +18,7 @@ from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Progress, Row, Stat, SyncReport
 from simplemem.index.notes import Rows, is_note, stat_of
 from simplemem.index.text import Understood, Waiting, understood
-from simplemem.note.names import are_akin, is_copy_reason, private_by_rule
+from simplemem.note.names import are_akin, private_by_rule
 from simplemem.note.note import Note, private_reason, read_note
 from simplemem.vault.vault import Entry, File, Vault
 
@@ -195,7 +195,7 @@ class Sync:
         db, changed = rows.db, []
         for path in notes.copies_of(db, originals):
             known = notes.known(db, path)
-            if known is None or (self.hidden_reason(path) is not None and not is_copy_reason(known.hidden)):
+            if known is None or (self.hidden_reason(path) is not None and not known.is_copy):
                 continue
             read = self.look(path)
             if isinstance(read, Understood) and self._hidden(db, read) != known.hidden:

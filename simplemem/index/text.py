@@ -139,10 +139,8 @@ def put(rows: Rows, note_id: int, read: Understood, *, new: bool, private: bool 
 
 def _as_indexed(text: str, language: str, *, names: bool = True) -> str:
     """A text's words, then the parts of names in it and its stems: behind, so that neighbours stay neighbours."""
-    parts = parts_of_names(text) if names else ""
-    if not parts and not language:
-        return searchable(text)
-    return "\n".join([searchable(text), parts, stems_of(text, language) if language else "", ""])
+    parts, stems = parts_of_names(text) if names else "", stems_of(text, language) if language else ""
+    return "\n".join([searchable(text), parts, stems, ""])
 
 
 def span(note_id: int) -> tuple[int, int]:
