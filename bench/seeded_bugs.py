@@ -115,7 +115,7 @@ FAULTS = (
     Fault(
         "index", "the links of a note that is gone are left behind",
         "simplemem.index.notes",
-        [('"tag_pairs", "properties", "links")', '"tag_pairs", "properties")')],
+        [("for table in OF_NOTE:", 'for table in OF_NOTE.keys() - {"links"}:')],
     ),
     Fault(
         "index", "a file that went leaves the links to it as they were",
@@ -125,8 +125,8 @@ FAULTS = (
     Fault(
         "index", "a text of the same length is taken for the same text",
         "simplemem.index.door",
-        [("if size != self.size or mtime_ns != self.mtime_ns or ctime_ns != self.ctime_ns:", "if size != self.size:"),
-         ("return max(mtime_ns, ctime_ns) > self.checked_ns - RACY_NS", "return False")],
+        [("self.stat != (size, mtime_ns, ctime_ns)", "size != self.size"),
+         (" or max(mtime_ns, ctime_ns) > self.checked_ns - RACY_NS", "")],
     ),
     Fault(
         "index", "a bare link is not looked up again when a note of its name comes",
@@ -157,7 +157,7 @@ FAULTS = (
     Fault(
         "index", "the tags of a note that is gone are left behind",
         "simplemem.index.notes",
-        [('("aliases", "tags", "tag_pairs", ', '("aliases", ')],
+        [("for table in OF_NOTE:", 'for table in OF_NOTE.keys() - {"tags", "tag_pairs"}:')],
     ),
     Fault(
         "moves", "embeds are not written again",

@@ -10,6 +10,7 @@ from itertools import groupby, zip_longest
 from typing import Any
 
 from simplemem.index.connection import Connection
+from simplemem.index.notes import OF_NOTE
 
 Row = tuple[Any, ...]
 Difference = tuple[Row | None, Row | None]
@@ -27,11 +28,7 @@ _COUNTS = {
     "unresolved_links": "count(*) FROM links WHERE path IS NULL",
 }
 _OF_NOTE = {
-    "aliases": "note_id, seq, alias, key",
-    "tags": "note_id, seq, tag, source",
-    "tag_pairs": "note_id, key, value",
-    "properties": "note_id, seq, key, value",
-    "links": "note_id, seq, form, target, subpath, display, line, key, path, ambiguous",
+    **OF_NOTE,
     "places": "id >> 20, id & 1048575, start, stop, line, headings, hash",
     "vectors": "id >> 20, id & 1048575, hash, vector",
 }
@@ -71,11 +68,11 @@ def inspection(db: Connection) -> dict[str, dict[str, Any]]:
         lists = ("links", "attachments", "unresolved", "backlinks", "tags", "legacy_tags", "aliases")
         notes[path] = {"title": title, "problem": problem, "hidden": hidden, "self_links": 0}
         notes[path] |= {"link_counts": {}, "ambiguous": {}, **{name: [] for name in lists}}
-    own = """SELECT note_id, seq, CASE source WHEN 'legacy' THEN 'legacy_tags' ELSE 'tags' END AS kind, tag AS said
-             FROM tags
-             UNION ALL SELECT note_id, seq, 'aliases', alias FROM aliases"""
-    sql = f"SELECT path, kind, said FROM ({own}) o JOIN notes n ON n.id = note_id ORDER BY seq"
-    for path, kind, said in db.execute(sql):
+    own = """SELECT n.path, CASE t.source WHEN 'legacy' THEN 'legacy_tags' ELSE 'tags' END, t.tag, t.seq
+             FROM tags t JOIN notes n ON n.id = t.note_id
+             UNION ALL SELECT n.path, 'aliases', a.alias, a.seq FROM aliases a JOIN notes n ON n.id = a.note_id
+             ORDER BY 4"""
+    for path, kind, said, _ in db.execute(own):
         notes[path][kind].append(said)
     linked = """SELECT n.path, l.target, l.path, l.ambiguous FROM links l JOIN notes n ON n.id = l.note_id
                 ORDER BY n.path, l.seq"""

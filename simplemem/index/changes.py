@@ -9,16 +9,13 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from simplemem.errors import SimplememError
-from simplemem.index.connection import SET_META, Connection
+from simplemem.index.connection import SET_META, Connection, Tables
 from simplemem.note.words import well_formed
 from simplemem.vault.history import Log, Version, last_before, no_version, number_of, spell, versions_in
 from simplemem.vault.vault import Vault
-
-if TYPE_CHECKING:
-    from simplemem.index.connection import Tables
 
 T = TypeVar("T")
 _ALL = 1 << 62

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import apsw
 
@@ -19,11 +19,9 @@ from simplemem.errors import Unavailable
 from simplemem.index import legs
 from simplemem.index.connection import SET_META
 from simplemem.index.door import Ids, Nearness
+from simplemem.index.notes import Rows
 from simplemem.index.text import SHIFT
 from simplemem.vault.lock import FileLock, is_alive
-
-if TYPE_CHECKING:
-    from simplemem.index.notes import Rows
 
 T = TypeVar("T")
 SCHEMA_VERSION = 16
@@ -170,8 +168,7 @@ class Database:
 
     def __init__(self, path: Path, lock: Lock) -> None:
         self.path, self._lock = path, lock
-        self._local = threading.local()
-        self._open: dict[int, tuple[threading.Thread, Connection]] = {}
+        self._open: dict[threading.Thread, tuple[int, Connection]] = {}  # of each thread, and to which generation
         self._guard = threading.Lock()
         self._writing, self._next_to_write = threading.Lock(), threading.Lock()
         self.engine, self.place = f"SQLite {apsw.sqlite_lib_version()}", str(path)
@@ -217,7 +214,8 @@ class Database:
 
     def connection(self) -> Connection:
         """This thread's connection to the file that lies at the path now. What has begun on one file ends on it."""
-        held: tuple[int, Connection] | None = getattr(self._local, "held", None)
+        thread = threading.current_thread()
+        held = self._open.get(thread)
         if held is not None and held[1].in_transaction:
             return held[1]
         if self._identity_on_disk() != self._identity:
@@ -228,12 +226,10 @@ class Database:
             connection = connect(self.path)
         connection.register_fts5_function("scored", legs.scored)
         with self._guard:
-            for ident, (thread, old) in list(self._open.items()):
-                if thread is threading.current_thread() or not thread.is_alive():
-                    old.close()
-                    del self._open[ident]
-            self._open[threading.get_ident()] = (threading.current_thread(), connection)
-        self._local.held = (self.generation, connection)
+            for each in list(self._open):
+                if each is thread or not each.is_alive():
+                    self._open.pop(each)[1].close()
+            self._open[thread] = (self.generation, connection)
         return connection
 
     def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -350,10 +346,8 @@ class Database:
         """Swap a completely built index in. Other threads and processes notice by the file's identity."""
         with self._lock():
             with self._guard:
-                held = self._open.pop(threading.get_ident(), None)
-            if held is not None:
-                held[1].close()
-                self._local.held = None
+                if (held := self._open.pop(threading.current_thread(), None)) is not None:
+                    held[1].close()
             with closing(connect(fresh.path)) as db:  # leaving WAL folds its log in: all of it is in one file
                 db.execute("PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL").fetchall()
             remove(self.path, _LOGS)
@@ -367,7 +361,6 @@ class Database:
             for _, connection in self._open.values():
                 connection.close()
             self._open.clear()
-        self._local = threading.local()
 
 
 @contextmanager

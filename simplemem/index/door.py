@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from simplemem.index.connection import Words
 from simplemem.note.names import is_copy_reason
-
-if TYPE_CHECKING:
-    from simplemem.index.connection import Words
 
 T = TypeVar("T", bound=tuple[Any, ...])
 NoteId = int
@@ -67,9 +65,7 @@ class Row(NamedTuple):
 
     def may_have_changed(self, size: int, mtime_ns: int, ctime_ns: int) -> bool:
         """Whether the file must be read again: another size or time, or a time too near to the last reading."""
-        if size != self.size or mtime_ns != self.mtime_ns or ctime_ns != self.ctime_ns:
-            return True
-        return max(mtime_ns, ctime_ns) > self.checked_ns - RACY_NS
+        return self.stat != (size, mtime_ns, ctime_ns) or max(mtime_ns, ctime_ns) > self.checked_ns - RACY_NS
 
 
 class Mark(NamedTuple):

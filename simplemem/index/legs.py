@@ -36,7 +36,6 @@ _MOST_TERMS = 20_000  # whose counts are kept
 FURTHER = 317
 APART = (1 << SHIFT) + FURTHER
 PLACE_OF_ROW = f"(block_text.rowid - block_text.rowid / {APART} * {FURTHER})"
-_TABLES = {"note_text": 1, "block_text": APART}  # how far the rows of two notes lie apart
 _WHILE_MUCH_COMES = (("automerge", 0), ("crisismerge", 64), ("hashsize", 16 << 20))
 _OTHERWISE = (("automerge", 4), ("crisismerge", 16), ("hashsize", 1 << 20))  # FTS5's own
 _PAGES_AT_ONCE = 1000
@@ -54,7 +53,7 @@ def fts_terms(terms: Sequence[Term]) -> list[str]:
 
 def expect_much(database: Database) -> None:
     """Before very many notes: segments of the word tables are not merged again and again while they come."""
-    for table in _TABLES:
+    for table in LEGS.values():
         database.connection().executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES)
 
 
@@ -62,7 +61,7 @@ def fold(database: Database, generation: int | None = None) -> None:
     """Merge the segments of the word tables that still expect much, of this pass or of a process that died: a few pages
     a transaction."""
     with database.reading() as db:
-        asked = ((table, f"SELECT v FROM {table}_config WHERE k = 'automerge'") for table in _TABLES)
+        asked = ((table, f"SELECT v FROM {table}_config WHERE k = 'automerge'") for table in LEGS.values())
         unmerged = [table for table, sql in asked if db.execute(sql).get == 0]
     for table in unmerged:
         is_merged = False
@@ -233,7 +232,7 @@ class Counts:
 
 def dumped(db: Connection) -> Iterator[tuple[Any, ...]]:
     """What the index holds of words: of each sums that tell its places, in order."""
-    for leg, apart in _TABLES.items():
+    for leg, apart in (("note_text", 1), ("block_text", APART)):  # how far the rows of two notes lie apart
         try:
             db.execute(f"CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, {leg}, instance)").fetchall()
             db.execute("CREATE TEMP TABLE numbers (id INTEGER PRIMARY KEY, number INTEGER)").fetchall()
@@ -253,7 +252,7 @@ def dumped(db: Connection) -> Iterator[tuple[Any, ...]]:
 def hold_same_words(ours: Connection, theirs: Any) -> bool:
     """Whether the tables of words are equal to the byte: so they are of an index made in one go, and nothing counted."""
     queries = ["SELECT id, path FROM notes ORDER BY 1"]
-    for leg in _TABLES:
+    for leg in LEGS.values():
         queries += [f"SELECT * FROM {leg}_{part} ORDER BY 1, 2" for part in ("docsize", "idx")]
         # The row that lists the segments (10) begins with how often a setting of the table was changed.
         queries.append(f"SELECT id, iif(id = 10, substr(block, 5), block) FROM {leg}_data ORDER BY 1")

@@ -11,15 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from simplemem.index.connection import LAST, Connection
 from simplemem.index.door import Outline, Row, Stat, StoredLink, VectorSpace
+from simplemem.note.body import Link
 from simplemem.note.names import COPY_REASON, ConflictName, base_name, compare_key, conflict_name, name_of
-from simplemem.note.note import Note, tag_pairs
+from simplemem.note.note import tag_pairs
 from simplemem.vault.disk import Entry
 from simplemem.vault.obsidian import Named, Resolution, lookup_keys, name_key, resolve
 
 if TYPE_CHECKING:
     from simplemem.index.text import Understood
 
-_TABLES = ("aliases", "tags", "tag_pairs", "properties", "links")
+OF_NOTE = {
+    "aliases": "note_id, seq, alias, key",
+    "tags": "note_id, seq, tag, source",
+    "tag_pairs": "note_id, key, value",
+    "properties": "note_id, seq, key, value",
+    "links": "note_id, seq, form, target, subpath, display, line, key, path, ambiguous",
+}
+"""The rows that belong to a note, the note first."""
 _ROW = ", ".join(f"n.{name}" for name in Row._fields)
 _OWN = (
     "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "title_key", "description", "type", "type_key",
@@ -41,9 +49,11 @@ def is_note(path: str) -> bool:
 
 
 class Rows:
-    """What is still to be written of notes, in the order in which its statements first came. For one transaction."""
+    """What is still to be written of notes, in the order in which its statements first came. For one transaction, in
+    which nobody else writes: which files have a name (`named`) is asked of the index once each."""
 
-    def __init__(self) -> None:
+    def __init__(self, db: Connection) -> None:
+        self.db, self.named = db, cache(partial(files_named, db))
         self.rev: int | None = None  # the number of the change that they all are
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
 
@@ -51,28 +61,28 @@ class Rows:
         """Keep rows for a statement."""
         self._waiting.setdefault(sql, []).extend(rows)
 
-    def replace(self, db: Connection, table: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool) -> None:
+    def replace(self, table: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool) -> None:
         """Keep the rows of a note for a table, unless they are there: a page that is not touched is not written."""
+        columns = OF_NOTE[table]
         if not new:
             # In no order: SQLite would prepare a statement that orders anew for every note.
-            if sorted(db.execute(f"SELECT * FROM {table} WHERE note_id = ?", (note_id,))) == wanted:
+            if sorted(self.db.execute(f"SELECT {columns} FROM {table} WHERE note_id = ?", (note_id,))) == wanted:
                 return
-            db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()
+            self.db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()
         if wanted:
-            self.add(f"INSERT INTO {table} VALUES ({', '.join('?' * len(wanted[0]))})", wanted)
+            marks = ", ".join("?" * len(columns.split()))
+            self.add(f"INSERT INTO {table} ({columns}) VALUES ({marks})", wanted)
 
-    def write(self, db: Connection) -> None:
+    def write(self) -> None:
         for sql, rows in self._waiting.items():
-            db.executemany(sql, rows)
+            self.db.executemany(sql, rows)
         self._waiting.clear()
 
 
-def put(
-    db: Connection, note_id: int | None, read: Understood, hidden: str | None, private: str | None, rows: Rows
-) -> int:
-    """Write the note's own row, and keep what belongs to it (not links and text) in `rows`. Returns its id."""
+def put(rows: Rows, note_id: int | None, read: Understood, hidden: str | None, private: str | None) -> int:
+    """Write the note's own row, and keep what belongs to it (not its text) in `rows`. Returns its id."""
     path, note, stat, head, *_ = read
-    new = note_id is None
+    db, new = rows.db, note_id is None
     if rows.rev is None:
         rows.rev = next_rev(db)
     values = (
@@ -85,15 +95,26 @@ def put(
     else:
         db.execute(_UPDATE, (*values, note_id)).fetchall()
     header = note.header.properties
-    aliases = [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)]
-    tags = [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)]
-    pairs = sorted({(key, compare_key(value), note_id) for key, value in tag_pairs(note.tags, header)})
-    if note.open_tasks and ("task", "open", note_id) not in pairs:  # so that a filter by tags finds them
-        pairs.append(("task", "open", note_id))
-    properties = [(note_id, seq, str(key), _as_json(value)) for seq, (key, value) in enumerate(header.items())]
-    for table, wanted in ("tags", tags), ("tag_pairs", pairs), ("properties", properties), ("aliases", aliases):
-        rows.replace(db, table, note_id, wanted, new=new)
+    pairs = {(note_id, key, compare_key(value)) for key, value in tag_pairs(note.tags, header)}
+    if note.open_tasks:  # so that a filter by tags finds them
+        pairs.add((note_id, "task", "open"))
+    wanted: dict[str, list[tuple[Any, ...]]] = {
+        "aliases": [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)],
+        "tags": [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)],
+        "tag_pairs": sorted(pairs),
+        "properties": [(note_id, seq, str(key), _as_json(value)) for seq, (key, value) in enumerate(header.items())],
+        "links": [(note_id, seq, *_link_row(link, path, rows.named)) for seq, link in enumerate(note.links)],
+    }
+    for table, of in wanted.items():
+        rows.replace(table, note_id, of, new=new)
     return note_id
+
+
+def _link_row(link: Link, source: str, named: Named) -> tuple[Any, ...]:
+    """A link as it stands, and what it means now."""
+    form = "property" if link.property is not None else "embed" if link.embed else link.form
+    meant = _meant(resolve(link.target, source, named))
+    return form, link.target, link.subpath, link.display, link.line, name_key(link.target), *meant
 
 
 def _as_json(value: Any) -> str:
@@ -110,7 +131,7 @@ def _name_keys(path: str) -> tuple[str, str]:
 def remove(db: Connection, note_id: int) -> None:
     """Forget a note's own rows and its links."""
     next_rev(db)
-    for table in _TABLES:
+    for table in OF_NOTE:
         db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()
     db.execute("DELETE FROM notes WHERE id = ?", (note_id,)).fetchall()
 
@@ -225,11 +246,6 @@ def files_named(db: Connection, key: str) -> list[str]:
     return sorted(row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ?", (key,)))
 
 
-def named_by(db: Connection) -> Named:
-    """Which files have a name, asked of the index once each: for a transaction in which nobody else writes."""
-    return cache(partial(files_named, db))
-
-
 def named_in_memory(paths: Iterable[str]) -> Named:
     """Which files have a name, from a dictionary: cheaper than SQL where many links are resolved."""
     names: dict[str, list[str]] = {}
@@ -258,22 +274,12 @@ def follow_files(db: Connection, came: Collection[str], went: Collection[str]) -
     db.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in went))
     sql = """SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
               FROM links l JOIN notes n ON n.id = l.note_id WHERE l.key IN (SELECT value FROM carray(?))"""
-    named = named_by(db)
+    named = cache(partial(files_named, db))
     linked: Any = db.execute(sql, (db.many(_keys({*came, *went})),)).fetchall()
     for note_id, seq, source, target, *meant in linked:
         if (now := _meant(resolve(target, source, named))) != tuple(meant):
             sql = "UPDATE links SET path = ?, ambiguous = ? WHERE note_id = ? AND seq = ?"
             db.execute(sql, (*now, note_id, seq)).fetchall()
-
-
-def put_links(db: Connection, note_id: int, path: str, note: Note, named: Named, rows: Rows, *, new: bool) -> None:
-    """Keep a note's links, resolved, in `rows`."""
-    wanted: list[tuple[Any, ...]] = []
-    for seq, link in enumerate(note.links):
-        form = "property" if link.property is not None else "embed" if link.embed else link.form
-        key, meant = name_key(link.target), _meant(resolve(link.target, path, named))
-        wanted.append((note_id, seq, form, link.target, link.subpath, link.display, link.line, key, *meant))
-    rows.replace(db, "links", note_id, wanted, new=new)
 
 
 def _meant(found: Resolution) -> tuple[str | None, str]:
@@ -338,9 +344,9 @@ def conflict_copies(db: Connection) -> list[tuple[str, str]]:
     """Every conflict copy of a note that is there, with that note."""
     sql = """SELECT f.path, n.hidden IS NULL FROM files f LEFT JOIN notes n ON n.path = f.path
              WHERE f.copy_of IS NOT NULL ORDER BY f.path"""
-    found = []
-    for path, takes_part in db.execute(sql).fetchall():
-        copy = copy_at(db, str(path))
-        if copy is not None and (copy[0].certain or not takes_part or not is_note(str(path))):
-            found.append((str(path), copy[1]))
-    return found
+    files: Any = db.execute(sql).fetchall()
+    return [
+        (path, copy[1])
+        for path, takes_part in files
+        if (copy := copy_at(db, path)) is not None and (copy[0].certain or not takes_part or not is_note(path))
+    ]

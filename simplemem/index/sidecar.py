@@ -178,26 +178,24 @@ class Sidecar:
     def _read(self, ask: Callable[[Connection], T]) -> T:
         return self.consistently(lambda: self.database.answer(ask))
 
+    def _read_kept(self, ask: Callable[[Connection, Kept], T]) -> T:
+        return self._read(lambda db: ask(db, self._kept(db)))
+
     def vocabulary(self, asked: Sequence[door.AnyOf]) -> tuple[Sequence[int], Standing]:
         """How many notes hold one of the words, for each of some groups of them; and how far the index is."""
-
-        def read(db: Connection) -> tuple[Sequence[int], Standing]:
-            kept = self._kept(db)
-            return kept.words.vocabulary(db, asked), kept.standing
-
-        return self._read(read)
+        return self._read_kept(lambda db, kept: (kept.words.vocabulary(db, asked), kept.standing))
 
     def ask(self, question: Question) -> Matches:
         """The notes that the words or the vector of a question lead to. What is like a note is found once, and kept."""
 
-        def read(db: Connection) -> Matches:
-            kept, key = self._kept(db), (question.like, question.nearest)
-            near = kept.like
-            answer = near.get(key) or self._answer(db, kept, question)
-            near |= {key: answer} if question.like and len(near) < _MOST_LIKE else {}
+        def read(db: Connection, kept: Kept) -> Matches:
+            key = question.like, question.nearest
+            answer = kept.like.get(key) or self._answer(db, kept, question)
+            if question.like and len(kept.like) < _MOST_LIKE:
+                kept.like[key] = answer
             return answer
 
-        return self._read(read)
+        return self._read_kept(read)
 
     def _answer(self, db: Connection, kept: Kept, question: Question) -> Matches:
         titled = notes.titled(db, question.title) if question.title else ()
@@ -236,15 +234,11 @@ class Sidecar:
         have a word of the question; and of those `among` others that stand `beside` some of them."""
 
         def read(db: Connection) -> Mapping[NoteId, door.Shown]:
-            tagged, passages = tags_of(db, some), positions(db, _PASSAGES_OF, some)
+            neighbours = neighbours_of(db, list(notes.rows_of(db, beside).values()) if beside else ())
+            every = some.keys() | {each.note for near in neighbours.values() for each in near if each.note in among}
+            tagged, passages = tags_of(db, every), positions(db, _PASSAGES_OF, every)
             placed = positions(db, "p.id = n.value", filter(None, some.values()))
-            rows = notes.rows_of(db, some)
-            neighbours = neighbours_of(db, [rows[note] for note in beside if note in rows])
-            reached = {each.note for near in neighbours.values() for each in near if each.note in among}
-            if more := reached - rows.keys():
-                tagged = chain(tagged, tags_of(db, more))
-                passages = chain(passages, positions(db, _PASSAGES_OF, more))
-                rows |= notes.rows_of(db, more)
+            rows = notes.rows_of(db, every)
             matches: door.Leg = []
             if blocks and question.terms and rows:
                 matches = self._kept(db).words.leg(db, "block", question.terms, _MOST_BLOCKS, list(rows))
@@ -294,7 +288,7 @@ class Sidecar:
 
     def holding(self, groups: Sequence[door.AnyOf], some: Sequence[NoteId]) -> list[tuple[int, set[NoteId]]]:
         """For each group of words how many notes hold one of them, and which of `some` do."""
-        return self._read(lambda db: self._kept(db).words.holding(db, groups, some))
+        return self._read_kept(lambda db, kept: kept.words.holding(db, groups, some))
 
     def links(self, to: str | None = None) -> Sequence[door.StoredLink]:
         """The links that mean this file (a conflict copy's only repeat its note's); else every link."""
@@ -302,7 +296,7 @@ class Sidecar:
 
     def standing(self) -> Standing:
         """How far the index is."""
-        return self._read(lambda db: self._kept(db).standing)
+        return self._read_kept(lambda _, kept: kept.standing)
 
     def since(self, mark: door.Mark | None) -> door.Changes:
         """What was put since a mark, by any process; everything without one."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -17,9 +18,8 @@ from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Progress, Row, Stat, SyncReport
 from simplemem.index.notes import Rows, is_note, stat_of
 from simplemem.index.text import Understood, Waiting, understood
-from simplemem.note.names import are_akin, is_copy_reason, private_by_rule
+from simplemem.note.names import are_akin, private_by_rule
 from simplemem.note.note import Note, private_reason, read_note
-from simplemem.vault.obsidian import Named
 from simplemem.vault.vault import Entry, File, Vault
 
 BATCH = 1000  # notes a transaction while many are indexed at once...
@@ -70,13 +70,13 @@ class Sync:
             for path in gone:
                 self.remove_at(db, path)
             notes.follow_files(db, [each.path for each in read], gone)
-            named = notes.named_by(db)
+            rows = Rows(db)
             for each in read:
                 known = notes.known(db, each.path)
                 is_put = known is not None and known[2:6] == (each.note.sha256, *each.stat)
                 if moved is not None or not is_put:  # else the background was faster
-                    self._put_unless_large(db, each, named, known)
-            self.judge_copies_of(db, {*(each.path for each in read), *gone}, named)
+                    self._put_unless_large(rows, each, known)
+            self.judge_copies_of(rows, {*(each.path for each in read), *gone})
 
     def look_at(self, paths: Collection[str]) -> SyncReport:
         """Paths that may have changed: files or folders, there or gone. `""` is the vault itself."""
@@ -169,39 +169,37 @@ class Sync:
         self.skipped[path] = f"{size} bytes; notes over {self.max_note_bytes} are not indexed"
         return True
 
-    def _put_unless_large(self, db: Connection, read: Understood, named: Named, known: Row | None) -> None:
+    def _put_unless_large(self, rows: Rows, read: Understood, known: Row | None) -> None:
         """Write all rows of a note in place of those it has. One that is too large has none."""
         if self.skip_if_large(read.path, read.stat.size):
-            self.remove_at(db, read.path)
+            self.remove_at(rows.db, read.path)
         else:
             self.skipped.pop(read.path, None)
-            rows = Rows()
-            self.put_note(db, read, named, known, rows)
-            rows.write(db)
+            self.put_note(rows, read, known)
+            rows.write()
 
-    def put_note(self, db: Connection, read: Understood, named: Named, known: Row | None, rows: Rows) -> None:
+    def put_note(self, rows: Rows, read: Understood, known: Row | None) -> None:
         """Keep all rows of a note in `rows`, which are written later; `known` is what the index has of it."""
-        hidden, new = self._hidden(db, read), known is None
+        hidden = self._hidden(rows.db, read)
         private = private_reason(read.path, read.note, self.private)
-        note_id = notes.put(db, None if known is None else known.id, read, hidden, private, rows)
+        note_id = notes.put(rows, None if known is None else known.id, read, hidden, private)
         if hidden is None:
-            missing = text.put(db, note_id, read, rows, new=new, private=private is not None)
+            missing = text.put(rows, note_id, read, new=known is None, private=private is not None)
             if self.waiting is not None:
                 self.waiting.keep(note_id, missing)
         else:
-            text.remove(db, note_id)
-        notes.put_links(db, note_id, read.path, read.note, named, rows, new=new)
+            text.remove(rows.db, note_id)
 
-    def judge_copies_of(self, db: Connection, originals: Collection[str], named: Named) -> list[str]:
+    def judge_copies_of(self, rows: Rows, originals: Collection[str]) -> list[str]:
         """Put the conflict copies of these notes again where they are judged otherwise now. Returns their paths."""
-        changed = []
+        db, changed = rows.db, []
         for path in notes.copies_of(db, originals):
             known = notes.known(db, path)
-            if known is None or (self.hidden_reason(path) is not None and not is_copy_reason(known.hidden)):
+            if known is None or (self.hidden_reason(path) is not None and not known.is_copy):
                 continue
             read = self.look(path)
             if isinstance(read, Understood) and self._hidden(db, read) != known.hidden:
-                self._put_unless_large(db, read, named, known)  # of one that cannot be read, what was known stays
+                self._put_unless_large(rows, read, known)  # of one that cannot be read, what was known stays
                 changed.append(path)
         return changed
 
@@ -257,7 +255,7 @@ class Reconciling:
                 self._gone.setdefault(found.sha256, []).append(found)
             with sync.database.writing(self.generation) as db:
                 notes.follow_files(db, came, went)  # first: after a pass that is cut short nobody would know of them
-                self.report.modified += sync.judge_copies_of(db, came | went, notes.named_by(db))
+                self.report.modified += sync.judge_copies_of(Rows(db), came | went)
                 if self._much:
                     sync.database.expect_much()
             self._put_notes([entries[path] for path in to_read])
@@ -298,13 +296,12 @@ class Reconciling:
         done = 0
         for batch in self._batches(entries):
             with self.sync.database.writing(self.generation) as db:
-                rows, named = Rows(), notes.named_by(db)
-                paths = [path for path, _ in batch]
+                rows, paths = Rows(db), [path for path, _ in batch]
                 there = notes.known_at(db, paths)
                 for path, read in batch:
-                    self._put(db, path, read, there.get(path), named, rows)
-                rows.write(db)
-                self.report.modified += self.sync.judge_copies_of(db, paths, named)
+                    self._put(rows, path, read, there.get(path))
+                rows.write()
+                self.report.modified += self.sync.judge_copies_of(rows, paths)
             done += len(batch)
             batch.clear()  # before the collector looks at what lives
             if self._much:
@@ -315,22 +312,21 @@ class Reconciling:
 
     def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, Looked]]]:
         """Files read and understood before the transaction that puts them, which others wait for."""
-        first = 0
-        while first < len(entries):
-            batch: list[tuple[str, Looked]] = []
-            size = 0
+        left = deque(entries)
+        while left:
+            batch, size = list[tuple[str, Looked]](), 0
             with self.sync.vault.reading() as reading:
-                while first < len(entries) and len(batch) < BATCH and size < _BATCH_BYTES:
+                while left and len(batch) < BATCH and size < _BATCH_BYTES:
                     if self.sync.stop.is_set():
                         raise Stopped
-                    entry = entries[first]
+                    entry = left.popleft()
                     batch.append((entry.path, self.sync.look(entry.path, self.known.get(entry.path), reading)))
-                    first, size = first + 1, size + entry.size
+                    size += entry.size
             yield batch
 
-    def _put(self, db: Connection, path: str, read: Looked, now: Row | None, named: Named, rows: Rows) -> None:
+    def _put(self, rows: Rows, path: str, read: Looked, now: Row | None) -> None:
         """Put a file that was read. `now` is what the index knows of it, which may be more than when the pass began."""
-        known = self.known.get(path)
+        db, known = rows.db, self.known.get(path)
         if now != known:  # somebody put or removed it since: what was read may be older than that
             known, read = now, self.sync.look(path)
         if isinstance(read, NotFound):
@@ -352,7 +348,7 @@ class Reconciling:
                 self.report.moved.append((origin.path, path))
             else:
                 (self.report.added if known is None else self.report.modified).append(path)
-            self.sync.put_note(db, read, named, known or origin, rows)
+            self.sync.put_note(rows, read, known or origin)
 
     def _origin(self, db: Connection, sha256: str) -> Row | None:
         """The note that a new file of these bytes was before, unless another process has given it a new name since."""
@@ -370,8 +366,7 @@ class Reconciling:
             for path in (*gone, *too_large):
                 self.sync.remove_at(db, path)
                 self.report.removed.append(path)
-            if too_large:
-                self.report.modified += self.sync.judge_copies_of(db, too_large, notes.named_by(db))
+            self.report.modified += self.sync.judge_copies_of(Rows(db), too_large)
         self.sync.database.fold(self.generation)
         self.sync.database.checkpoint()
 

@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import chain
 from typing import NamedTuple
 
 from simplemem.index.connection import Connection
@@ -100,20 +101,16 @@ def units(note_id: int, read: Understood) -> Iterator[tuple[int, Unit, str]]:
     """Every passage and block under its id, in order, with the text of its vector: the heading, then the words. It is
     empty for headings, for ids, and for blocks that are a whole passage (docs/search.md)."""
     first, whole = note_id << SHIFT, {(passage.start, passage.stop) for passage in read.passages}
-    placed = [(first | k, unit, True) for k, unit in enumerate(read.passages)]
-    for k, unit in enumerate(read.blocks):
-        placed.append((first | BLOCK | k, unit, unit.kind != "heading" and (unit.start, unit.stop) not in whole))
-    for place, unit, is_wanted in placed:
+    for place, unit in chain(enumerate(read.passages, first), enumerate(read.blocks, first | BLOCK)):
+        is_wanted = unit.kind == "passage" or (unit.kind != "heading" and (unit.start, unit.stop) not in whole)
         words = _ID_LINE.sub("", unit.text) if is_wanted and "^" in unit.text else unit.text
         above = unit.headings[-1] if unit.headings else read.head.title
         yield place, unit, f"{above}\n{words}" if is_wanted and words.strip() else ""
 
 
-def put(
-    db: Connection, note_id: int, read: Understood, rows: Rows, *, new: bool, private: bool = False
-) -> list[tuple[int, str]]:
+def put(rows: Rows, note_id: int, read: Understood, *, new: bool, private: bool = False) -> list[tuple[int, str]]:
     """Keep a note's text rows in `rows`, with vectors whose text is the same; returns the places that need one."""
-    kept: dict[bytes, bytes] = {}
+    db, kept = rows.db, dict[bytes, bytes]()
     if not new:
         kept = dict(db.execute("SELECT hash, vector FROM vectors WHERE id >= ? AND id < ?", span(note_id)))
         remove(db, note_id)
@@ -142,10 +139,8 @@ def put(
 
 def _as_indexed(text: str, language: str, *, names: bool = True) -> str:
     """A text's words, then the parts of names in it and its stems: behind, so that neighbours stay neighbours."""
-    parts = parts_of_names(text) if names else ""
-    if not parts and not language:
-        return searchable(text)
-    return "\n".join([searchable(text), parts, stems_of(text, language) if language else "", ""])
+    parts, stems = parts_of_names(text) if names else "", stems_of(text, language) if language else ""
+    return "\n".join([searchable(text), parts, stems, ""])
 
 
 def span(note_id: int) -> tuple[int, int]:

@@ -88,14 +88,13 @@ def take(old: Tables, into: Tables, width: int | None, progress: Progress | None
             if not (some := [row[0] for row in db.execute(sql, (last, _NOTES_AT_ONCE))]):
                 return taken
             wanted = {note: hashes_of(db, note, missing=True) for note in some}
-            asked = {places[digest] for hashes in wanted.values() for digest in hashes.values() if digest in places}
-            with old.reading() as other:
-                found = "SELECT v.hash, v.vector FROM carray(:ids) n CROSS JOIN vectors v ON v.id = n.value"
-                vectors = dict(other.execute(found, {"ids": other.many(sorted(asked))}))
             every = [(place, digest) for hashes in wanted.values() for place, digest in hashes.items()]
-            db.executemany(
-                PUT_VECTOR, [(place, digest, vectors[digest]) for place, digest in every if digest in vectors]
-            )
+            asked = {places[digest] for _, digest in every if digest in places}
+            with old.reading() as other:
+                sql = "SELECT v.hash, v.vector FROM carray(:ids) n CROSS JOIN vectors v ON v.id = n.value"
+                vectors = dict(other.execute(sql, {"ids": other.many(sorted(asked))}))
+            found = [(place, digest, vectors[digest]) for place, digest in every if digest in vectors]
+            db.executemany(PUT_VECTOR, found)
             rev = notes.next_rev(db)
             whole = [(rev, note) for note in some if vectors.keys() >= {*wanted[note].values()}]
             db.executemany("UPDATE notes SET embedded = 1, rev = ? WHERE id = ?", whole)
@@ -281,8 +280,9 @@ class _Rows:
         """Take notes out."""
         import numpy as np
 
-        rows = self._of(some)
-        np.frombuffer(self.owners, np.int64)[rows] = _NOBODY
+        owners = np.frombuffer(self.owners, np.int64)
+        rows = _marks(some, int(owners.max(initial=0)) + 1)[owners]
+        owners[rows] = _NOBODY
         self.left += int(np.count_nonzero(rows))
 
     def best(self, query: bytes, some: Iterable[int] | None, size: int = 0) -> NDArray[np.float64]:
@@ -292,19 +292,11 @@ class _Rows:
         owners, vectors = np.frombuffer(self.owners, np.int64), np.frombuffer(self.vectors, np.int8)
         best = np.full(max(size, int(owners.max(initial=0)) + 1), _FAR)
         # All are compared as soon as a quarter of them.
-        if some is not None and 4 * len(rows := np.flatnonzero(self._of(some))) < len(owners):
+        if some is not None and 4 * len(rows := np.flatnonzero(_marks(some, len(best))[owners])) < len(owners):
             owners, vectors = owners.take(rows), vectors.reshape(-1, len(query)).take(rows, 0).reshape(-1)
         np.maximum.at(best, owners, 1 - distances(query, vectors.data))
         best[_NOBODY] = _FAR
         return best
-
-    def _of(self, some: Iterable[int]) -> NDArray[np.bool_]:
-        """Which rows are of some notes."""
-        import numpy as np
-
-        owners = np.frombuffer(self.owners, np.int64)
-        marked: NDArray[np.bool_] = _marks(some, int(owners.max(initial=0)) + 1)[owners]
-        return marked
 
 
 def _marks(some: Iterable[int], size: int) -> NDArray[np.bool_]:

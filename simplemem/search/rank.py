@@ -89,7 +89,7 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
     for match in {each.note: each for each in reversed(answer.blocks)}.values():  # the best of each note
         words[match.note] += _BLOCK_WEIGHT * match.score
     phrases = {match.note: match.score for match in answer.pairs}
-    meaning = {note: max(0.0, (passage + block) / 2) for note, (passage, block) in (answer.near or {}).items()}
+    meaning = {note: near.score for note, near in (answer.near or {}).items()}
     share = {"hybrid": lexical_weight if meaning else 1.0, "text": 1.0, "semantic": 0.0}[mode]
     left = 1 - _PHRASES if phrases else 1.0
     return [

@@ -29,7 +29,7 @@ _SQL = re.compile(
     r"\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|FROM|WHERE|ORDER BY|MATCH|JOIN|VALUES|EXISTS)\b"
 )
 OURS = {
-    "index/audit.py": "count name note own rest",
+    "index/audit.py": "count name note rest",
     "index/changes.py": "condition order",
     "index/database.py": "name setting",
     "index/sidecar.py": "_ORDER[sort] k name source where",

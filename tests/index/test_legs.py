@@ -34,10 +34,10 @@ def put(db: apsw.Connection, name: str, body: str) -> int:
     note = read_note(body.encode())
     read = text.understood(f"{name}.md", note, Stat(0, 0, 0))
     known = notes.known(db, read.path)
-    rows = Rows()
-    note_id = notes.put(db, None if known is None else known.id, read, None, None, rows)
-    text.put(db, note_id, read, rows, new=known is None)
-    rows.write(db)
+    rows = Rows(db)
+    note_id = notes.put(rows, None if known is None else known.id, read, None, None)
+    text.put(rows, note_id, read, new=known is None)
+    rows.write()
     return note_id
 
 

@@ -47,9 +47,9 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 def put(db: apsw.Connection, note_id: int, body: str, path: str = "Note.md") -> list[tuple[int, str]]:
     new = db.execute("SELECT 1 FROM note_text WHERE rowid = ?", (note_id,)).fetchone() is None
-    rows = Rows()
-    missing = text.put(db, note_id, text.understood(path, read_note(body.encode()), Stat(0, 0, 0)), rows, new=new)
-    rows.write(db)
+    rows = Rows(db)
+    missing = text.put(rows, note_id, text.understood(path, read_note(body.encode()), Stat(0, 0, 0)), new=new)
+    rows.write()
     return missing
 
 

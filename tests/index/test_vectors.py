@@ -54,7 +54,7 @@ def put(db: apsw.Connection, name: str, made: Vectors, chance: random.Random) ->
     note = read_note(name.encode())
     known = notes.known(db, f"{name}.md")
     read = text.understood(f"{name}.md", note, Stat(0, 0, 0))
-    note_id = notes.put(db, None if known is None else known.id, read, None, None, Rows())
+    note_id = notes.put(Rows(db), None if known is None else known.id, read, None, None)
     if known is not None:
         text.remove(db, note_id)
     first = note_id << SHIFT
