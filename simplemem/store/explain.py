@@ -20,11 +20,7 @@ _CONDITIONS = {  # of a filter, by what they are called
     "until": "until", "link_to": "link_to", "linked_by": "linked_by", "author": "author", "phrases": "phrase",
     "without": "without", "archive": "outside of",
 }  # fmt: skip
-_BESIDE = {
-    "tags": "require_all",
-    "without": "without_forms",
-    "archive": "archived",
-}  # fields that say how these are meant
+_BESIDE = {"tags": "require_all", "without": "without_forms", "archive": "archived"}  # that say how these are meant
 
 
 def unmet(core: Core, narrow: Narrow) -> str:
