@@ -28,7 +28,6 @@ from simplemem.vault.obsidian import Aim, lead_links, name_key, resolve
 from simplemem.vault.vault import Wish
 from simplemem.vault.watch import SHARED, file_system
 
-_SHOWN = 20  # rows in which two indexes differ
 _PLACE = re.compile(r" \(line (\d+), column (\d+)\)$")
 _ANEW = "`simplemem index --rebuild` makes it anew"
 _ELSEWHERE = "Put it on this computer alone: `--db` when serving, or $SIMPLEMEM_DB for every command."
@@ -40,8 +39,6 @@ _COMMON_NAMES = frozenset({"readme", "index", "untitled", "home", "notes", "note
 _WHY = {"name": "the only file of that name is", "alias": "it is another name of", "title": "it is the title of"}
 _MOST = 3  # candidates
 _MOST_ASKED = 100  # names that are compared with every other; a vault full of broken links must not take all day
-# What a link may mean, the likeliest first; where it clearly leads; and how that is known, or what became of it.
-_Likely = tuple[tuple[str, ...], Aim | None, str]
 
 
 def examine(core: Core, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
@@ -148,7 +145,7 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
     def compared() -> list[Difference]:
         fresh.scan(tell)
         with core.index.database.reading() as ours, rebuilt.reading() as theirs:
-            return list(islice(differences(ours, theirs, vectors=False), _SHOWN))
+            return list(islice(differences(ours, theirs, vectors=False), 20))
 
     try:
         if found := compared():  # perhaps by what was written meanwhile: both are brought up to one moment of rest
@@ -262,8 +259,9 @@ class _LikelyTargets:
             self._bare.setdefault(compare_key(base_name(path)), []).append(path)
         self._slips: dict[str, list[str]] = {}  # of the names that were asked for
 
-    def of(self, target: str, source: str) -> _Likely:
-        """What `[[target]]` in the note `source` may mean: by the history first, then by names, aliases and titles."""
+    def of(self, target: str, source: str) -> tuple[tuple[str, ...], Aim | None, str]:
+        """What `[[target]]` in the note `source` may mean: by the history first, then by names, aliases and titles. The
+        likeliest first; where it clearly leads; and how that is known, or what became of it."""
         was = resolve(target, source, self._named_then).path
         if was is not None and (changes := self._core.changes.lineage(was)):
             last = changes[0]

@@ -222,7 +222,7 @@ class EnhancedStore:
         reranking = core.reranking()
         unread = core.conventions.unread_filters().items()
         warnings = [f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread]
-        warnings += [self.rerank_trouble] if self.rerank_trouble else []
+        warnings += filter(None, [self.rerank_trouble])
         return {
             "vault": str(self.root),
             **({"branch": core.vault.place, "commit": self.commit()} if core.vault.is_branch else {}),
