@@ -95,13 +95,17 @@ class Note:
             raise Unreadable(f"{path} cannot be changed: {self.problem}", hint=hint, line=where and where.line)
 
 
+def decoded(data: bytes) -> tuple[str, str | None]:
+    """The text of a file, and what keeps it from being UTF-8."""
+    try:
+        return data.decode("utf-8"), None
+    except UnicodeDecodeError as error:
+        return data.decode("utf-8", "replace"), f"byte {error.start} is not UTF-8 text"
+
+
 def read_note(data: bytes, sha256: str | None = None) -> Note:
     """The note these bytes are. Never raises and never stalls. `sha256` is their hash, where it is known already."""
-    problem: str | None = None
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        text, problem = data.decode("utf-8", "replace"), f"byte {error.start} is not UTF-8 text"
+    text, problem = decoded(data)
     if b"\0" in data[:_BINARY_PROBE]:
         problem = "it holds binary data or UTF-16 text, not UTF-8"
     header = read_header(text)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from simplemem.vault.paths import Access
 
 _LOG = logging.getLogger(__name__)
-_FOLLOW_SECONDS = 1.0
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds until what failed is tried again
 
 T = TypeVar("T")
@@ -93,7 +92,7 @@ class Background:
                     self._carefully(self._core.listeners.tell_of_others)
                 until_scan = self._scan_seconds - (time.monotonic() - self._scanned_at)
                 seconds = min(self._fill_at, self._again_at) - time.monotonic()
-                seconds = min(until_scan if leads else _FOLLOW_SECONDS, seconds)
+                seconds = min(until_scan if leads else 1.0, seconds)  # a follower looks this often
                 is_busy = bool(self._hints) or self._scan_wanted or self._fill_wanted or self._stop.is_set()
                 self._listen(0.0 if is_busy else max(0.05, seconds))
         finally:

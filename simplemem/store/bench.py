@@ -13,13 +13,12 @@ from simplemem.index.door import Narrow, Question
 from simplemem.index.notes import named_in_memory
 from simplemem.memory import By, Filter, Listed
 from simplemem.note.names import check_name, name_of
-from simplemem.note.note import private_reason, read_note
+from simplemem.note.note import decoded, private_reason, read_note
 from simplemem.note.words import well_formed
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
 from simplemem.store.history import notes_then
-from simplemem.store.packs import Piece
-from simplemem.store.packs import passages as passages_of
+from simplemem.store.packs import Piece, pieces_of, sources_of
 from simplemem.store.recall import list_page, only_nearest, ranked
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
@@ -121,11 +120,10 @@ class Bench:
 
     def every(self, narrowed: Filter | None = None) -> list[Listed]:
         """All notes that pass a filter, by name; a page of a list has a thousand at most."""
-        page = list_page(self._core, filter=narrowed, sort="name", limit=1000)
-        found = [*page.items]
-        while page.next_cursor is not None:
-            page = list_page(self._core, filter=narrowed, sort="name", limit=1000, cursor=page.next_cursor)
-            found += page.items
+        found, cursor = list[Listed](), "0-name"  # of the first page
+        while cursor:
+            page = list_page(self._core, filter=narrowed, sort="name", limit=1000, cursor=cursor)
+            found, cursor = [*found, *page.items], page.next_cursor or ""
         return found
 
     def read(self, paths: Iterable[str]) -> Iterator[Read]:
@@ -136,11 +134,8 @@ class Bench:
                     file = reading(path)
                 except (SimplememError, OSError):
                     continue
-                try:
-                    yield Read(path, file.data.decode("utf-8"), file.sha256, "")
-                except UnicodeDecodeError as error:
-                    problem = f"byte {error.start} is not UTF-8 text"
-                    yield Read(path, file.data.decode("utf-8", "replace"), file.sha256, problem)
+                text, problem = decoded(file.data)
+                yield Read(path, text, file.sha256, problem or "")
 
     def meant(self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None) -> list[str | None]:
         """The paths that links (target, note) lead to; as if only the files `among` were there, if that is said."""
@@ -157,10 +152,8 @@ class Bench:
     def private(self, paths: Iterable[str]) -> set[str]:
         """Those of these notes that are private now, or cannot be read."""
         rules, private = self._core.settings.embed.private, set(paths)
-        for read in self.read(list(private)):
-            if private_reason(read.path, read_note(read.text.encode()), rules) is None:
-                private.discard(read.path)
-        return private
+        notes = ((read.path, read_note(read.text.encode())) for read in self.read(list(private)))
+        return private - {path for path, note in notes if private_reason(path, note, rules) is None}
 
     @property
     def embedder(self) -> str:
@@ -194,7 +187,7 @@ class Bench:
         ranking = ranked(self._core, as_words(question), narrow, limit, rerank=rerank)
         best = max((found.score for found in ranking.best), default=0.0) or 1.0
         notes = {found.path: max(0.0, min(1.0, found.score / best)) for found in ranking.best}
-        said = passages_of(self._core, ranking)[:passages] if passages else []
+        said = pieces_of(self._core, sources_of(self._core, ranking))[:passages] if passages else []
         said = [replace(piece, score=min(1.0, piece.score / best)) for piece in said]
         reranker = str(ranking.reranker.get("name", ""))
         by_meaning, nearest = ranking.mode != "text", only_nearest(self._core, ranking)
@@ -239,15 +232,14 @@ class Bench:
         """Carry out drafts. Conflict, and nothing written, when a note is not what its draft was made of."""
         core = self._core
         core.must_be_writable()
-        wishes: list[Wish] = []
-        warnings: list[str] = []
+        wishes, warnings = list[Wish](), list[str]()
         for path, text, before, at in drafts:
             name, sha = name_of(path), "" if before is None else sha256(_bytes(before))
             if before is None:
                 check_name(name)
                 warnings += judge(core.settings, "", "", name)
             if text is None:
-                wishes.append(Wish("delete", path, before=sha, gone=True))
+                wishes.append(Wish.update(path, sha, None))
                 continue
             if isinstance(text, str):
                 known = before.decode("utf-8", "replace") if isinstance(before, bytes) else before or ""
@@ -255,8 +247,7 @@ class Bench:
                 stale = at is None and isinstance(before, str) and text != before
                 text = stamp_modified(text, now()) if stale else text
             data = _bytes(text)
-            wish = Wish("create", path, data=data) if before is None else Wish.update(path, sha, data)
-            wishes.append(replace(wish, at=at))
+            wishes.append(replace(Wish.update(path, sha or None, data), at=at))
         written = core.vault.carry_out(wishes, change) if wishes else []
         files = {draft.path for draft in drafts if isinstance(draft.text, bytes)}
         texts = {wish.path: wish.data for wish in wishes if wish.data is not None and wish.path not in files}

@@ -23,11 +23,8 @@ from simplemem.vault.vault import File, Wish
 
 Keep = Literal["merge", "note", "copy", "marked"]
 _MOST_VERSIONS = 200
-_SIDES = ("your change", "the note as it is now")
-_MOST_SHOWN = 4_000  # characters of a text in a failure
 _DIGITS = 12  # of each hash in an offer
 _READ_AGAIN = "Read it again, make the change on what is there now, and pass its sha256."
-_RECENT = 20  # changes of a note among which a repeated one is looked for
 
 
 def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | None:
@@ -59,7 +56,7 @@ def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | Non
 
 def _refuse_repeated(core: Core, file: File, seen: bytes, text: str) -> None:
     """Conflict, and nothing offered, when this very change was made already of what was `seen`, and others followed."""
-    for version in core.changes.of(file.path, _RECENT):
+    for version in core.changes.of(file.path, 20):
         if version.op not in ("update", "move"):
             break  # taken back, or another note since
         if version.before == sha256(seen) and version.before != version.after:
@@ -79,7 +76,7 @@ def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged
         ours = making.make(read_note(base))
     except (UnicodeDecodeError, SimplememError):
         return None
-    merged = merge(read_note(base).text, ours, read_note(now).text, _SIDES)
+    merged = merge(read_note(base).text, ours, read_note(now).text, ("your change", "the note as it is now"))
     if making.again and not merged.clean:
         with suppress(SimplememError):
             merged = Merged(making.make(read_note(now)), 0)
@@ -99,7 +96,7 @@ def _lost(core: Core, file: File, base: bytes | None, both: tuple[str, Merged] |
         core.vault.keep_text(text)
     shown: dict[str, Any] = {"clean": merged.clean, "conflicts": merged.conflicts, "sha256": sha256(data)}
     shown["diff"] = unified_diff(file.data, data, ("what is there now", "both together"))
-    shown |= {"text": merged.text} if len(merged.text) <= _MOST_SHOWN else {}
+    shown |= {"text": merged.text} if len(merged.text) <= 4_000 else {}
     details |= {"base_sha256": sha256(base), "ours_sha256": sha256(ours_data), "merged": shown}
     hint = "You and they changed the same lines: make your change on what is there now, and pass its sha256."
     if merged.clean:
@@ -206,7 +203,7 @@ def merge_conflict(core: Core, merge: ConflictMerge, *, keep: Keep = "merge", **
     if data is not None:
         told = judge(core.settings, copy.of, _decoded(core.vault.read(copy.original).data), _decoded(data))
     with core.vault.lock():
-        wishes = [Wish("delete", copy.path, before=merge.copy_sha256, gone=True)]
+        wishes = [Wish.update(copy.path, merge.copy_sha256, None)]
         if data is not None and sha256(data) != merge.note_sha256:
             wishes.insert(0, Wish.update(copy.original, merge.note_sha256, data))
         elif (now := core.vault.read(copy.original).sha256) != merge.note_sha256:

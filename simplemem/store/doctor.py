@@ -11,25 +11,23 @@ from contextlib import nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
-from typing import Literal
+from typing import Literal, Unpack
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.index.audit import Difference, differences
 from simplemem.index.door import Progress
 from simplemem.index.notes import named_in_memory
-from simplemem.memory import Finding, Mend, Mended, Mending
+from simplemem.memory import By, Finding, Mend, Mended, Mending
 from simplemem.note.diff import unified_diff
-from simplemem.note.hidden import find_secrets
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import read_note
 from simplemem.store.conflicts import conflict_copies
-from simplemem.store.core import Core
+from simplemem.store.core import Core, change_by
 from simplemem.store.undo import carry_out
 from simplemem.vault.obsidian import Aim, lead_links, name_key, resolve
-from simplemem.vault.vault import Change, Wish
+from simplemem.vault.vault import Wish
 from simplemem.vault.watch import SHARED, file_system
 
-_SHOWN = 20  # rows in which two indexes differ
 _PLACE = re.compile(r" \(line (\d+), column (\d+)\)$")
 _ANEW = "`simplemem index --rebuild` makes it anew"
 _ELSEWHERE = "Put it on this computer alone: `--db` when serving, or $SIMPLEMEM_DB for every command."
@@ -41,21 +39,20 @@ _COMMON_NAMES = frozenset({"readme", "index", "untitled", "home", "notes", "note
 _WHY = {"name": "the only file of that name is", "alias": "it is another name of", "title": "it is the title of"}
 _MOST = 3  # candidates
 _MOST_ASKED = 100  # names that are compared with every other; a vault full of broken links must not take all day
-_LIKE = 0.8  # how alike two names are, letter by letter, when one is a slip for the other
-# What a link may mean, the likeliest first; where it clearly leads; and how that is known, or what became of it.
-_Likely = tuple[tuple[str, ...], Aim | None, str]
 
 
-def examine(core: Core, only: Collection[str], progress: Progress | None) -> Iterator[Finding]:
-    """What the checks find, in their order: those in `only`, or all. Of a damaged index nothing but that is asked."""
+def examine(core: Core, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
+    """What is wrong with the vault, its index or what they are on, by all checks or those in `only`. Changes no note.
+    Of a damaged index nothing but that is asked."""
     for name in sorted(set(only) - CHECKS.keys()):
         raise Invalid(f"there is no check {name!r}", hint=f"There are {', '.join(CHECKS)}.")
-    tell = progress or (lambda _stage, _done, _total: None)
+    tell, found = progress or (lambda _stage, _done, _total: None), list[Finding]()
     for name, check in CHECKS.items():
-        found = [each for each in check(core, tell) if each.check == name] if not only or name in only else []
-        yield from found
-        if any("damaged" in finding.message for finding in found if name == "index"):
-            return
+        if not only or name in only:
+            found += [each for each in check(core, tell) if each.check == name]
+        if name == "index" and any("damaged" in finding.message for finding in found):
+            break
+    return tuple(found)
 
 
 def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
@@ -82,6 +79,8 @@ def _check_conflicts(core: Core, _: Progress) -> Iterator[Finding]:
 
 def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
     """Their kind and line, never what they are; only a name has to be shown, to say which note it is."""
+    from simplemem.note.hidden import find_secrets  # its patterns take a moment
+
     hint = "Keep it in a password manager, write here where it is, and renew it: it may have been copied and sent."
     notes = [entry for entry in core.vault.scan() if entry.path.casefold().endswith(".md")]
     with core.vault.reading() as read:
@@ -127,9 +126,7 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
 def _check_git(core: Core, _: Progress) -> Iterator[Finding]:
     state = core.committing.state()
     if state.get("ahead") or state.get("behind"):
-        message = (
-            f"{state['ahead']} commits of here are not on {state['remote']}, and {state['behind']} of there not here"
-        )
+        message = "{ahead} commits of here are not on {remote}, and {behind} of there not here".format(**state)
         yield Finding("git", "note", "", message, "`simplemem sync` brings both together.")
 
 
@@ -148,7 +145,7 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
     def compared() -> list[Difference]:
         fresh.scan(tell)
         with core.index.database.reading() as ours, rebuilt.reading() as theirs:
-            return list(islice(differences(ours, theirs, vectors=False), _SHOWN))
+            return list(islice(differences(ours, theirs, vectors=False), 20))
 
     try:
         if found := compared():  # perhaps by what was written meanwhile: both are brought up to one moment of rest
@@ -187,8 +184,9 @@ CHECKS: Mapping[str, Callable[[Core, Progress], Iterator[Finding]]] = {
 }
 
 
-def plan_mending(core: Core, findings: tuple[Finding, ...], only: Collection[str]) -> Mending:
-    """All that can be mended in what was found, as one change. Writes nothing."""
+def plan_mending(core: Core, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
+    """What `doctor` finds and the broken links among it that can be mended. Writes nothing; `mend` does."""
+    findings = examine(core, progress, only=only)
     aims: dict[str, dict[str, Aim]] = {}
     for finding, aim in _broken_links(core) if not only or "links" in only else ():
         if aim is not None:
@@ -215,14 +213,16 @@ def plan_mending(core: Core, findings: tuple[Finding, ...], only: Collection[str
     return Mending(findings, left, tuple(changes.values()), tuple(unmended))
 
 
-def mend(core: Core, mending: Mending, change: Change) -> Mended:
-    """Do what was planned. Conflict, and nothing is done, when one of the notes has changed since."""
+def mend(core: Core, mending: Mending, **by: Unpack[By]) -> Mended:
+    """Do what was planned: all of it as one change, which one `undo` takes back, or nothing. Conflict when one of the
+    notes has changed since."""
     if not mending.changes:
         return Mended("", (), mending.unmended)
     core.must_be_writable()
     wishes = [Wish.update(each.path, each.sha256, each.text.encode()) for each in mending.changes]
+    by["reason"] = by.get("reason") or "broken links were mended"
     with core.vault.lock():
-        written, warnings = carry_out(core, wishes, change)
+        written, warnings = carry_out(core, wishes, change_by(by, "doctor"))
     return Mended(written[0].version, tuple(each.path for each in written), (*mending.unmended, *warnings))
 
 
@@ -259,8 +259,9 @@ class _LikelyTargets:
             self._bare.setdefault(compare_key(base_name(path)), []).append(path)
         self._slips: dict[str, list[str]] = {}  # of the names that were asked for
 
-    def of(self, target: str, source: str) -> _Likely:
-        """What `[[target]]` in the note `source` may mean: by the history first, then by names, aliases and titles."""
+    def of(self, target: str, source: str) -> tuple[tuple[str, ...], Aim | None, str]:
+        """What `[[target]]` in the note `source` may mean: by the history first, then by names, aliases and titles. The
+        likeliest first; where it clearly leads; and how that is known, or what became of it."""
         was = resolve(target, source, self._named_then).path
         if was is not None and (changes := self._core.changes.lineage(was)):
             last = changes[0]
@@ -294,6 +295,6 @@ class _LikelyTargets:
             digits = list(filter(str.isdigit, name))  # "Chapter 1" is no slip for "Chapter 2", nor one day for another
             like = [each for each in self._bare if abs(len(each) - len(name)) < 4]
             like = [each for each in like if list(filter(str.isdigit, each)) == digits]
-            close = difflib.get_close_matches(name, like, _MOST, _LIKE)
+            close = difflib.get_close_matches(name, like, _MOST, 0.8)  # letter by letter
             self._slips[name] = [path for each in close for path in self._bare[each]]
         return tuple(named or self._slips.get(name, ()))[:_MOST]

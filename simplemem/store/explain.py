@@ -14,17 +14,12 @@ from simplemem.search.rank import Ranked
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking
 
-_MOST_FILES = 20  # named among those that were not searched
 _CONDITIONS = {  # of a filter, by what they are called
     "tags": "tag", "all_tags": "tag", "properties": "property", "type": "type", "prefix": "path", "since": "since",
     "until": "until", "link_to": "link_to", "linked_by": "linked_by", "author": "author", "phrases": "phrase",
     "without": "without", "archive": "outside of",
 }  # fmt: skip
-_BESIDE = {
-    "tags": "require_all",
-    "without": "without_forms",
-    "archive": "archived",
-}  # fields that say how these are meant
+_BESIDE = {"tags": "require_all", "without": "without_forms", "archive": "archived"}  # that say how these are meant
 
 
 def unmet(core: Core, narrow: Narrow) -> str:
@@ -73,15 +68,11 @@ class Explained:
 
     def hits(self, hits: Sequence[Hit]) -> list[Hit]:
         """The hits with the numbers behind each."""
-        found = {name_of(each.path): (place, each) for place, each in enumerate(self._ranking.best, 1)}
-        told = []
-        for hit in hits:
-            place, ranked = found[hit.name]
-            words = _words_of(self._holding, ranked.note)
-            reranked = self._ranking.reranked.get(ranked.note, {})
-            numbers = {"rank": place, "rank_score": round(ranked.score, 4), **self._numbers(ranked)}
-            told.append(replace(hit, why={**numbers, **words, **reranked}))
-        return told
+        why = {}
+        for place, found in enumerate(self._ranking.best, 1):
+            words, reranked = _words_of(self._holding, found.note), self._ranking.reranked.get(found.note, {})
+            why[name_of(found.path)] = {"rank": place, **self._numbers(found), **words, **reranked}
+        return [replace(hit, why=why[hit.name]) for hit in hits]
 
     def search(self) -> dict[str, Any]:
         """What is told of the search as a whole."""
@@ -98,7 +89,7 @@ class Explained:
         state = self._core.state(ranking.standing)
         not_searched = {
             "hidden": index.counts()["hidden"],
-            "files": [{"path": path, "why": reason} for path, reason in self._core.not_indexed()[:_MOST_FILES]],
+            "files": [{"path": path, "why": reason} for path, reason in self._core.not_indexed()[:20]],
             "without_vectors": state.pending if ranking.question.vector is not None else 0,
             "indexing": state.state == "indexing",
         }
@@ -140,8 +131,8 @@ class Explained:
             at = next((k for k, hit in enumerate(hits, 1) if hit.name == name_of(path)), 0)
             numbers = {"limit": self._limit}
             if place:
-                found, of = self._ranking.every[place - 1], len(self._ranking.every)
-                numbers |= {"rank": at or place, "of": of, "rank_score": round(found.score, 4), **self._numbers(found)}
+                every = self._ranking.every
+                numbers |= {"rank": at or place, "of": len(every), **self._numbers(every[place - 1])}
             numbers |= _words_of(self._which_hold([row.id]), row.id)
             verdict, because, hint = self._verdict(row, place, numbers)
             if at:
@@ -177,10 +168,10 @@ class Explained:
         return dict(zip(self._query.words, holding, strict=True))
 
     def _numbers(self, found: Ranked) -> dict[str, Any]:
-        """The numbers behind one score: what the note has of each signal, divided by the best of its kind."""
+        """One score and the numbers behind it: what the note has of each signal, divided by the best of its kind."""
         shares = {signal.name: signal.values.get(found.note, 0.0) / signal.best for signal in self._ranking.signals}
-        always = {"words": 0.0, "phrases": 0.0, "meaning": 0.0}
-        return {**always, **{name: round(share, 4) for name, share in shares.items() if share}}
+        always = {"rank_score": round(found.score, 4), "words": 0.0, "phrases": 0.0, "meaning": 0.0}
+        return always | {name: round(share, 4) for name, share in shares.items() if share}
 
 
 def _words_of(holding: Mapping[str, tuple[int, set[NoteId]]], note: NoteId) -> dict[str, list[str]]:

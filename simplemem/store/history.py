@@ -31,13 +31,10 @@ if TYPE_CHECKING:
     from simplemem.git import Commit, Opened
 
 GONE = "the text is no longer kept"
-_OUTSIDE = "it was changed outside simplemem, nobody knows when"
 _BEFORE = re.compile(r"\s*before\s+(?=v?[0-9])", re.IGNORECASE)
 _VERSION = re.compile(r"v?[0-9]{1,15}")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
-_MOST_NAMES, _MOST_CHANGES = 5, 1000
 _LOG = logging.getLogger(__name__)
-_COARSE_NS = 20_000_000  # the clock of a file system may lag behind ours
 
 
 class Moment(NamedTuple):
@@ -210,8 +207,7 @@ def note_at(core: Core, path: str, at: str, *, start: bool = False, name: str = 
 def notes_then(core: Core, when: Moment | datetime) -> Iterator[tuple[NoteThen, bool]]:
     """Every note that the log names, as it was at a moment, and whether it is another now."""
     moment = moment_at(core, when) if isinstance(when, datetime) else when
-    left: dict[str, Version] = {}
-    found: dict[str, Version] = {}
+    left, found = dict[str, Version](), dict[str, Version]()
     for version in core.changes.recent():
         for path, _, _ in version.effects:
             if version.number > moment.number:
@@ -230,13 +226,13 @@ def _then(core: Core, path: str, left: Version | None, found: Version | None, mo
         afterwards = next((before for at, before, _ in found.effects if at == path), None)
     else:
         afterwards = None if now is None else now.sha256
-        with suppress(ValueError, OverflowError):  # written before the moment, by the file's own time
-            until = datetime.fromisoformat(moment.when).timestamp() * 1_000_000_000 - _COARSE_NS
+        with suppress(ValueError, OverflowError):  # written before the moment, by the file's own time, which may lag
+            until = (datetime.fromisoformat(moment.when).timestamp() - 0.02) * 1_000_000_000
             rested = now is not None and now.entry.mtime_ns <= until
     beside = found if moment.before else left  # a change of the very operation that the moment was given by says it
     is_beside = beside is not None and moment.version is not None and beside.group == moment.version.group
     sha = afterwards if left is None or rested or (is_beside and moment.before) else after
-    doubt = "" if rested or is_beside or after == afterwards else _OUTSIDE
+    doubt = "" if rested or is_beside or after == afterwards else "it was changed outside simplemem, nobody knows when"
     differs = sha != (None if now is None else now.sha256)
     data = core.vault.history.content(sha) if sha and differs else now.data if now and sha else None
     if sha is not None and data is None:
@@ -313,8 +309,8 @@ def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
 
 def _names(core: Core, path: str) -> list[str]:
     """The last names of a memory that our own history knows, as far as they may be seen; itself first."""
-    known = (path, *(version.path for version in core.changes.of(path, _MOST_CHANGES)))
-    return [name for name in dict.fromkeys(known) if not core.vault.access.hides(name)][:_MOST_NAMES]
+    known = (path, *(version.path for version in core.changes.of(path, 1000)))
+    return [name for name in dict.fromkeys(known) if not core.vault.access.hides(name)][:5]
 
 
 def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 from simplemem.index.door import NoteId, Position, Shown
@@ -20,18 +21,11 @@ from simplemem.store.core import Core
 from simplemem.store.recall import Ranking, only_nearest, ranked, text_of, within
 
 _NOTES = 20
-_PASSAGES = 3  # of one note
-_STRONG = 5  # hits whose neighbours are looked at
-LENT = 0.1  # of a hit's score, to its neighbour
 MOST_SAID = 4  # sentences quoted beneath a passage; who says more than finds room there speaks for itself
 _MOST_CITED = 6  # places named beside one
-_MOST_CHARACTERS = 10  # of the passages that are looked at, to a token of the budget
-_LEAST_PIECES = 12  # looked at, however small the budget
 _BETWEEN = "\n\n"
 _WORD = re.compile(r"\S+")
 _MARK = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:\[.\][ \t]+)?")  # of a list item
-
-Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +98,7 @@ def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece
             quoted.setdefault((newest, older), set()).add(sentence.start)
         if every[newest].piece.when > every[older].piece.when:
             place[newest] = min(place[newest], place[older] - 0.5)
-    kept: list[int] = []
-    taken_up: list[tuple[Piece, Piece]] = []
+    kept, taken_up = list[int](), list[tuple[Piece, Piece]]()
     for number in sorted(range(len(every)), key=lambda each: (place[each], each)):
         speaks = (each for each in kept if every[each].takes_up(every[number], quoted.get((each, number), set())))
         if (speaker := next(speaks, None)) is None:
@@ -143,13 +136,11 @@ class Packed(NamedTuple):
     omitted: tuple[dict[str, Any], ...]
 
 
-def pack(pieces: Iterable[Piece], budget: int, count: Count = count_tokens) -> Packed:
+def pack(pieces: Iterable[Piece], budget: int, count: Callable[[str], int] = count_tokens) -> Packed:
     """Take passages in order while they fit; the best of all is cut after a sentence."""
     given = [piece for piece in pieces if piece.text.strip()]
-    enough, characters = 0, 0
-    while enough < len(given) and (enough < _LEAST_PIECES or characters <= _MOST_CHARACTERS * budget):
-        characters += len(given[enough].text)
-        enough += 1
+    before = accumulate((len(piece.text) for piece in given[:-1]), initial=0)
+    enough = max(12, sum(characters <= 10 * budget for characters in before))  # so many are looked at
     speaking, taken_up = voices(given[:enough])
     no_room, duplicates = given[enough:], [_omitted(piece, "duplicate", of=of.cited) for piece, of in taken_up]
     taken: list[tuple[Voice, str]] = []
@@ -223,7 +214,7 @@ def _part(piece: Piece, start: int, stop: int) -> Piece | None:
     return replace(piece, text=kept, line=line, start=piece.start + start, at=max(0, piece.at - start))
 
 
-def _shorten(voice: Voice, budget: int, count: Count) -> str | None:
+def _shorten(voice: Voice, budget: int, count: Callable[[str], int]) -> str | None:
     """Cut a passage to as many whole sentences as fit, from the place that was found, or words; returns its section."""
     piece = voice.piece
     said = sentence_spans(piece.text)
@@ -259,14 +250,14 @@ def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter
 
     def once() -> tuple[Ranking, list[_Source]]:
         ranking = ranked(core, query, filter, _NOTES)
-        return ranking, _sources(core, ranking)
+        return ranking, sources_of(core, ranking)
 
     ranking, sources = core.fresh(once, lambda found: [source.note.row for source in found[1] if source.via])
     embedder, _ = core.embedding.wanted()
     tokenizer, count = "estimate", count_tokens
     if isinstance(embedder, WordLlama):
         tokenizer, count = embedder.name, embedder.count_tokens
-    packed = pack(_pieces(core, sources), budget, count)
+    packed = pack(pieces_of(core, sources), budget, count)
     return Pack(
         query, packed.text, packed.tokens, packed.items, packed.left_out, core.state(ranking.standing),
         ranking.degraded_by, packed.duplicates, packed.omitted, tokenizer,
@@ -274,16 +265,11 @@ def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter
     )  # fmt: skip
 
 
-def passages(core: Core, ranking: Ranking) -> list[Piece]:
-    """The passages of a ranking's notes: the best of every note, then the next best."""
-    return _pieces(core, _sources(core, ranking))
-
-
-def _sources(core: Core, ranking: Ranking) -> list[_Source]:
+def sources_of(core: Core, ranking: Ranking) -> list[_Source]:
     """The hits in their order, and between them the neighbours of the best, by their scores."""
     hits = {found.note: found for found in ranking.best}
     near = {found.note: found for found in ranking.every if found.has_word and found.note not in hits}
-    strong = [found.note for found in ranking.best[:_STRONG]] if near else []
+    strong = [found.note for found in ranking.best[:5]] if near else []  # whose neighbours are looked at
     question = ranking.question
     shown = core.index.shown(dict.fromkeys(hits, 0), question, blocks=True, beside=strong, among=frozenset(near))
     sources = [_Source(shown[note], found.score, "") for note, found in hits.items() if note in shown]
@@ -291,7 +277,7 @@ def _sources(core: Core, ranking: Ranking) -> list[_Source]:
     for hit in (hits[note] for note in strong if note in shown):
         for note, via in shown[hit.note].beside:
             if note in near and note in shown and note not in neighbours:
-                score = near[note].score + LENT * hit.score
+                score = near[note].score + 0.1 * hit.score
                 if ranking.reranker:  # what it scored is of another scale, on which no reranker has seen this one
                     score = min(score, ranking.best[-1].score)
                 neighbours[note] = _Source(shown[note], score, f"{via} {name_of(hit.path)}")
@@ -299,7 +285,7 @@ def _sources(core: Core, ranking: Ranking) -> list[_Source]:
     return sorted(sources, key=lambda source: -round(source.score, 6))
 
 
-def _pieces(core: Core, sources: Sequence[_Source]) -> list[Piece]:
+def pieces_of(core: Core, sources: Sequence[_Source]) -> list[Piece]:
     """The best passage of every note in order, then the next best ones."""
     pieces: list[tuple[int, Piece]] = []
     for note, score, via in sources:
@@ -312,7 +298,7 @@ def _pieces(core: Core, sources: Sequence[_Source]) -> list[Piece]:
                 around.setdefault(passage, block.start)
         if not around and (passage := passage_around(note.passages, note.best)) is not None:
             around[passage] = passage.start
-        for k, (place, at) in enumerate(list(around.items())[:_PASSAGES]):
+        for k, (place, at) in enumerate(islice(around.items(), 3)):
             piece = Piece(
                 name_of(row.path), row.title, " > ".join(place.headings), place.line, row.modified,
                 text[place.start : place.stop], score / (k + 1), place.start, max(0, at - place.start), via,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from simplemem.errors import NotFound
 from simplemem.index.text import Head, head_of
 from simplemem.memory import LinkOut, Memory
-from simplemem.note.header import Header, content_start, read_header
+from simplemem.note.header import read_header
 from simplemem.note.names import name_of
-from simplemem.note.note import Tag, read_note, tag_map
+from simplemem.note.note import Note, Tag, read_note, tag_map
 from simplemem.note.passages import find_section
 from simplemem.note.words import count_tokens
 from simplemem.store import history
@@ -51,12 +51,11 @@ def _read_now(core: Core, path: str, section: str | None) -> Memory:
     if section or known is None or known.row.sha256 != file.sha256:
         return memory_of(core, path, file.data, section, None, file.entry.mtime_ns)
     text, row = file.data.decode("utf-8", "replace"), known.row
-    tags = tuple(Tag(name, source) for name, source in known.tags)
-    links = tuple(_link(one.target, one.path, one.ambiguous, one.form, one.line, one.display) for one in known.links)
-    start = content_start(text, header := read_header(text))
+    tags = [Tag(name, source) for name, source in known.tags]
+    links = [_link(one.target, one.path, one.ambiguous, one.form, one.line, one.display) for one in known.links]
     head = Head(row.title, row.description, row.type, row.created, row.modified)
-    facts = _Facts(head, row.sha256, header, tags, known.aliases, links, row.problem)
-    return _memory(core, path, text, facts, (start, len(text)), None)
+    note = Note(text, row.sha256, read_header(text), row.problem)
+    return _memory(core, path, note, head, (note.content_start, len(text)), tags, links)
 
 
 def memory_of(core: Core, path: str, data: bytes, section: str | None, version: str | None, mtime: int = 0) -> Memory:
@@ -71,21 +70,7 @@ def memory_of(core: Core, path: str, data: bytes, section: str | None, version: 
         headings = [heading.text for heading in note.body.headings][:50]
         hint = "" if headings else "It has no headings. Read it without a section."
         raise NotFound(f"{name_of(path)} has no section {section!r}", hint=hint, candidates=headings)
-    head = head_of(path, note, mtime)
-    facts = _Facts(head, note.sha256, note.header, note.tags, note.aliases, tuple(links), note.problem)
-    return _memory(core, path, note.text, facts, span, version)
-
-
-class _Facts(NamedTuple):
-    """What a memory says beside its text."""
-
-    head: Head
-    sha256: str
-    header: Header
-    tags: tuple[Tag, ...]
-    aliases: tuple[str, ...]
-    links: tuple[LinkOut, ...]
-    problem: str | None
+    return replace(_memory(core, path, note, head_of(path, note, mtime), span, note.tags, links), version=version)
 
 
 def _link(target: str, path: str | None, others: tuple[str, ...], kind: str, line: int, display: str) -> LinkOut:
@@ -93,12 +78,14 @@ def _link(target: str, path: str | None, others: tuple[str, ...], kind: str, lin
     return LinkOut(shown, path is not None, kind, line, display, tuple(name_of(other) for other in others))
 
 
-def _memory(core: Core, path: str, text: str, facts: _Facts, span: tuple[int, int], version: str | None) -> Memory:
-    content, properties = text[slice(*span)], facts.header.properties
-    head, linking = facts.head, dict.fromkeys(name_of(link.source) for link in core.index.links(path))
+def _memory(
+    core: Core, path: str, note: Note, head: Head, span: tuple[int, int], tags: Sequence[Tag], links: list[LinkOut]
+) -> Memory:
+    content, properties = note.text[slice(*span)], note.header.properties
+    linking = dict.fromkeys(name_of(link.source) for link in core.index.links(path))
     return Memory(
         name_of(path), path, head.title, head.description, head.type or "memory", head.created or None, head.modified,
-        tuple(tag.name for tag in facts.tags), tag_map(facts.tags, properties), facts.aliases, dict(properties),
-        content, text, facts.sha256, facts.links, tuple(linking), count_tokens(content), facts.problem, version,
-        content_line=text.count("\n", 0, span[0]) + 1,
+        tuple(tag.name for tag in tags), tag_map(tags, properties), note.aliases, dict(properties),
+        content, note.text, note.sha256, tuple(links), tuple(linking), count_tokens(content), note.problem,
+        content_line=note.text.count("\n", 0, span[0]) + 1,
     )  # fmt: skip

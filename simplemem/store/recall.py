@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.index.door import SORTS, Matches, Narrow, NoteId, Question, Shown, Standing
+from simplemem.index.door import SORTS, Matches, Narrow, NoteId, Question, Shown, Standing, StoredLink
 from simplemem.index.text import instant
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Mention, Page
 from simplemem.note.clock import local
@@ -21,12 +21,8 @@ from simplemem.search.rank import Mode, Ranked, Signal
 from simplemem.services.wordllama import WordLlama
 from simplemem.store.core import Core
 
-if TYPE_CHECKING:
-    from simplemem.index.door import StoredLink
-
 MAX_LIMIT = 200
 ANYONE = "any"  # an author that everybody is: asked for to have them named
-_QUOTES = " \"'“”„«»"  # that may stand around a title
 _MOST_NARROWING = 100  # tags and properties of a filter: SQLite takes no more than some hundreds
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
@@ -143,7 +139,7 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     if vector is None and mode == "semantic" and not less:
         less = "Searched by words only: there are no vectors (embed.provider)."
     mode = "text" if vector is None else mode
-    question = Question(vector=vector, narrow=narrow, title=query.text.strip(_QUOTES))
+    question = Question(vector=vector, narrow=narrow, title=query.text.strip(" \"'“”„«»"))
     if mode != "semantic":
         question = replace(question, terms=query.terms(), pairs=query.side_by_side())
     answer = core.index.ask(question)
@@ -339,7 +335,10 @@ def backlinks(
         linking = linking if "link" in kinds else {}
         found = {source: (links[0].source_id, 1.0) for source, links in linking.items()} | near
         scores = {source: score for source, (_, score) in found.items()}
-        scores = _by_query(core, scores, query, limit) if query and scores else scores
+        if query and scores:  # in the order of a search for it among them; those not found come last
+            ranking = ranked(core, query, Narrow(only=tuple(scores), hidden=True), limit)
+            hits, every = ({found.path: found.score for found in some} for some in (ranking.best, ranking.every))
+            scores = dict.fromkeys((*hits, *every, *scores), 0.0) | every | hits
         best = {found[source][0]: scores[source] for source in list(scores)[:limit]}
         shown = core.index.shown(dict.fromkeys(best, 0), Question(like=path)) if best else {}
         return linking, [(shown[note], score) for note, score in best.items() if note in shown]
@@ -356,10 +355,8 @@ def backlinks(
             said = rank.snippet(text, place, None, 200) if place is not None else row.description
             places = [Mention("", place.line if place is not None else 1, said)]
         first, *also = places
-        at = first.form, first.snippet, first.line
-        items.append(
-            Backlink(name_of(row.path), row.title, "link" if links else "semantic", *at, round(score, 4), tuple(also))
-        )
+        shown = first.form, first.snippet, first.line, round(score, 4), tuple(also)
+        items.append(Backlink(name_of(row.path), row.title, "link" if links else "semantic", *shown))
     return tuple(items)
 
 
@@ -383,13 +380,6 @@ def _near(core: Core, path: str, linking: Collection[str], limit: int) -> dict[s
     others = [note for note in near if near[note] >= _SEMANTIC_FLOOR and answer.paths[note] != path]
     best = sorted(others, key=lambda note: (-round(near[note], 6), answer.paths[note]))[:limit]
     return {answer.paths[note]: (note, near[note]) for note in best if answer.paths[note] not in linking}
-
-
-def _by_query(core: Core, paths: Mapping[str, float], query: str, limit: int) -> dict[str, float]:
-    """Candidates in the order of a search for the query among them, with its scores; those not found come last."""
-    ranking = ranked(core, query, Narrow(only=tuple(paths), hidden=True), limit)
-    best, every = ({found.path: found.score for found in some} for some in (ranking.best, ranking.every))
-    return dict.fromkeys((*best, *every, *paths), 0.0) | every | best
 
 
 def within(value: int, least: int, most: int, what: str) -> int:

@@ -16,7 +16,6 @@ from simplemem.services.rerank import Reranker, from_0_to_1
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking
 
-_MOST_CHARACTERS = 4_000  # of a text that is scored; passages are far shorter
 _ORDER_STANDS = "the order is that of words and meaning."
 _LOG = logging.getLogger(__name__)
 
@@ -86,7 +85,9 @@ class Reranking:
             text, around = file.data.decode("utf-8", "replace"), passage_around(note.passages, note.best)
             headings = [heading for heading in (around.headings if around else ()) if heading != row.title]
             passage = text[around.start : around.stop].strip() if around else row.description
-            texts[found.note] = "\n".join((" > ".join((row.title, *headings)), passage))[:_MOST_CHARACTERS]
+            texts[found.note] = "\n".join((" > ".join((row.title, *headings)), passage))[
+                :4_000
+            ]  # passages are far shorter
         return texts
 
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Unpack
 
 from pygit2 import Commit
 
 from simplemem.errors import Conflict, SimplememError, Unavailable
-from simplemem.exchange import Change, Exchange, Overtaken, Pending, exchange, pending
+from simplemem.exchange import Change, Exchange, Overtaken, exchange, pending
 from simplemem.git import commit
 from simplemem.memory import By, Synced
 from simplemem.note.clock import now
@@ -53,20 +53,16 @@ def _committed(core: Core) -> tuple[int, tuple[str, ...]]:
     """Commit what is saved and not staged: how many files, and which wait for the person."""
     root, allowed = core.vault.root, core.settings.git.folders
     with core.vault.lock():
-        every = [each for each in pending(root, allowed) if _is_ours(core, each)]
+        seen = [
+            each for each in pending(root, allowed) if is_path(each.path) and not core.vault.access.hides(each.path)
+        ]
+        every = [each for each in seen if each.before is not None or core.entry(each.path) is not None]
         mine = [each for each in every if not each.is_staged]
         patches = [(each.path, each.path, each.before, core.bytes_of(each.path)) for each in mine]
         if patches:
             subject = f"simplemem: {counted(len(patches), 'change')} here"
             commit(root, patches, subject, {}, int(now().timestamp()), allowed)
     return len(mine), tuple(each.path for each in every if each.is_staged)
-
-
-def _is_ours(core: Core, file: Pending) -> bool:
-    """Whether a file is one of the vault that simplemem may touch."""
-    if not is_path(file.path) or core.vault.access.hides(file.path):
-        return False
-    return file.before is not None or core.entry(file.path) is not None
 
 
 def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> Synced:
@@ -122,14 +118,10 @@ def _wishes(core: Core, ex: Exchange, files: _Files, waiting: tuple[str, ...]) -
         here = core.bytes_of(path)
         if here == data:
             continue
+        found = None if here is None else sha256(here)
         if here != ex.held(path):
-            raise Conflict(f"{path} was saved meanwhile", current_sha256=None if here is None else sha256(here))
-        if data is None:
-            wishes.append(Wish("delete", path, before=sha256(here or b""), gone=True))
-        elif here is None:
-            wishes.append(Wish("create", path, data=data))
-        else:
-            wishes.append(Wish.update(path, sha256(here), data))
+            raise Conflict(f"{path} was saved meanwhile", current_sha256=found)
+        wishes.append(Wish.update(path, found, data))
     return wishes
 
 
@@ -151,19 +143,17 @@ class Syncing:
     def _run(self) -> None:
         try:
             while not self._ended.wait(60 * self._settings.sync.every):
-                if self._turn.held():
-                    self._once()
+                if not self._turn.held():
+                    continue
+                try:
+                    with closing(Core(self._root, self._settings, read_only=False, person=True)) as core:
+                        sync(core, who="simplemem", tool="sync")
+                except (SimplememError, OSError) as error:
+                    _LOG.warning("not exchanged with the remote: %s", error)
+                except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
+                    _LOG.exception("not exchanged with the remote, for an unexpected reason")
         finally:
             self._turn.give_back()
-
-    def _once(self) -> None:
-        try:
-            with closing(Core(self._root, self._settings, read_only=False, person=True)) as core:
-                sync(core, who="simplemem", tool="sync")
-        except (SimplememError, OSError) as error:
-            _LOG.warning("not exchanged with the remote: %s", error)
-        except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
-            _LOG.exception("not exchanged with the remote, for an unexpected reason")
 
 
 class _Merging:
@@ -206,14 +196,11 @@ class _Merging:
         if ours in (None, base, theirs):
             self.files[path] = theirs
             return
-        try:
+        with suppress(UnicodeDecodeError):
             texts = [None if each is None else each.decode("utf-8") for each in (base, ours, theirs)]
-            merged = merge(texts[0], texts[1] or "", texts[2] or "", both=True) if path.endswith(".md") else None
-        except UnicodeDecodeError:
-            merged = None
-        if merged is not None and merged.clean:
-            self.files[path] = merged.text.encode("utf-8", "surrogatepass")
-            return
+            if path.endswith(".md") and (merged := merge(texts[0], texts[1] or "", texts[2] or "", both=True)).clean:
+                self.files[path] = merged.text.encode("utf-8", "surrogatepass")
+                return
         self.files[path] = ours
         stem, dot, ending = path.rpartition(".")
         copy = f"{stem}.REMOTE.{int(str(self._theirs.id)[:7], 16)}{dot}{ending}"

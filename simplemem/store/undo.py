@@ -21,8 +21,6 @@ from simplemem.store.write import judge
 from simplemem.vault.history import Version
 from simplemem.vault.vault import Change, Wish, Written
 
-_UNDOES = re.compile(r"undoes (v[0-9]+)\b")  # the reason of an undo begins so
-_MOST_CHANGES = 1000
 _Step = tuple[Version, str | None, str | None]  # a change of a path, with what it found and left there
 
 
@@ -67,14 +65,14 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
 
 def undone_by(version: Version) -> str:
     """The version that this change is the undo of; "" for any other change."""
-    found = _UNDOES.match(version.reason) if version.op == "undo" else None
+    found = re.match(r"undoes (v[0-9]+)\b", version.reason) if version.op == "undo" else None
     return found[1] if found else ""
 
 
 def last_step(core: Core, name: str | None = None, *, undone: bool = False) -> str:
     """The version to undo next, of one memory or of all; for a redo, the last undo since which nothing else changed."""
     path = None if name is None else history.path_with_a_past(core, name)
-    found = core.changes.recent(_MOST_CHANGES) if path is None else core.changes.of(path)
+    found = core.changes.recent(1000) if path is None else core.changes.of(path)
     targets = {version.group: undone_by(version) for version in found if version.op != "recovered"}
     taken_back = set[str]()
     for group, target in targets.items():
@@ -207,9 +205,8 @@ def _why_left(core: Core, by: str, path: str, chain: Sequence[_Step], now: str |
         return "changed since outside simplemem"
     if then is not None and history.text_of(core, then) is None:
         return history.GONE
-    if rules.is_partial and any(
-        len(core.changes.step(each.group)) < len(log.group(each.group)) for each, _, _ in chain
-    ):
+    is_hidden = (len(core.changes.step(each.group)) < len(log.group(each.group)) for each, _, _ in chain)
+    if rules.is_partial and any(is_hidden):
         return "it was changed together with what may not be changed here"
     if not rules.may_change(path):
         return "it may be read here, not changed"

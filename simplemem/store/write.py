@@ -185,8 +185,7 @@ def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], lis
     """The notes whose links must be written again so that a new name changes no link's meaning; and what cannot be."""
     before, after = core.index.files_named, named_after(core, old, new)
     sources = core.index.sources_that_could_mean([new] if old is None else [old, new])
-    rewrites: list[Wish] = []
-    warnings: list[str] = []
+    rewrites, warnings = list[Wish](), list[str]()
     for path in dict.fromkeys([*sources, *([] if old is None else [old])]):
         try:
             file = core.vault.read(path)

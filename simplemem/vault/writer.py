@@ -56,9 +56,11 @@ class Wish:
     at: float | None = None  # when it was changed last, in seconds, if that is not now
 
     @staticmethod
-    def update(path: str, before: str, data: bytes) -> Wish:
-        """New bytes for the file whose hash is `before`."""
-        return Wish("update", path, before=before, data=data)
+    def update(path: str, before: str | None, data: bytes | None) -> Wish:
+        """New bytes for the file whose hash is `before`, None for a new file; without bytes it goes to the trash."""
+        if data is None:
+            return Wish("delete", path, before=before, gone=True)
+        return Wish("create" if before is None else "update", path, before=before, data=data)
 
     @cached_property
     def after(self) -> str | None:
