@@ -18,11 +18,16 @@ from simplemem.index.postgres import near, words
 from simplemem.index.postgres.ranking import PackedWords
 
 SECONDS = 10  # to wait for a connection, and for who is in a transaction
-# Who is stopped in a transaction stops the others. Not every server knows how to compress by lz4.
+# Who is stopped in a transaction stops the others. Not every server knows how to compress by lz4. What a plan thinks dear
+# takes milliseconds: to compile it, or to share it out, takes longer.
 _SETTINGS = f"""SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
-                    ('search_path', %s), ('default_toast_compression', 'lz4'),
+                    ('search_path', %s), ('default_toast_compression', 'lz4'), ('jit', 'off'),
+                    ('max_parallel_workers_per_gather', '0'),
                     ('idle_in_transaction_session_timeout', '{SECONDS}s')
                 ) wanted (name, value) USING (name) WHERE enumvals IS NULL OR value = ANY(enumvals)"""
+# In SQLite CROSS JOIN says which table is gone through. Here a range is thought to hold a ninth of a table, and all of it was
+# read for a few notes, unless a subquery that is not pulled up asks for the rows of each.
+_EACH = re.compile(r"CROSS JOIN (\w+) (\w+)\s+WHERE (.*?)(?=\s+ORDER BY|\Z)", re.DOTALL)
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
 _MANY = re.compile(
     r"(?:(?P<column>(?<![\w.])[\w.]++|\))\s++(?P<no>NOT )?IN \(SELECT value FROM )?"
@@ -67,6 +72,7 @@ def translated(statement: str) -> tuple[str, tuple[str, ...]]:
         return f"${found[1] or count}"
 
     spoken = re.sub(r"CROSS JOIN (\w+ \w+ ON)", r"JOIN \1", _MANY.sub(many, statement))
+    spoken = _EACH.sub(r"CROSS JOIN LATERAL (SELECT * FROM \1 \2 WHERE \3 OFFSET 0) \2", spoken)
     return _MARK.sub(marked, spoken), tuple(names)
 
 
