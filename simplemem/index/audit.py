@@ -13,8 +13,7 @@ from simplemem.index.connection import Connection
 from simplemem.index.notes import OF_NOTE
 
 Row = tuple[Any, ...]
-Difference = tuple[Row | None, Row | None]
-"""A row of the first index and the one in its place in the second, None where one has none."""
+Difference = tuple[Row | None, Row | None]  # of the first index and in its place in the second, None where one has none
 
 _COUNTS = {
     "notes": "count(*) FROM notes",

@@ -17,9 +17,8 @@ LAST = "\U0010ffff"  # behind every path
 COMMIT = "commit"  # in `meta`: the one of a branch that the rows are of
 SET_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
+# A thread's way to the tables, and to the words beside them; the words of one state of the index, counted and ranked by BM25
+# (the legs are `note` and `block`); and one vault's tables in an engine, for any thread.
 Connection: TypeAlias = "database.Connection | postgres.Connection"
-"""A thread's way to the tables, and to the words beside them."""
 Words: TypeAlias = "legs.Counts | PackedWords"
-"""The words of one state of the index, counted and ranked by BM25. The legs are `note` and `block`."""
 Tables: TypeAlias = "database.Database | PostgresDatabase"
-"""One vault's tables in an engine, for any thread."""

@@ -115,8 +115,7 @@ class Term(NamedTuple):
     beginning: bool = False
 
 
-AnyOf = Sequence[Term]
-"""What a note holds when it holds one of them."""
+AnyOf = Sequence[Term]  # what a note holds when it holds one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +268,7 @@ class Embedded(NamedTuple):
     refused: Sequence[tuple[str, str]]
 
 
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, how many are done, and of how many."""
+Progress = Callable[[str, int, int], None]  # told what is being done, how many are done, and of how many
 
 
 @dataclass(slots=True)
@@ -305,10 +303,8 @@ K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's
 FEW_NOTES = 2_000  # among which every word is looked for
 
 
-Ids = Sequence[NoteId] | None
-"""The notes to look among; None for all."""
-Leg = list[Match]
-"""The notes or blocks that one way finds, best first."""
+Ids = Sequence[NoteId] | None  # the notes to look among; None for all
+Leg = list[Match]  # the notes or blocks that one way finds, best first
 
 
 def rank(words: Words, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:

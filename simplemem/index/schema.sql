@@ -1,6 +1,5 @@
--- The sidecar: a function of the vault and the settings. Delete it and it comes back equal.
--- Raise SCHEMA_VERSION in database.py with every change here; an older file is then rebuilt, never migrated. PostgreSQL's
--- tables are made of these: raise SHAPE in postgres/database.py too.
+-- The sidecar: a function of the vault and the settings. Delete it and it comes back equal. PostgreSQL's tables are made of
+-- these. Raise SCHEMA_VERSION and postgres' SHAPE with every change here: an older index is then rebuilt, never migrated.
 
 -- Facts about the index itself: settings it was made with, whether it is complete, when it was last checked.
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

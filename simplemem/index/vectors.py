@@ -33,10 +33,8 @@ _NOBODY = 0  # is no note
 _FAR = -2.0  # below every cosine
 _NOTES_AT_ONCE = 500  # that are looked up to have their vectors made
 
-Paths = Callable[[Collection[int]], Mapping[int, str]]
-"""The paths of notes that are there."""
-_Whose = tuple[object, int]
-"""An index, and its newest `rev`."""
+Paths = Callable[[Collection[int]], Mapping[int, str]]  # of notes that are there
+_Whose = tuple[object, int]  # an index, and its newest `rev`
 _ToEmbed = tuple[int, str, list[tuple[int, str]]]
 """A note, the hash that it had ("" when it could not be read just now), and its places with their texts."""
 

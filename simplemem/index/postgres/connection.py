@@ -25,7 +25,7 @@ _SETTINGS = f"""SELECT set_config(name, value, false) FROM pg_settings JOIN (VAL
                     ('max_parallel_workers_per_gather', '0'),
                     ('idle_in_transaction_session_timeout', '{SECONDS}s')
                 ) wanted (name, value) USING (name) WHERE enumvals IS NULL OR value = ANY(enumvals)"""
-# In SQLite CROSS JOIN says which table is gone through. Here a range is thought to hold a ninth of a table, and all of it was
+# In SQLite CROSS JOIN says which table is walked. Here a range is thought to hold a ninth of a table, so all of it was
 # read for a few notes, unless a subquery that is not pulled up asks for the rows of each.
 _EACH = re.compile(r"CROSS JOIN (\w+) (\w+)\s+WHERE (.*?)(?=\s+ORDER BY|\Z)", re.DOTALL)
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|(?<![:\w]):([a-z]\w*)")
