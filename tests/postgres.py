@@ -80,10 +80,9 @@ class Server:
     def kill(self) -> None:
         """A crash: it and the processes it has for those who are connected."""
         assert self.process is not None
-        rows = subprocess.run(["ps", "-eo", "pid=,ppid="], check=True, capture_output=True, text=True).stdout.split(
-            "\n"
-        )
-        every = [tuple(map(int, row.split())) for row in rows if row]
+        self.process.send_signal(signal.SIGSTOP)  # it lets nobody in after they are counted, who would keep its memory
+        ps = subprocess.run(["ps", "-eo", "pid=,ppid="], check=True, capture_output=True, text=True)
+        every = [tuple(map(int, row.split())) for row in ps.stdout.splitlines() if row]
         children = [pid for pid, parent in every if parent == self.process.pid]
         for pid in (self.process.pid, *children):
             with suppress(ProcessLookupError):
