@@ -56,7 +56,7 @@ def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | Non
 
 def _refuse_repeated(core: Core, file: File, seen: bytes, text: str) -> None:
     """Conflict, and nothing offered, when this very change was made already of what was `seen`, and others followed."""
-    for version in core.changes.of(file.path, 20):
+    for version in core.changes.of(file.path, 20):  # a call is repeated soon, if at all
         if version.op not in ("update", "move"):
             break  # taken back, or another note since
         if version.before == sha256(seen) and version.before != version.after:
@@ -96,7 +96,7 @@ def _lost(core: Core, file: File, base: bytes | None, both: tuple[str, Merged] |
         core.vault.keep_text(text)
     shown: dict[str, Any] = {"clean": merged.clean, "conflicts": merged.conflicts, "sha256": sha256(data)}
     shown["diff"] = unified_diff(file.data, data, ("what is there now", "both together"))
-    shown |= {"text": merged.text} if len(merged.text) <= 4_000 else {}
+    shown |= {"text": merged.text} if len(merged.text) <= 4_000 else {}  # a long one is read instead
     details |= {"base_sha256": sha256(base), "ours_sha256": sha256(ours_data), "merged": shown}
     hint = "You and they changed the same lines: make your change on what is there now, and pass its sha256."
     if merged.clean:

@@ -85,9 +85,8 @@ class Reranking:
             text, around = file.data.decode("utf-8", "replace"), passage_around(note.passages, note.best)
             headings = [heading for heading in (around.headings if around else ()) if heading != row.title]
             passage = text[around.start : around.stop].strip() if around else row.description
-            texts[found.note] = "\n".join((" > ".join((row.title, *headings)), passage))[
-                :4_000
-            ]  # passages are far shorter
+            text = "\n".join((" > ".join((row.title, *headings)), passage))
+            texts[found.note] = text[:4_000]  # passages are far shorter
         return texts
 
 
