@@ -30,8 +30,7 @@ _OF_NOTE = {
     **OF_NOTE,
     "places": "id >> 20, id & 1048575, start, stop, line, headings, hash",
     "vectors": "id >> 20, id & 1048575, hash, vector",
-}
-"""The rows of notes, the note first."""
+}  # the rows of notes, the note first
 _TABLES = {
     "file": "SELECT path, name_key, copy_of FROM files ORDER BY path",
     "change": "SELECT '', * FROM changes ORDER BY seq",

@@ -206,11 +206,10 @@ class Database:
         return found == "ours" and (bad is None or self._identity_on_disk() != bad)
 
     def _identity_on_disk(self) -> tuple[int, int] | None:
-        try:
+        with suppress(OSError):
             found = os.stat(self.path)
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+            return found.st_dev, found.st_ino
+        return None
 
     def connection(self) -> Connection:
         """This thread's connection to the file that lies at the path now. What has begun on one file ends on it."""
@@ -324,8 +323,7 @@ class Database:
         self.connection()
 
     def beside(self) -> Database:
-        """A fresh, empty index, private to this process until `replace_with` swaps it in. Those of processes that are no
-        more are cleared away."""
+        """A fresh, empty index, private to this process until `replace_with` swaps it in. What others left is removed."""
         name = f"{self.path.name}.new-"
         for left in self.path.parent.glob(f"{name}*"):
             owner = left.name.removeprefix(name).partition("-")[0]

@@ -250,8 +250,7 @@ class VectorSpace(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How many notes there are, whose vectors the index holds if any, how many notes wait for theirs, and the commit
-    of a branch that they are of."""
+    """How many notes there are, whose vectors they have if any, how many wait for theirs, and which commit they are of."""
 
     notes: int
     space: VectorSpace | None = None

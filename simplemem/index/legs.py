@@ -58,8 +58,7 @@ def expect_much(database: Database) -> None:
 
 
 def fold(database: Database, generation: int | None = None) -> None:
-    """Merge the segments of the word tables that still expect much, of this pass or of a process that died: a few pages
-    a transaction."""
+    """Merge the segments of the word tables that still expect much, also of who died: a few pages a transaction."""
     with database.reading() as db:
         asked = ((table, f"SELECT v FROM {table}_config WHERE k = 'automerge'") for table in LEGS.values())
         unmerged = [table for table, sql in asked if db.execute(sql).get == 0]

@@ -26,8 +26,7 @@ OF_NOTE = {
     "tag_pairs": "note_id, key, value",
     "properties": "note_id, seq, key, value",
     "links": "note_id, seq, form, target, subpath, display, line, key, path, ambiguous",
-}
-"""The rows that belong to a note, the note first."""
+}  # the rows that belong to a note, the note first
 _ROW = ", ".join(f"n.{name}" for name in Row._fields)
 _OWN = (
     "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns", "title", "title_key", "description", "type", "type_key",

@@ -50,8 +50,7 @@ def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) 
 
 
 def neighbours_of(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, tuple[Beside, ...]]:
-    """For each of some notes those that it is linked with, and in its folder the dated ones before and after a dated one.
-    All is asked before any of it is read."""
+    """For each of some notes those linked with it, and of its folder the dated ones around a dated one; asked at once."""
     asked = [
         (row, notes.links(db, source=row.path), notes.links(db, to=row.path), _in_folder(db, row.path)) for row in rows
     ]

@@ -286,10 +286,9 @@ class Reconciling:
 
     def _is_gone(self, path: str) -> bool:
         """The second proof that a deletion asks for."""
-        try:
+        with suppress(SimplememError):
             return self.sync.vault.entry(path) is None and self.sync.vault.root.is_dir()
-        except SimplememError:
-            return False
+        return False
 
     def _put_notes(self, entries: Sequence[Entry]) -> None:
         """Put the notes of files that may have changed, a batch a transaction."""

@@ -133,10 +133,9 @@ class Core:
 
     def entry(self, path: str) -> Entry | None:
         """What lies at a path now; None for nothing, or nothing that may be read."""
-        try:
+        with suppress(SimplememError):
             return self.vault.entry(path)
-        except SimplememError:
-            return None
+        return None
 
     def file(self, path: str) -> File | None:
         """What lies at a path now, read; None for nothing, or nothing that may be read."""

@@ -267,11 +267,9 @@ def means_commit(core: Core, text: str) -> bool:
 def _repository(core: Core) -> Opened:
     """The one that the vault lies in, or is a branch of."""
     from simplemem import git
+    from simplemem.branch.vault import BranchVault
 
-    if core.vault.is_branch:
-        from simplemem.branch.vault import BranchVault
-
-        assert isinstance(core.vault, BranchVault)
+    if isinstance(core.vault, BranchVault):
         return core.vault.repository()
     return git.opened(core.root, core.settings.git.folders)
 

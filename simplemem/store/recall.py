@@ -29,8 +29,7 @@ _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The best notes with what is shown of them, and the first of the ranking. `mode` is what it came to without a
-    vector."""
+    """The best notes with what is shown of them, and the first of all. `mode` is what it came to without a vector."""
 
     query: Query
     narrow: Narrow  # the filter

@@ -180,12 +180,10 @@ class EnhancedStore:
         """The commit of the vault's branch that answers are of, or that holds what was just `written`; "" where the
         vault is a folder, or where that cannot be told just now: what was written is there all the same."""
         vault = self._core.vault
-        if not vault.is_branch:
-            return ""
-        if not written:
+        if vault.is_branch and not written:
             return self._core.index.standing().commit
         with suppress(Unavailable):
-            return vault.newest()
+            return vault.newest() if vault.is_branch else ""
         return ""
 
     def move_index(
@@ -205,9 +203,8 @@ class EnhancedStore:
             there.sync(progress=progress, embed=False, believe=True)
             taken = there._core.embedding.take_over(source, built, progress) if source.place != built.place else 0
             done = there.sync(progress=progress)
-            return MovedIndex(
-                built.engine, built.place, there.state().notes, taken, done.embedded, is_used, done.trouble
-            )
+            notes, what = there.state().notes, (taken, done.embedded, is_used, done.trouble)
+            return MovedIndex(built.engine, built.place, notes, *what)
 
     conflict_copies = _method(conflicts.conflict_copies)
     conflict_merges = _method(conflicts.conflict_merges)

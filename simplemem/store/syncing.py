@@ -51,10 +51,9 @@ def sync(core: Core, **by: Unpack[By]) -> Synced:
 
 def _committed(core: Core) -> tuple[int, tuple[str, ...]]:
     """Commit what is saved and not staged: how many files, and which wait for the person."""
-    root, allowed = core.vault.root, core.settings.git.folders
+    root, allowed, hides = core.vault.root, core.settings.git.folders, core.vault.access.hides
     with core.vault.lock():
-        seen = [each for each in pending(root, allowed) if is_path(each.path)]
-        seen = [each for each in seen if not core.vault.access.hides(each.path)]
+        seen = [each for each in pending(root, allowed) if is_path(each.path) and not hides(each.path)]
         every = [each for each in seen if each.before is not None or core.entry(each.path) is not None]
         mine = [each for each in every if not each.is_staged]
         patches = [(each.path, each.path, each.before, core.bytes_of(each.path)) for each in mine]
