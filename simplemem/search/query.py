@@ -8,13 +8,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from simplemem.errors import Invalid
 from simplemem.index.door import Row, Standing, Term
-from simplemem.index.sidecar import Sidecar
 from simplemem.index.text import instant
 from simplemem.note import words as lexicon
 from simplemem.note.names import base_name, date_in
+
+if TYPE_CHECKING:
+    from simplemem.index.sidecar import Sidecar
 
 MAX_CHARACTERS = 2_000  # of a question; the rest is not read
 _MAX_WORDS = 64

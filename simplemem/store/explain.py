@@ -89,7 +89,7 @@ class Explained:
         state = self._core.state(ranking.standing)
         not_searched = {
             "hidden": index.counts()["hidden"],
-            "files": [{"path": path, "why": reason} for path, reason in self._core.not_indexed()[:20]],
+            "files": [{"path": path, "why": reason} for path, reason in self._core.not_indexed()[:20]],  # named
             "without_vectors": state.pending if ranking.question.vector is not None else 0,
             "indexing": state.state == "indexing",
         }

@@ -267,9 +267,11 @@ def means_commit(core: Core, text: str) -> bool:
 def _repository(core: Core) -> Opened:
     """The one that the vault lies in, or is a branch of."""
     from simplemem import git
-    from simplemem.branch.vault import BranchVault
 
-    if isinstance(core.vault, BranchVault):
+    if core.vault.is_branch:
+        from simplemem.branch.vault import BranchVault
+
+        assert isinstance(core.vault, BranchVault)
         return core.vault.repository()
     return git.opened(core.root, core.settings.git.folders)
 
@@ -306,8 +308,8 @@ def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
 
 
 def _names(core: Core, path: str) -> list[str]:
-    """The last names of a memory that our own history knows, as far as they may be seen; itself first."""
-    known = (path, *(version.path for version in core.changes.of(path, 1000)))
+    """The last five names of a memory that our own history knows, as far as they may be seen; itself first."""
+    known = (path, *(version.path for version in core.changes.of(path, 1000)))  # older names are forgotten
     return [name for name in dict.fromkeys(known) if not core.vault.access.hides(name)][:5]
 
 

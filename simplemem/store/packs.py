@@ -277,7 +277,7 @@ def sources_of(core: Core, ranking: Ranking) -> list[_Source]:
     for hit in (hits[note] for note in strong if note in shown):
         for note, via in shown[hit.note].beside:
             if note in near and note in shown and note not in neighbours:
-                score = near[note].score + 0.1 * hit.score
+                score = near[note].score + 0.1 * hit.score  # which lends a tenth
                 if ranking.reranker:  # what it scored is of another scale, on which no reranker has seen this one
                     score = min(score, ranking.best[-1].score)
                 neighbours[note] = _Source(shown[note], score, f"{via} {name_of(hit.path)}")
@@ -298,7 +298,7 @@ def pieces_of(core: Core, sources: Sequence[_Source]) -> list[Piece]:
                 around.setdefault(passage, block.start)
         if not around and (passage := passage_around(note.passages, note.best)) is not None:
             around[passage] = passage.start
-        for k, (place, at) in enumerate(islice(around.items(), 3)):
+        for k, (place, at) in enumerate(islice(around.items(), 3)):  # of one note
             piece = Piece(
                 name_of(row.path), row.title, " > ".join(place.headings), place.line, row.modified,
                 text[place.start : place.stop], score / (k + 1), place.start, max(0, at - place.start), via,

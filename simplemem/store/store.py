@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial, wraps
 from pathlib import Path
@@ -16,11 +16,11 @@ from simplemem.config import Settings, find_vault, load_settings
 from simplemem.errors import Unavailable
 from simplemem.index.database import open_database
 from simplemem.index.door import Progress, SyncReport
-from simplemem.memory import By, MovedIndex, Saved, Synced
+from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, Saved, Synced
 from simplemem.note.clock import local
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.words import well_formed
-from simplemem.store import conflicts, doctor, history, move, packs, read, recall, undo, write
+from simplemem.store import conflicts, history, move, packs, read, recall, undo, write
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
 from simplemem.vault.obsidian import filled
@@ -255,8 +255,22 @@ class EnhancedStore:
         """Everything that was read from every note."""
         return self._core.index.inspection()
 
-    plan_mending = _method(doctor.plan_mending)
-    mend = _method(doctor.mend)
-    doctor = _method(doctor.examine)
+    def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
+        """What is wrong with the vault, its index or what they are on, by all checks or some. Changes no note."""
+        from simplemem.store.doctor import examine  # few who open a store ask for it
+
+        return examine(self._core, progress, only=only)
+
+    def plan_mending(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
+        """What `doctor` finds and the broken links among it that can be mended. Writes nothing; `mend` does."""
+        from simplemem.store.doctor import plan_mending
+
+        return plan_mending(self._core, progress, only=only)
+
+    def mend(self, mending: Mending, **by: Unpack[By]) -> Mended:
+        """Carry out what was planned: all of it as one change, which one `undo` takes back, or nothing."""
+        from simplemem.store.doctor import mend
+
+        return mend(self._core, mending, **by)
 
     list = _method(recall.list_page, asks=True)  # last: its name hides the type from what follows

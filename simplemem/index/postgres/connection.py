@@ -175,17 +175,16 @@ class Connections:
 
     def __init__(self, url: str, schema: str, *, is_of_replica: bool = False) -> None:
         self.engine, self._url, self._schema, self._is_of_replica = "PostgreSQL", url, schema, is_of_replica
-        self._local = threading.local()
-        self._open: dict[int, tuple[threading.Thread, Connection]] = {}
+        self._open: dict[threading.Thread, Connection] = {}
         self._guard = threading.Lock()
 
     def ours(self) -> Connection:
         """This thread's."""
-        held: Connection | None = getattr(self._local, "held", None)
+        held = self._open.get(threading.current_thread())
         if held is None or (held.is_cut and not held.in_transaction):
             if held is not None:
                 held.close()
-            held = self._local.held = self._made()
+            held = self._made()
         return held
 
     def _made(self) -> Connection:
@@ -195,17 +194,15 @@ class Connections:
         raw.execute(_SETTINGS, (f"{sql.Identifier(self._schema).as_string()}, public",))
         connection = Connection(raw, is_of_replica=self._is_of_replica)
         with self._guard:
-            for ident, (thread, old) in list(self._open.items()):
-                if not thread.is_alive():
-                    old.close()
-                    del self._open[ident]
-            self._open[threading.get_ident()] = (threading.current_thread(), connection)
+            for each in list(self._open):
+                if not each.is_alive():
+                    self._open.pop(each).close()
+            self._open[threading.current_thread()] = connection
         return connection
 
     def close(self) -> None:
         """Close every one. Call when no other thread is using them."""
         with self._guard:
-            for _, connection in self._open.values():
+            for connection in self._open.values():
                 connection.close()
             self._open.clear()
-        self._local = threading.local()
