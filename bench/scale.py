@@ -136,7 +136,7 @@ def _recall_of_words(store: EnhancedStore, questions: list[Words]) -> str:
     for text, _ in questions:
         terms = read_query(text).terms()
         with index.database.reading() as db:
-            full = {match.note for match in legs.leg(db, "note", terms, 20, None)}
+            full = {match.note for match in legs.Counts(0).leg(db, "note", terms, 20, None)}
         kept += len(full & {match.note for match in index.ask(Question(terms, closer=0)).notes[:20]})
         wanted += len(full)
     return f"{kept / wanted:.4f} of the first 20"

@@ -282,8 +282,7 @@ class Database:
         return FileLock(str(self.path.parent), f"{self.path.stem}.leader")
 
     def meta(self, key: str) -> str | None:
-        found = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
-        return str(found[0][0]) if found else None
+        return next((str(value) for (value,) in self.rows("SELECT value FROM meta WHERE key = ?", (key,))), None)
 
     def set_meta(self, key: str, value: str) -> None:
         with self.writing() as db:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from simplemem.index import door
-from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, AnyOf, B, Ids, Leg, Question, Term
+from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, AnyOf, B, Ids, Leg, Term
 from simplemem.index.text import SHIFT
 
 if TYPE_CHECKING:
@@ -79,68 +79,6 @@ def _count_and_rows(db: Connection, table: str, expression: str, ids: Sequence[i
     return int(count), set(json.loads(rows))
 
 
-def leg(
-    db: Connection,
-    name: str,
-    asked: Sequence[Term],
-    limit: int,
-    ids: Ids,
-    counts: Counts | None = None,
-    most_scored: int = MOST_SCORED,
-) -> Leg:
-    """The best rows that hold any of some terms, among `ids`. Without `counts` every row is scored, however many."""
-    if ids is not None and not ids:
-        return []
-    table, terms = LEGS[name], fts_terms(asked)
-    any_of = " OR ".join(terms)
-    if counts is None or counts.notes <= most_scored // 3:
-        return _best(db, name, any_of, limit, ids)
-    few = ids is not None and len(ids) <= _FEW and name == "note"
-    if few and all(len(term.words) > 1 for term in asked):
-        # To find words side by side is most of the work: done once, for the count and for the notes that hold them.
-        each = [_count_and_rows(db, table, term, ids or ()) for term in terms]
-        holders = sorted(set().union(*(rows for _, rows in each)))
-        return _best(db, name, any_of, limit, holders, json.dumps([count for count, _ in each])) if holders else []
-    found = {term: counts.of(db, table, term) for term in terms}
-    entries = sum(found.values())
-    if entries <= most_scored:
-        return _best(db, name, any_of, limit, ids)
-    if few:  # to count the words anew takes longer than to score a few notes
-        return _best(db, name, any_of, limit, ids, counts.of_each(db, table, terms))
-    if name == "note":
-        return _chosen(db, found, limit, ids, counts.notes, most_scored)
-    if ids is not None and len(ids) * len(terms) * _A_SEEK < entries:
-        # Of frequent words in a very large vault a walk passes a thousand others for each that is asked for.
-        return _best(db, name, any_of, limit, sorted(ids), counts.of_each(db, table, terms), sought=True)
-    return _best(db, name, any_of, limit, ids)
-
-
-def _chosen(db: Connection, found: dict[str, int], limit: int, ids: Ids, notes: int, most_scored: int) -> Leg:
-    """The best of very many notes: those that hold a rare word; where none is rare, a word of each of some groups."""
-    by_rarity = sorted(found, key=found.__getitem__)
-    rare: list[str] = []
-    entries = 0
-    for term in by_rarity:
-        if entries + found[term] > int(most_scored * _CHOOSING) and entries >= _CHOSEN and len(rare) >= 2:
-            break
-        entries += found[term]
-        rare.append(term)
-    others = by_rarity[len(rare) :]
-    if others and _WORTH * entries < min(sum(found.values()), notes, _MOST_NOTES):
-        # A note with one of the others too is in the second list with a part of its score, if at all.
-        any_rare, any_other = " OR ".join(rare), " OR ".join(others)
-        with_others = _best(db, "note", f"({any_rare}) AND ({any_other})", limit, ids)
-        best = {match.note: match for match in _best(db, "note", any_rare, limit, ids) + with_others}
-        return sorted(best.values(), key=lambda match: -match.score)[:limit]
-    if notes > _MOST_NOTES:
-        groups = 2 if notes <= _IN_PAIRS else 3
-        dealt = [by_rarity[k::groups] for k in range(min(groups, len(by_rarity)))]
-        holders = _best(db, "note", " AND ".join(f"({' OR '.join(group)})" for group in dealt), limit, ids)
-        if len(holders) >= min(limit, _CHOSEN):
-            return holders
-    return _best(db, "note", " OR ".join(found), limit, ids)
-
-
 def _best(
     db: Connection, name: str, match: str, limit: int, ids: Ids, counts: str | None = None, *, sought: bool = False
 ) -> Leg:
@@ -184,10 +122,10 @@ def scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
 
 
 class Counts:
-    """How many rows of a table hold a term, which is written as FTS5 takes it; for one state of so many `notes`."""
+    """How many rows of a table hold a term, which is written as FTS5 takes it, and the best rows: of so many `notes`."""
 
-    def __init__(self, notes: int) -> None:
-        self.notes = notes
+    def __init__(self, notes: int, most_scored: int = MOST_SCORED) -> None:
+        self.notes, self._most_scored = notes, most_scored
         self._of: dict[tuple[str, str], int] = {}
         self._blocks: int | None = None
 
@@ -205,20 +143,63 @@ class Counts:
             self._of[table, term] = count
         return self._of[table, term]
 
-    def of_each(self, db: Connection, table: str, terms: Sequence[str]) -> str:
-        """What `scored` is given for a MATCH of these terms."""
-        return json.dumps([self.of(db, table, term) for term in terms])
-
     def count(self, db: Any, name: str, term: Term) -> int:
         """How many rows of a leg hold a term."""
         return self.of(db, LEGS[name], *fts_terms([term]))
 
-    def leg(self, db: Any, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
-        """The best rows that hold any of some terms, among `ids`."""
-        return leg(db, name, terms, limit, ids, self)
+    def leg(self, db: Any, name: str, asked: Sequence[Term], limit: int, ids: Ids) -> Leg:
+        """The best rows that hold any of some terms, among `ids`. Where notes are few, every row is scored."""
+        if ids is not None and not ids:
+            return []
+        table, terms = LEGS[name], fts_terms(asked)
+        any_of = " OR ".join(terms)
+        if self.notes <= self._most_scored // 3:
+            return _best(db, name, any_of, limit, ids)
+        few = ids is not None and len(ids) <= _FEW and name == "note"
+        if few and all(len(term.words) > 1 for term in asked):
+            # To find words side by side is most of the work: done once, for the count and for the notes that hold them.
+            each = [_count_and_rows(db, table, term, ids or ()) for term in terms]
+            holders = sorted(set().union(*(rows for _, rows in each)))
+            return _best(db, name, any_of, limit, holders, json.dumps([count for count, _ in each])) if holders else []
+        found = {term: self.of(db, table, term) for term in terms}
+        entries = sum(found.values())
+        if entries <= self._most_scored:
+            return _best(db, name, any_of, limit, ids)
+        if few:  # to count the words anew takes longer than to score a few notes
+            return _best(db, name, any_of, limit, ids, json.dumps(list(found.values())))
+        if name == "note":
+            return self._chosen(db, found, limit, ids)
+        if ids is not None and len(ids) * len(terms) * _A_SEEK < entries:
+            # Of frequent words in a very large vault a walk passes a thousand others for each that is asked for.
+            return _best(db, name, any_of, limit, sorted(ids), json.dumps(list(found.values())), sought=True)
+        return _best(db, name, any_of, limit, ids)
 
-    def rank(self, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
-        return door.rank(self, db, question, ids)
+    def _chosen(self, db: Connection, found: dict[str, int], limit: int, ids: Ids) -> Leg:
+        """The best of very many notes: those that hold a rare word; where none is rare, a word of each of some groups."""
+        by_rarity = sorted(found, key=found.__getitem__)
+        rare: list[str] = []
+        entries = 0
+        for term in by_rarity:
+            if entries + found[term] > int(self._most_scored * _CHOOSING) and entries >= _CHOSEN and len(rare) >= 2:
+                break
+            entries += found[term]
+            rare.append(term)
+        others = by_rarity[len(rare) :]
+        if others and _WORTH * entries < min(sum(found.values()), self.notes, _MOST_NOTES):
+            # A note with one of the others too is in the second list with a part of its score, if at all.
+            any_rare, any_other = " OR ".join(rare), " OR ".join(others)
+            with_others = _best(db, "note", f"({any_rare}) AND ({any_other})", limit, ids)
+            best = {match.note: match for match in _best(db, "note", any_rare, limit, ids) + with_others}
+            return sorted(best.values(), key=lambda match: -match.score)[:limit]
+        if self.notes > _MOST_NOTES:
+            groups = 2 if self.notes <= _IN_PAIRS else 3
+            dealt = [by_rarity[k::groups] for k in range(min(groups, len(by_rarity)))]
+            holders = _best(db, "note", " AND ".join(f"({' OR '.join(group)})" for group in dealt), limit, ids)
+            if len(holders) >= min(limit, _CHOSEN):
+                return holders
+        return _best(db, "note", " OR ".join(found), limit, ids)
+
+    rank = door.rank
 
     def vocabulary(self, db: Any, asked: Sequence[AnyOf]) -> list[int]:
         """How many notes hold one of the words, for each of some groups of them."""

@@ -23,9 +23,7 @@ from simplemem.index.connection import COMMIT, LAST, Connection, Tables
 from simplemem.index.database import Damaged, Replaced
 from simplemem.index.door import Beside, Matches, Narrow, NoteId, NotePage, Position, Question, Row, Standing
 from simplemem.index.filters import condition
-from simplemem.index.notes import vector_space, waiting
 from simplemem.index.text import BLOCK, SHIFT
-from simplemem.index.vectors import VectorsInMemory
 from simplemem.note.names import base_name, date_in
 
 P = ParamSpec("P")
@@ -113,9 +111,9 @@ class Sidecar:
     """One vault's sidecar, for any thread. `begin_anew` is called when another file, perhaps empty, took its place."""
 
     def __init__(self, database: Tables, begin_anew: Callable[[], None] = lambda: None) -> None:
-        self.database, self.path, self._begin_anew = database, database.path, begin_anew
+        self.database, self.path, self.close, self._begin_anew = database, database.path, database.close, begin_anew
         self.taken_up = database.generation  # that of the file as it was when it was last asked
-        self._vectors = VectorsInMemory()
+        self._vectors = vectors.VectorsInMemory()
         self._local = threading.local()
 
     @property
@@ -126,9 +124,6 @@ class Sidecar:
         except Damaged:
             self.database.discard()
         return self.database.generation
-
-    def close(self) -> None:
-        self.database.close()
 
     def consistently(self, question: Callable[[], T]) -> T:
         """Answer a question of several calls, all of it again on a fresh index if this one is gone or damaged."""
@@ -317,7 +312,7 @@ class Kept:
         self.state = db.state()
         commit = db.execute("SELECT value FROM meta WHERE key = ?", (COMMIT,))
         self.rev = notes.newest_rev(db)
-        self.standing = Standing(notes.count(db), vector_space(db), waiting(db), commit.get or "")
+        self.standing = Standing(notes.count(db), notes.vector_space(db), notes.waiting(db), commit.get or "")
         self.words = db.words(self.standing.notes)
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()

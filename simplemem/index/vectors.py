@@ -14,7 +14,6 @@ from simplemem.index import notes
 from simplemem.index.connection import Connection, Tables
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Embedded, Ids, Nearness, Progress, as_values
-from simplemem.index.notes import stat_of, vector_space, waiting
 from simplemem.index.text import BLOCK, PUT_VECTOR, SHIFT, Waiting, span, understood, units
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import text_hash
@@ -43,7 +42,7 @@ def adopt(database: Tables, embedder: Embedder) -> None:
     """Make the index one of this embedder's vectors. Another's are let go, or its own of when it was elsewhere."""
     wanted = embedder.name, embedder.remote
     with database.reading() as db:
-        found = vector_space(db)
+        found = notes.vector_space(db)
     if found is None or (found.embedder, found.remote) != wanted:
         with database.writing() as db:
             for table in ("vectors", "vector_space"):
@@ -71,10 +70,10 @@ def take(old: Tables, into: Tables, width: int | None, progress: Progress | None
     """Take vectors of the same embedder and width from another index, of any engine, wherever the text is the same.
     Returns how many notes now lack none. What was taken stays, however it ends."""
     with old.reading() as db:
-        theirs = vector_space(db)
+        theirs = notes.vector_space(db)
         places = {digest: place for place, digest in db.execute("SELECT id, hash FROM vectors")}
     with into.writing() as db:
-        ours, total = vector_space(db), waiting(db)
+        ours, total = notes.vector_space(db), notes.waiting(db)
         is_same = ours is not None and theirs is not None and ours.embedder == theirs.embedder
         if not is_same or theirs is None or not theirs.dimension or width not in (None, theirs.dimension):
             return 0
@@ -112,10 +111,10 @@ def hashes_of(db: Connection, note_id: int, *, missing: bool = False) -> dict[in
 def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
     """How far an embedder is, which may not have begun yet."""
     visible, private = next(db.execute("SELECT count(*), count(private) FROM notes WHERE hidden IS NULL"))
-    wanted, space = visible - private if remote else visible, vector_space(db)
+    wanted, space = visible - private if remote else visible, notes.vector_space(db)
     refused: Any = db.execute("SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path")
     is_begun = space is not None and space.embedder == embedder
-    return Embedded(waiting(db) if is_begun else wanted, wanted, private, list(refused))
+    return Embedded(notes.waiting(db) if is_begun else wanted, wanted, private, list(refused))
 
 
 @dataclass(slots=True)
@@ -138,9 +137,9 @@ class Filling:
         done, total = 0, -1
         while not self.stopped():
             with self.database.reading() as db:
-                if (space := vector_space(db)) is None or space.embedder != self.embedder.name:
+                if (space := notes.vector_space(db)) is None or space.embedder != self.embedder.name:
                     break
-                total = waiting(db) if total < 0 else total
+                total = notes.waiting(db) if total < 0 else total
                 sql = "SELECT id, path, sha256 FROM notes WHERE embedded = 0 ORDER BY id LIMIT ?"
                 there: Any = db.execute(sql, (_NOTES_AT_ONCE + len(passed) - done,)).fetchall()
             batch: list[_ToEmbed] = []
@@ -169,7 +168,7 @@ class Filling:
         note = read_note(file.data)
         if self.embedder.remote and private_reason(path, note, self.private) is not None:
             return note_id, file.sha256, []
-        every = units(note_id, understood(path, note, stat_of(file.entry)))
+        every = units(note_id, understood(path, note, notes.stat_of(file.entry)))
         texts = [(place, words) for place, _, words in every if words and wanted.get(place) == text_hash(words)]
         return note_id, file.sha256, texts
 
@@ -178,7 +177,7 @@ class Filling:
         name = self.embedder.name
         made, refused = self._asked(list(dict.fromkeys(words for *_, texts in batch for _, words in texts)))
         with self.database.writing() as db:
-            if (space := vector_space(db)) is None or space.embedder != name:
+            if (space := notes.vector_space(db)) is None or space.embedder != name:
                 return None
             widths = sorted({len(vector) for vector in made.values()} | ({space.dimension} - {0}))
             if len(widths) > 1:

@@ -21,6 +21,7 @@ WORDS = [
     f"{first}{second}{third}" for first in "bdfgk" for second in ("ara", "ele", "ino", "ulu") for third in "mnprst"
 ]
 NOTES = 240
+ALL = Counts(0)  # every row is scored
 
 
 def a_note(chance: random.Random) -> str:
@@ -71,14 +72,14 @@ def scores(found: list[Match]) -> dict[tuple[int, int], float]:
 @pytest.mark.parametrize("ask", [asked, phrases_asked])
 def test_chosen_notes_have_the_scores_that_sqlite_gives_them(filled: Database, name: str, ask: object) -> None:
     chance = random.Random(5)
-    counts = Counts(NOTES)
+    counts = Counts(NOTES, most_scored=0)
     seen = 0
     with filled.reading() as db:
         for _ in range(60):
             terms = ask(chance)  # type: ignore[operator]
             for ids in ([], [7], chance.sample(range(1, NOTES + 1), 25), list(range(1, NOTES + 1))):
-                found = legs.leg(db, name, terms, 10_000, ids, counts, most_scored=0)
-                assert scores(found) == pytest.approx(scores(legs.leg(db, name, terms, 10_000, ids)))
+                found = counts.leg(db, name, terms, 10_000, ids)
+                assert scores(found) == pytest.approx(scores(ALL.leg(db, name, terms, 10_000, ids)))
                 assert [match.score for match in found] == sorted((match.score for match in found), reverse=True)
                 seen += len(found)
     assert seen > 500
@@ -94,16 +95,16 @@ def test_rare_words_choose_and_all_words_rank(
     monkeypatch.setattr(legs, "_FEW", 0)
     monkeypatch.setattr(legs, "_WORTH", 0)
     chance = random.Random(8)
-    counts = Counts(NOTES)
+    counts = Counts(NOTES, most_scored=0)
     passed_over = 0
     with filled.reading() as db:
         for _ in range(60):
             terms = asked(chance)
             ids = chance.sample(range(1, NOTES + 1), 150) if narrowed else None
-            full = legs.leg(db, "note", terms, NOTES, ids)
-            found = legs.leg(db, "note", terms, limit, ids, counts, most_scored=0)
+            full = ALL.leg(db, "note", terms, NOTES, ids)
+            found = counts.leg(db, "note", terms, limit, ids)
             rarest = sorted(terms, key=lambda term: counts.of(db, "note_text", legs.fts_terms([term])[0]))
-            rare = legs.leg(db, "note", rarest[:2], NOTES, ids)
+            rare = ALL.leg(db, "note", rarest[:2], NOTES, ids)
             holding = {match.note for match in rare}
             wanted = [match for match in full if match.note in holding]
             assert [match.score for match in found] == pytest.approx([match.score for match in wanted[:limit]])
@@ -121,8 +122,8 @@ def test_frequent_words_pass_no_note_over_where_all_can_be_scored(
     frequent = [Term((word,)) for word in WORDS[:7]]
     ids = list(range(1, NOTES, 2)) if narrowed else None
     with filled.reading() as db:
-        found = legs.leg(db, "note", frequent, NOTES, ids, Counts(NOTES), most_scored=0)
-        assert found == legs.leg(db, "note", frequent, NOTES, ids) and len(found) > (100 if narrowed else 200)
+        found = Counts(NOTES, most_scored=0).leg(db, "note", frequent, NOTES, ids)
+        assert found == ALL.leg(db, "note", frequent, NOTES, ids) and len(found) > (100 if narrowed else 200)
 
 
 @pytest.mark.parametrize("groups", [2, 3])
@@ -138,34 +139,34 @@ def test_of_frequent_words_those_notes_rank_that_hold_one_of_each_group(
     monkeypatch.setattr(legs, "_IN_PAIRS", 0 if groups == 3 else NOTES)
     frequent = [Term((word,)) for word in WORDS[:7]]
     ids = list(range(1, NOTES, 2)) if narrowed else None
-    counts = Counts(NOTES)
+    counts = Counts(NOTES, most_scored=0)
     with filled.reading() as db:
-        full = legs.leg(db, "note", frequent, NOTES, ids)
-        found = legs.leg(db, "note", frequent, 50, ids, counts, most_scored=0)
+        full = ALL.leg(db, "note", frequent, NOTES, ids)
+        found = counts.leg(db, "note", frequent, 50, ids)
         dealt = sorted(frequent, key=lambda term: counts.of(db, "note_text", legs.fts_terms([term])[0]))
-        each = [{m.note for m in legs.leg(db, "note", dealt[k::groups], NOTES, ids)} for k in range(groups)]
+        each = [{m.note for m in ALL.leg(db, "note", dealt[k::groups], NOTES, ids)} for k in range(groups)]
         holding = set.intersection(*each)
         assert 10 <= len(holding) < len(full)
         assert scores(found) == pytest.approx(scores([match for match in full if match.note in holding][:50]))
         rare = [Term((word,)) for word in WORDS[-3:]]
-        few = legs.leg(db, "note", rare, NOTES, ids, counts, most_scored=0)  # no note holds all three
-        assert few == legs.leg(db, "note", rare, NOTES, ids) != []
+        few = counts.leg(db, "note", rare, NOTES, ids)  # no note holds all three
+        assert few == ALL.leg(db, "note", rare, NOTES, ids) != []
 
 
 def test_blocks_that_are_sought_note_by_note_have_the_same_scores(
     filled: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(12)
-    counts = Counts(NOTES)
+    counts = Counts(NOTES, most_scored=0)
     seen = 0
     with filled.reading() as db:
         for _ in range(20):
             terms, ids = asked(chance), chance.sample(range(1, NOTES + 1), 40)
             for limit in (5, 10_000):
                 monkeypatch.setattr(legs, "_A_SEEK", 1_000_000)
-                walked = legs.leg(db, "block", terms, limit, ids, counts, most_scored=0)
+                walked = counts.leg(db, "block", terms, limit, ids)
                 monkeypatch.setattr(legs, "_A_SEEK", 0)
-                sought = legs.leg(db, "block", terms, limit, ids, counts, most_scored=0)
+                sought = counts.leg(db, "block", terms, limit, ids)
                 assert scores(sought) == pytest.approx(scores(walked))
                 seen += len(sought)
     assert seen > 100
@@ -175,7 +176,6 @@ def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
     filled: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """BM25 gives them nothing, and in a large vault they are nearly all of the entries."""
-    monkeypatch.setattr(legs, "MOST_SCORED", 90)
     monkeypatch.setattr(door, "FEW_NOTES", 30)
     expressions: list[str] = []
     best = legs._best
@@ -190,9 +190,9 @@ def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
         assert 2 * Counts(NOTES).of(db, "note_text", f'"{WORDS[0]}"') > NOTES
         for _ in range(40):
             terms = [common, *asked(chance)]
-            every = legs.leg(db, "note", terms, NOTES, None)
+            every = ALL.leg(db, "note", terms, NOTES, None)
             expressions.clear()
-            found, *_ = Counts(NOTES).rank(db, Question(tuple(terms), notes=20, closer=10), None)
+            found, *_ = Counts(NOTES, most_scored=90).rank(db, Question(tuple(terms), notes=20, closer=10), None)
             assert [match.score for match in found] == pytest.approx([match.score for match in every[:20]], abs=1e-4)
             if any(2 * Counts(NOTES).of(db, "note_text", *legs.fts_terms([term])) <= NOTES for term in terms):
                 assert f'"{WORDS[0]}"' not in expressions[0]
@@ -206,10 +206,9 @@ def test_notes_that_are_gone_have_no_say_in_how_words_are_scored(tmp_path: Path)
         for note_id in made[:50]:
             text.remove(db, note_id)
             notes.remove(db, note_id)
-    counts = Counts(10)
     with database.reading() as db:
-        legs.leg(db, "note", asked(chance), 20, None, counts, most_scored=60)
-        assert counts._of == {}  # ten notes are few, whatever their ids
-        legs.leg(db, "note", asked(chance), 20, None, counts, most_scored=27)
-        assert counts._of
+        for most_scored in (60, 27):  # ten notes are few, whatever their ids
+            counts = Counts(10, most_scored)
+            counts.leg(db, "note", asked(chance), 20, None)
+            assert bool(counts._of) == (most_scored == 27)
     database.close()

@@ -54,7 +54,7 @@ def put(db: apsw.Connection, note_id: int, body: str, path: str = "Note.md") -> 
 
 
 def found(db: apsw.Connection, question: str, leg: str = "note", ids: list[int] | None = None) -> list[int]:
-    return [match.note for match in legs.leg(db, leg, read_query(question).terms(), 50, ids)]
+    return [match.note for match in legs.Counts(0).leg(db, leg, read_query(question).terms(), 50, ids)]
 
 
 @pytest.mark.parametrize("leg", legs.LEGS)
