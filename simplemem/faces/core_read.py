@@ -181,7 +181,7 @@ def read_memory(
     said = [f"title: {render.line(memory.title)}"] if is_whole else []
     own, days = ("title", "description", "tags"), (memory.created, memory.modified)
     rest = [item for item in memory.frontmatter.items() if item[0].casefold() not in own and item[1] not in days]
-    related = [each.name for each in store.related(memory.name, limit=3)] if is_whole and not version else []
+    related = list(store.related(memory.name, limit=3)) if is_whole and not version else []
     if is_whole:
         shown |= {key: getattr(memory, key) for key in ("description", "tags", "tag_map")}
         shown |= {"frontmatter": dict(rest), "backlinks": _names(memory.backlinks), "related": related}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from heapq import merge
@@ -10,7 +9,7 @@ from itertools import groupby, zip_longest
 from typing import Any
 
 from simplemem.index.connection import Connection
-from simplemem.index.notes import OF_NOTE
+from simplemem.index.notes import OF_NOTE, links
 
 Row = tuple[Any, ...]
 Difference = tuple[Row | None, Row | None]  # of the first index and in its place in the second, None where one has none
@@ -72,22 +71,20 @@ def inspection(db: Connection) -> dict[str, dict[str, Any]]:
              ORDER BY 4"""
     for path, kind, said, _ in db.execute(own):
         notes[path][kind].append(said)
-    linked = """SELECT n.path, l.target, l.path, l.ambiguous FROM links l JOIN notes n ON n.id = l.note_id
-                ORDER BY n.path, l.seq"""
-    for source, target, path, ambiguous in db.execute(linked):
-        facts = notes[source]
+    for link in links(db):
+        facts, path = notes[link.source], link.path
         if path is None:
-            facts["unresolved"].append(target)
-        elif path == source:
+            facts["unresolved"].append(link.target)
+        elif path == link.source:
             facts["self_links"] += 1
         elif path in notes:
             facts["links"].append(path)
             facts["link_counts"][path] = facts["link_counts"].get(path, 0) + 1
-            notes[path]["backlinks"].append(source)
+            notes[path]["backlinks"].append(link.source)
         else:
             facts["attachments"].append(path)
-        if ambiguous != "[]":
-            facts["ambiguous"][target] = json.loads(ambiguous)
+        if link.ambiguous:
+            facts["ambiguous"][link.target] = list(link.ambiguous)
     for facts in notes.values():
         for kind in ("links", "attachments", "unresolved", "backlinks"):
             facts[kind] = sorted(set(facts[kind]))

@@ -201,7 +201,6 @@ class Matches(NamedTuple):
     near: Mapping[NoteId, Nearness] | None
     paths: Mapping[NoteId, str]
     passed: int | None = None  # how many notes the filter leaves; None: it leaves all
-    vector: bytes | None = None  # that was compared
     titled: Collection[NoteId] = ()  # those of them that are called as the question is
 
 

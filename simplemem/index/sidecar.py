@@ -203,7 +203,7 @@ class Sidecar:
             near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words, partial(kept.paths, db))
         paths = kept.paths(db, by_words.union(near or ()))
         passed, called = None if ids is None else len(ids), {note for (note,) in titled}
-        return Matches(found, blocks, pairs, near, paths, passed, vector, called)
+        return Matches(found, blocks, pairs, near, paths, passed, called)
 
     def _vector(self, db: Connection, kept: Kept, question: Question) -> bytes | None:
         """The vector of a question, if it can be compared with those there are: another embedder's never are."""

@@ -71,7 +71,6 @@ class Query:
     beginnings: tuple[str, ...] = ()  # words asked as the beginning of words
     last: str = ""  # the word that may not be typed to its end
     forms: Mapping[str, tuple[Term, ...]] = field(default_factory=dict)  # what else a word is asked as
-    stem_pairs: tuple[tuple[str, str], ...] = ()
     without_forms: tuple[str, ...] = ()
     instead: str = ""  # what was asked instead of what stands there
     holders: tuple[int, ...] = ()  # how many notes hold each word
@@ -93,8 +92,8 @@ class Query:
         return tuple(dict.fromkeys([*words, *map(Term, self.sequences)]))
 
     def side_by_side(self) -> tuple[Term, ...]:
-        """The pairs of neighbouring words."""
-        return tuple(map(Term, (*self.pairs, *self.stem_pairs)))
+        """The pairs of neighbouring words, and of their stems."""
+        return tuple(map(Term, self.pairs))
 
 
 def read_query(text: str) -> Query:
@@ -178,12 +177,12 @@ def _in_languages(query: Query, languages: Collection[str]) -> Query:
     """The question with the stems of its words in the languages of the vault, without the small words of its own."""
     small = lexicon.holding_together(query.words, languages)
     words = tuple(word for word in query.words if word not in small) or query.words
-    pairs = tuple(pair for pair in query.pairs if not small.issuperset(pair))
     stems = {word: _stems(word, languages) for word in words}
     forms = {word: tuple(Term((one,)) for one in stems[word]) for word in words}
-    beside = [pair for a, b in pairwise(words) for pair in zip(stems[a], stems[b], strict=False)]
+    pairs = [pair for pair in query.pairs if not small.issuperset(pair)]
+    pairs += [pair for a, b in pairwise(words) for pair in zip(stems[a], stems[b], strict=False)]
     without = [each for word in query.without for each in _stems(word.lower(), languages)]
-    return replace(query, words=words, pairs=pairs, forms=forms, stem_pairs=tuple(beside), without_forms=tuple(without))
+    return replace(query, words=words, pairs=tuple(pairs), forms=forms, without_forms=tuple(without))
 
 
 def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.index.door import SORTS, Matches, Narrow, NoteId, Question, Shown, Standing, StoredLink
+from simplemem.index.door import SORTS, Matches, Narrow, NoteId, Question, Row, Shown, Standing, StoredLink
 from simplemem.index.text import instant
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Mention, Page
 from simplemem.note.clock import local
@@ -359,17 +359,16 @@ def backlinks(
     return tuple(items)
 
 
-def related(core: Core, name: str, limit: int = 3) -> tuple[Backlink, ...]:
-    """Memories near in meaning, with what the index knows of them."""
+def related(core: Core, name: str, limit: int = 3) -> tuple[str, ...]:
+    """The names of memories that are near in meaning, nearest first."""
     path = core.path_meant(name)
 
-    def once() -> tuple[dict[NoteId, float], Mapping[NoteId, Shown]]:
-        near = dict(_near(core, path, [link.source for link in core.index.links(path)], limit).values())
-        return near, core.index.shown(dict.fromkeys(near, 0), Question()) if near else {}
+    def once() -> list[Row]:
+        near = _near(core, path, [link.source for link in core.index.links(path)], limit)
+        known = core.index.known(near) if near else {}
+        return [known[each] for each in near if each in known]
 
-    near, shown = core.fresh(once, lambda found: [each.row for each in found[1].values()])
-    rows = [(shown[note].row, round(score, 4)) for note, score in near.items() if note in shown]
-    return tuple(Backlink(name_of(row.path), row.title, "semantic", "", row.description, 1, at) for row, at in rows)
+    return tuple(name_of(row.path) for row in core.fresh(once, lambda found: found))
 
 
 def _near(core: Core, path: str, linking: Collection[str], limit: int) -> dict[str, tuple[NoteId, float]]:

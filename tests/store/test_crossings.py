@@ -77,8 +77,8 @@ def test_what_is_near_in_meaning_is_found_once_and_kept(
     monkeypatch.setattr(VectorsInMemory, "nearest", lambda *given: compared.append(given) or nearest(*given))
     near = harbour.related("n3")
     assert len(near) == 3 and harbour.related("n3") == near and len(compared) == 1
-    harbour.delete(near[0].name)
-    assert near[0].name not in {each.name for each in harbour.related("n3")} and len(compared) == 2
+    harbour.delete(near[0])
+    assert near[0] not in harbour.related("n3") and len(compared) == 2
 
 
 def test_what_is_near_in_meaning_needs_no_note_read(harbour: EnhancedStore, monkeypatch: pytest.MonkeyPatch) -> None:
