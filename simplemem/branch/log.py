@@ -97,8 +97,7 @@ class BranchLog(Log):
             self._lines.append(b"".join(lines))
         self._take_conventions(self._followed, newest)
         told = {"commit": newest, "log": self._size + sum(map(len, lines)), "dates": dates}
-        line = json.dumps(told, separators=(",", ":")).encode() + b"\n"
-        self._seen.append(line)
+        self._seen.append(json.dumps(told, separators=(",", ":")).encode() + b"\n")
         self._read()
 
     def _take_conventions(self, since: str, commit: str) -> None:
@@ -132,10 +131,9 @@ def _versions(commit: pygit2.Commit, last: int) -> list[Version]:
         first = int(said["Version"].removeprefix("v"))
         when = datetime.fromtimestamp(_date(commit), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         who, tool, reason = (said.get(each, "") for each in ("Actor", "Tool", "Reason"))
+        more = None, None, None, said["Kind"]
         steps = [
-            Version(
-                spell(first + k), spell(first), path, new, when, op, who, tool, reason, None, None, None, said["Kind"]
-            )
+            Version(spell(first + k), spell(first), path, new, when, op, who, tool, reason, *more)
             for k, (op, path, new) in enumerate(json.loads(said["Steps"]))
         ]
         told = versions_in(json.dumps(each._asdict()).encode() for each in steps)

@@ -339,13 +339,13 @@ def copies_of(db: Connection, originals: Iterable[str]) -> list[str]:
     return [row[0] for row in db.execute(sql, (db.many(keys),))]
 
 
-def conflict_copies(db: Connection) -> list[tuple[str, str]]:
-    """Every conflict copy of a note that is there, with that note."""
+def conflict_copies(db: Connection) -> list[tuple[str, str, str]]:
+    """Every conflict copy of a note that is there, with that note and what made it."""
     sql = """SELECT f.path, n.hidden IS NULL FROM files f LEFT JOIN notes n ON n.path = f.path
              WHERE f.copy_of IS NOT NULL ORDER BY f.path"""
     files: Any = db.execute(sql).fetchall()
     return [
-        (path, copy[1])
+        (path, copy[1], copy[0].maker)
         for path, takes_part in files
         if (copy := copy_at(db, path)) is not None and (copy[0].certain or not takes_part or not is_note(path))
     ]

@@ -11,7 +11,7 @@ from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unread
 from simplemem.memory import By, ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.diff import LONG_DIFF, WHAT_YOU_HAD, unified_diff
 from simplemem.note.merge import Merged, merge
-from simplemem.note.names import base_name, clean_reference, conflict_name, name_of
+from simplemem.note.names import base_name, clean_reference, name_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
@@ -115,11 +115,8 @@ def _is_but_for_its_time(text: str, now: bytes) -> bool:
 
 def conflict_copies(core: Core) -> tuple[ConflictCopy, ...]:
     """The files that synchronisers and git left beside notes that were changed in two places."""
-    return tuple(
-        ConflictCopy(name_of(path), path, name_of(original), original, name.maker)
-        for path, original in core.index.conflict_copies()
-        if (name := conflict_name(path)) is not None
-    )
+    found = core.index.conflict_copies()
+    return tuple(ConflictCopy(name_of(path), path, name_of(note), note, maker) for path, note, maker in found)
 
 
 def conflict_merges(core: Core, name: str | None = None) -> tuple[ConflictMerge, ...]:

@@ -14,19 +14,8 @@ import numpy as np
 from simplemem.index import door
 from simplemem.index.connection import LAST
 from simplemem.index.door import Ids, Leg, Match, Question, Term
-from simplemem.index.postgres.words import (
-    MOST,
-    POSTING,
-    Phrase,
-    alive_in,
-    by_segment,
-    in_notes,
-    occurrences,
-    phrases,
-    places_of,
-    sought,
-    times_of,
-)
+from simplemem.index.postgres import words as stored
+from simplemem.index.postgres.words import POSTING, Phrase, phrases
 from simplemem.index.text import SHIFT
 
 if TYPE_CHECKING:
@@ -63,7 +52,7 @@ class PackedWords:
             asked.append((sql, (most, unknown)))
         answers = db.together(*asked)
         if self._gone is None:
-            self._gone, self._totals = by_segment(answers[0]), answers[1][0]
+            self._gone, self._totals = stored.by_segment(answers[0]), answers[1][0]
         if unknown:
             self._counts |= dict.fromkeys(unknown, (0, 0))
             for word, segment, notes, blocks, data in answers[-1]:
@@ -77,10 +66,10 @@ class PackedWords:
         of = self._packed.setdefault(asked, {})
         if data is not None:
             rows = np.frombuffer(data, POSTING)
-            of[word, segment] = _Packed(rows, alive_in(rows, (self._gone or {}).get(segment)), None)
+            of[word, segment] = _Packed(rows, stored.alive_in(rows, (self._gone or {}).get(segment)), None)
         if places is not None:
             packed = of[word, segment]
-            of[word, segment] = packed._replace(places=places_of(places, packed.rows))
+            of[word, segment] = packed._replace(places=stored.places_of(places, packed.rows))
         self._size += len(data or b"") + len(places or b"")
 
     def _lacking(self, asked: Iterable[Phrase]) -> list[tuple[str, Any]]:
@@ -126,9 +115,8 @@ class PackedWords:
         if len(phrase) > 1:
             self._of[phrase] = self._side_by_side(phrase)
         else:
-            rows = [
-                each.rows if each.alive.all() else each.rows[each.alive] for each in self._packed[phrase[0]].values()
-            ]
+            packed = self._packed[phrase[0]].values()
+            rows = [each.rows if each.alive.all() else each.rows[each.alive] for each in packed]
             every = rows[0] if len(rows) == 1 else np.concatenate([np.empty(0, POSTING), *rows])
             self._of[phrase] = _summed(every) if phrase[0].endswith("*") else every
         return True
@@ -149,7 +137,7 @@ class PackedWords:
         in_body = (found >> 32 & 1).astype(bool)
         rows["note"], rows["words"] = notes, sizes[notes]
         rows["title"], rows["body"] = (
-            np.minimum(MOST, np.bincount(of[some], minlength=len(notes))) for some in (~in_body, in_body)
+            np.minimum(stored.MOST, np.bincount(of[some], minlength=len(notes))) for some in (~in_body, in_body)
         )
         return rows
 
@@ -167,7 +155,7 @@ class PackedWords:
             self._read(db, [phrase])
             some = self._candidates(phrase).tolist()
             sql = "SELECT title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(:ids))"
-            wanted = sought(phrase)
+            wanted = stored.sought(phrase)
             self._in_blocks[phrase] = sum(
                 blocks.count("\n") if wanted in title else sum(wanted in line for line in blocks.split("\n")[:-1])
                 for title, blocks in db.execute(sql, {"ids": some})
@@ -200,7 +188,9 @@ class PackedWords:
 
     def _holders(self, db: Connection, groups: Sequence[Sequence[Phrase]]) -> list[Any]:
         found = self._read(db, list(dict.fromkeys(phrase for group in groups for phrase in group)))
-        return [np.flatnonzero(_marked([in_notes(found[phrase])["note"] for phrase in group])) for group in groups]
+        return [
+            np.flatnonzero(_marked([stored.in_notes(found[phrase])["note"] for phrase in group])) for group in groups
+        ]
 
     def all_of(self, db: Connection, stretches: Sequence[Sequence[str]]) -> list[int]:
         """The notes that hold every one of these, word for word."""
@@ -219,7 +209,7 @@ class PackedWords:
         asked = phrases(terms)
         if name == "note":
             found = self._read(db, asked)
-            return self._best_notes([in_notes(found[phrase]) for phrase in asked], limit, ids)
+            return self._best_notes([stored.in_notes(found[phrase]) for phrase in asked], limit, ids)
         self._count(db, [phrase[0] for phrase in asked if len(phrase) == 1 and not phrase[0].endswith("*")])
         return self._best_blocks(db, [(phrase, self._blocks_with(db, phrase)) for phrase in asked], limit, ids or ())
 
@@ -247,7 +237,7 @@ class PackedWords:
         self, db: Connection, counts: Sequence[tuple[Phrase, int]], limit: int, some: Sequence[int]
     ) -> Leg:
         _, _, count, words = self._totals
-        wanted = [(sought(phrase), _idf(count, each) * (door.K1 + 1)) for phrase, each in counts if each]
+        wanted = [(stored.sought(phrase), _idf(count, each) * (door.K1 + 1)) for phrase, each in counts if each]
         per_word = door.K1 * door.B * count / max(1, words)
         sql = "SELECT note_id, title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(?))"
         notes, *lacking = db.together((sql, (list(some),)), *self._lacking(self._next))
@@ -255,14 +245,14 @@ class PackedWords:
         found: Leg = []
         for note, title, blocks in notes if wanted else ():
             here = [
-                (words, most, door.TITLE_WEIGHT * occurrences(words, title))
+                (words, most, door.TITLE_WEIGHT * stored.occurrences(words, title))
                 for words, most in wanted
                 if words in title or words in blocks
             ]
             size = title.count(" ") // 2
             for line in blocks.split("\n")[:-1] if here else ():
                 held = [
-                    (most, weight + door.BODY_WEIGHT * occurrences(words, line))
+                    (most, weight + door.BODY_WEIGHT * stored.occurrences(words, line))
                     for words, most, weight in here
                     if weight or words in line
                 ]
@@ -283,7 +273,7 @@ class _Packed(NamedTuple):
 
     def keys(self, marks: Any) -> Any:
         """Where the word stands in marked notes: note, column and place as one number."""
-        notes, times = self.rows["note"], times_of(self.rows)
+        notes, times = self.rows["note"], stored.times_of(self.rows)
         chosen = np.flatnonzero(self.alive & marks[np.minimum(notes, len(marks) - 1)] & (notes < len(marks)))
         first = (np.cumsum(times) - times)[chosen]  # of the places of each
         rows, times = self.rows[chosen], times[chosen]
@@ -315,7 +305,7 @@ def _summed(rows: Any) -> Any:
     notes, first, of = np.unique(rows["note"], return_index=True, return_inverse=True)
     every = rows[first]
     for column in ("title", "body"):
-        every[column] = np.minimum(MOST, np.bincount(of, rows[column], len(notes)))
+        every[column] = np.minimum(stored.MOST, np.bincount(of, rows[column], len(notes)))
     return every
 
 

@@ -5,13 +5,9 @@ CREATE INDEX notes_by_text ON notes (sha256);
 
 -- What a note holds word for word, each word between two spaces, so that words side by side are found as a text; a line
 -- of `blocks` is a block, its place first. `held` says how many words and blocks that is.
-CREATE TABLE note_words (
-    note_id BIGINT PRIMARY KEY, title TEXT NOT NULL, body TEXT NOT NULL, blocks TEXT NOT NULL
-);
-CREATE TABLE held (
-    note_id BIGINT PRIMARY KEY, segment BIGINT NOT NULL, words BIGINT NOT NULL, blocks BIGINT NOT NULL,
-    block_words BIGINT NOT NULL
-);
+CREATE TABLE note_words (note_id BIGINT PRIMARY KEY, title TEXT NOT NULL, body TEXT NOT NULL, blocks TEXT NOT NULL);
+CREATE TABLE held (note_id BIGINT PRIMARY KEY, segment BIGINT NOT NULL, words BIGINT NOT NULL, blocks BIGINT NOT NULL,
+                   block_words BIGINT NOT NULL);
 CREATE INDEX held_by_segment ON held (segment);
 
 -- Which notes hold a word and how often, packed (words.py), one row a word and segment, and the places of the word in

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -176,23 +176,16 @@ def merge(db: Connection, some: Sequence[int]) -> None:
     notes = db.execute(f"SELECT sum(notes)::bigint FROM segments WHERE {chosen}", values).get
     segment = _segment(db, notes)
     gone = by_segment(db.execute(f"SELECT segment, note_id FROM gone WHERE {chosen}", values).fetchall())
-    db.execute(
-        f"""DECLARE merged CURSOR FOR SELECT word, segment, blocks, data, places FROM postings
-            WHERE {chosen} ORDER BY 1, 2""",
-        values,
-    )
-    by_word = groupby(_fetched(db, "merged"), itemgetter(0))
+    sql = "DECLARE merged CURSOR FOR SELECT word, segment, blocks, data, places FROM postings"
+    db.execute(f"{sql} WHERE {chosen} ORDER BY 1, 2", values)
+    fetched = iter(lambda: db.execute(f"FETCH {_AT_ONCE} FROM merged").fetchall(), [])
+    by_word = groupby(chain.from_iterable(fetched), itemgetter(0))
     while rows := [_merged(word, parts, gone) for word, parts in islice(by_word, _AT_ONCE)]:
         _put_postings(db, segment, (row for row in rows if len(row[2])))
     db.execute("CLOSE merged")
     for table in ("postings", "gone", "segments"):
         db.execute(f"DELETE FROM {table} WHERE {chosen}", values)
     db.execute(f"UPDATE held SET segment = :segment WHERE {chosen}", {"segment": segment, **values})
-
-
-def _fetched(db: Connection, cursor: str) -> Iterator[Any]:
-    while rows := db.execute(f"FETCH {_AT_ONCE} FROM {cursor}").fetchall():
-        yield from rows
 
 
 def _merged(word: str, parts: Iterable[Any], gone: dict[int, list[int]]) -> tuple[str, int, Any, Any]:
