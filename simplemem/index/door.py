@@ -204,8 +204,7 @@ class Matches(NamedTuple):
     titled: Collection[NoteId] = ()  # those of them that are called as the question is
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """Where a passage or block stands in its note."""
 
     start: int
@@ -299,7 +298,6 @@ class SyncReport:
 TITLE_WEIGHT, BODY_WEIGHT = 10.0, 1.0  # docs/search.md
 K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's
 FEW_NOTES = 2_000  # among which every word is looked for
-
 
 Ids = Sequence[NoteId] | None  # the notes to look among; None for all
 Leg = list[Match]  # the notes or blocks that one way finds, best first

@@ -111,9 +111,8 @@ def put(rows: Rows, note_id: int | None, read: Understood, hidden: str | None, p
 
 def _link_row(link: Link, source: str, named: Named) -> tuple[Any, ...]:
     """A link as it stands, and what it means now."""
-    form = "property" if link.property is not None else "embed" if link.embed else link.form
     meant = _meant(resolve(link.target, source, named))
-    return form, link.target, link.subpath, link.display, link.line, name_key(link.target), *meant
+    return link.kind(), link.target, link.subpath, link.display, link.line, name_key(link.target), *meant
 
 
 def _as_json(value: Any) -> str:

@@ -172,28 +172,25 @@ class Sidecar:
     def _read(self, ask: Callable[[Connection], T]) -> T:
         return self.consistently(lambda: self.database.answer(ask))
 
-    def _read_kept(self, ask: Callable[[Connection, Kept], T]) -> T:
-        return self._read(lambda db: ask(db, self._kept(db)))
-
     def vocabulary(self, asked: Sequence[door.AnyOf]) -> tuple[Sequence[int], Standing]:
         """How many notes hold one of the words, for each of some groups of them; and how far the index is."""
-        return self._read_kept(lambda db, kept: (kept.words.vocabulary(db, asked), kept.standing))
+        return self._read(lambda db: (self._kept(db).words.vocabulary(db, asked), self._kept(db).standing))
 
     def ask(self, question: Question) -> Matches:
         """The notes that the words or the vector of a question lead to. What is like a note is found once, and kept."""
 
-        def read(db: Connection, kept: Kept) -> Matches:
-            key = question.like, question.nearest
+        def read(db: Connection) -> Matches:
+            kept, key = self._kept(db), (question.like, question.nearest)
             answer = kept.like.get(key) or self._answer(db, kept, question)
             if question.like and len(kept.like) < _MOST_LIKE:
                 kept.like[key] = answer
             return answer
 
-        return self._read_kept(read)
+        return self._read(read)
 
     def _answer(self, db: Connection, kept: Kept, question: Question) -> Matches:
         titled = notes.titled(db, question.title) if question.title else ()
-        narrow = kept.telling(db, question.narrow)
+        narrow = kept.telling(question.narrow)
         ids = None if narrow.is_open() else kept.ids(db, narrow)
         found, blocks, pairs = kept.words.rank(db, question, ids)
         by_words = {match.note for match in found}
@@ -282,7 +279,7 @@ class Sidecar:
 
     def holding(self, groups: Sequence[door.AnyOf], some: Sequence[NoteId]) -> list[tuple[int, set[NoteId]]]:
         """For each group of words how many notes hold one of them, and which of `some` do."""
-        return self._read_kept(lambda db, kept: kept.words.holding(db, groups, some))
+        return self._read(lambda db: self._kept(db).words.holding(db, groups, some))
 
     def links(self, to: str | None = None) -> Sequence[door.StoredLink]:
         """The links that mean this file (a conflict copy's only repeat its note's); else every link."""
@@ -290,7 +287,7 @@ class Sidecar:
 
     def standing(self) -> Standing:
         """How far the index is."""
-        return self._read_kept(lambda _, kept: kept.standing)
+        return self._read(lambda db: self._kept(db).standing)
 
     def since(self, mark: door.Mark | None) -> door.Changes:
         """What was put since a mark, by any process; everything without one."""
@@ -317,7 +314,7 @@ class Kept:
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()
         self._paths: dict[NoteId, str] = {}
-        self._archives: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._with_notes = cache(partial(notes.with_notes, db))
         self.like: dict[tuple[str, int], Matches] = {}  # what is like a note
 
     def paths(self, db: Connection, some: Collection[NoteId]) -> Mapping[NoteId, str]:
@@ -328,13 +325,11 @@ class Kept:
             self._paths |= notes.paths_of(db, unknown)
         return {note: self._paths[note] for note in some if note in self._paths}
 
-    def telling(self, db: Connection, narrow: Narrow) -> Narrow:
+    def telling(self, narrow: Narrow) -> Narrow:
         """A filter without the archives that hold no note: most vaults have none, and then it is open."""
         if narrow.archived or not narrow.archive:
             return narrow
-        if narrow.archive not in self._archives:
-            self._archives[narrow.archive] = notes.with_notes(db, narrow.archive)
-        return replace(narrow, archive=self._archives[narrow.archive])
+        return replace(narrow, archive=self._with_notes(narrow.archive))
 
     def ids(self, db: Connection, narrow: Narrow) -> Sequence[int]:
         if narrow != self._narrow:

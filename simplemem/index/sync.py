@@ -50,20 +50,16 @@ class Sync:
     skipped: dict[str, str] = field(default_factory=dict)  # files that are not indexed, and why
 
     def put(
-        self,
-        written: Sequence[tuple[str, Note, Entry]],
-        *,
-        gone: Collection[str] = (),
-        moved: tuple[str, str] | None = None,
+        self, written: Sequence[tuple[str, Note, Entry]], *, gone: Collection[str] = (), moved: Sequence[str] = ()
     ) -> None:
         """Index notes that we have just written, deleted or moved in one step. One that moved keeps its vectors."""
         if self.vault.is_branch:
             self.scan()
             return
         read = [understood(path, note, stat_of(entry)) for path, note, entry in written]
-        gone = {*gone, *(moved[:1] if moved else ())}
+        gone = {*gone, *moved[:1]}
         with self.database.writing() as db:
-            if moved is not None:
+            if moved:
                 self.remove_at(db, moved[1])  # if its file went, and nobody told us
                 if (known := notes.known(db, moved[0])) is not None:
                     notes.rename(db, known.id, moved[1])
@@ -74,15 +70,13 @@ class Sync:
             for each in read:
                 known = notes.known(db, each.path)
                 is_put = known is not None and known[2:6] == (each.note.sha256, *each.stat)
-                if moved is not None or not is_put:  # else the background was faster
+                if moved or not is_put:  # else the background was faster
                     self._put_unless_large(rows, each, known)
             self.judge_copies_of(rows, {*(each.path for each in read), *gone})
 
     def look_at(self, paths: Collection[str]) -> SyncReport:
         """Paths that may have changed: files or folders, there or gone. `""` is the vault itself."""
-        if "" in paths or self.vault.is_branch:
-            return self.scan()
-        return self._compared(paths)
+        return self.scan() if "" in paths or self.vault.is_branch else self._compared(paths)
 
     def _compared(self, paths: Collection[str]) -> SyncReport:
         entries: dict[str, Entry] = {}

@@ -56,6 +56,10 @@ class Link(NamedTuple):
     angle: bool  # a Markdown destination in <>
     scalar: Scalar | None  # the value that a property link is, None in the body
 
+    def kind(self) -> str:
+        """What is told of it: how it is written, or that it embeds, or stands in a property."""
+        return "property" if self.property is not None else "embed" if self.embed else self.form
+
 
 class Body(NamedTuple):
     """Everything found in a body, in the order it stands there. `block_ids` are (id, line) pairs."""

@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from simplemem.errors import Invalid
-from simplemem.index.door import Row, Standing, Term
+from simplemem.index.door import AnyOf, Row, Standing, Term
 from simplemem.index.text import instant
 from simplemem.note import words as lexicon
 from simplemem.note.names import base_name, date_in
 
-if TYPE_CHECKING:
-    from simplemem.index.sidecar import Sidecar
+Vocabulary = Callable[[Sequence[AnyOf]], tuple[Sequence[int], Standing]]  # `Sidecar.vocabulary`
 
 MAX_CHARACTERS = 2_000  # of a question; the rest is not read
 _MAX_WORDS = 64
@@ -142,16 +140,16 @@ def read_query(text: str) -> Query:
     )  # fmt: skip
 
 
-def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
+def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, Standing]:
     """The question with the forms its words are asked in and what was asked instead; and how far the index is."""
     if not (query.words or query.without):
-        return query, index.vocabulary(())[1]
-    held, standing = index.vocabulary([(Term((word,)),) for word in (*lexicon.MARKS.values(), *query.words)])
+        return query, vocabulary(())[1]
+    held, standing = vocabulary([(Term((word,)),) for word in (*lexicon.MARKS.values(), *query.words)])
     languages = [each for each, is_held in zip(lexicon.MARKS, held, strict=False) if is_held]
     held = held[len(lexicon.MARKS) :]
     if languages:
         query = _in_languages(query, languages)
-        held = index.vocabulary([query.forms_of(word) for word in query.words])[0]
+        held = vocabulary([query.forms_of(word) for word in query.words])[0]
     query = replace(query, holders=tuple(held))
     unknown = [word for word, is_held in zip(query.words, held, strict=True) if not is_held]
     if not unknown and not query.beginnings:
@@ -161,11 +159,15 @@ def with_forms(query: Query, index: Sidecar) -> tuple[Query, Standing]:
         forms[word] = (*forms.get(word, ()), Term((word,), beginning=True))
     unspaced = [word for word in query.words if lexicon.is_unspaced(word)]
     if unspaced and set(unspaced) <= set(unknown):
-        characters = [_held([Term((character,)) for character in word], index) for word in unspaced]
+        characters = [_held([Term((character,)) for character in word], vocabulary) for word in unspaced]
         forms |= dict(zip(unspaced, characters, strict=True))
         said += [f'No memory holds "{word}"; its characters were looked for.' for word in unspaced if forms[word]][:1]
     last = query.last if query.last in unknown and len(query.last) >= _SHORTEST_START else ""
-    if last and last not in (*unspaced, *query.beginnings) and (found := _held([Term((last,), beginning=True)], index)):
+    if (
+        last
+        and last not in (*unspaced, *query.beginnings)
+        and (found := _held([Term((last,), beginning=True)], vocabulary))
+    ):
         forms[last] = found
         said.append(f'No memory holds "{last}"; words that begin so were looked for.')
     absent = tuple(word for word in unknown if (forms.get(word) or ()) == query.forms.get(word, ()))
@@ -190,8 +192,8 @@ def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:
     return tuple(lexicon.stem(word, language) for language in languages) if is_one else ()
 
 
-def _held(asked: Sequence[Term], index: Sidecar) -> tuple[Term, ...]:
-    held = index.vocabulary([(term,) for term in asked])[0]
+def _held(asked: Sequence[Term], vocabulary: Vocabulary) -> tuple[Term, ...]:
+    held = vocabulary([(term,) for term in asked])[0]
     return tuple(term for term, is_held in zip(asked, held, strict=True) if is_held)
 
 

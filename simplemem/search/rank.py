@@ -8,10 +8,9 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from simplemem.index.door import Matches, NoteId, PlaceId, Position
 from simplemem.note.passages import as_read
@@ -58,8 +57,7 @@ _FIRST_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(NamedTuple):
     """Something that speaks for notes: how much of it each has, and what it counts beside the others."""
 
     name: str
@@ -72,8 +70,7 @@ class Signal:
         return max(self.values.values(), default=0.0) or 1.0
 
 
-@dataclass(slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A note's place in the ranking: its score, its best block by words, 0 without one, and whether it holds a word."""
 
     note: NoteId
@@ -103,7 +100,8 @@ def beside(signals: Sequence[Signal], name: str, weight: float, values: Mapping[
     """The signals with a further one, whose weight is said beside 1 of all others. One that nobody has is left out."""
     if not any(values.values()):
         return list(signals)
-    return [replace(signal, weight=signal.weight / (1 + weight)) for signal in [*signals, Signal(name, weight, values)]]
+    every = [*signals, Signal(name, weight, values)]
+    return [signal._replace(weight=signal.weight / (1 + weight)) for signal in every]
 
 
 def ordered(answer: Matches, signals: Sequence[Signal], most: int | None = None) -> list[Ranked]:
@@ -287,11 +285,11 @@ def where_words_stand(
         if (held := len({word for at, word in found[k:] if at < start + limit * 2 // 3})) > most:
             best, most = start, held
     at = place.start + best
-    there = replace(place, start=at, line=place.line + text.count("\n", place.start, at))
+    there = place._replace(start=at, line=place.line + text.count("\n", place.start, at))
     around = passage_around(passages, there)
     if around is None or at == place.start:
         return around, place
-    return around, replace(there, start=max(around.start, at - limit // 4))
+    return around, there._replace(start=max(around.start, at - limit // 4))
 
 
 def _places(text: str, word: str) -> Iterator[int]:

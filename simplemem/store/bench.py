@@ -188,7 +188,7 @@ class Bench:
         best = max((found.score for found in ranking.best), default=0.0) or 1.0
         notes = {found.path: max(0.0, min(1.0, found.score / best)) for found in ranking.best}
         said = pieces_of(self._core, sources_of(self._core, ranking))[:passages] if passages else []
-        said = [replace(piece, score=min(1.0, piece.score / best)) for piece in said]
+        said = [piece._replace(score=min(1.0, piece.score / best)) for piece in said]
         reranker = str(ranking.reranker.get("name", ""))
         by_meaning, nearest = ranking.mode != "text", only_nearest(self._core, ranking)
         return Answers(notes, said, nearest, ranking.degraded_by, reranker, by_meaning)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -204,10 +204,9 @@ def note_at(core: Core, path: str, at: str, *, start: bool = False, name: str = 
     return _then(core, found.path if found is not None else path, left, found, moment)[0]
 
 
-def notes_then(core: Core, when: Moment | datetime) -> Iterator[tuple[NoteThen, bool]]:
+def notes_then(core: Core, when: datetime) -> Iterator[tuple[NoteThen, bool]]:
     """Every note that the log names, as it was at a moment, and whether it is another now."""
-    moment = moment_at(core, when) if isinstance(when, datetime) else when
-    left, found = dict[str, Version](), dict[str, Version]()
+    moment, left, found = moment_at(core, when), dict[str, Version](), dict[str, Version]()
     for version in core.changes.recent():
         for path, _, _ in version.effects:
             if version.number > moment.number:
@@ -268,12 +267,8 @@ def _repository(core: Core) -> Opened:
     """The one that the vault lies in, or is a branch of."""
     from simplemem import git
 
-    if core.vault.is_branch:
-        from simplemem.branch.vault import BranchVault
-
-        assert isinstance(core.vault, BranchVault)
-        return core.vault.repository()
-    return git.opened(core.root, core.settings.git.folders)
+    of_branch: Callable[[], Opened] | None = getattr(core.vault, "repository", None)
+    return of_branch() if of_branch is not None else git.opened(core.root, core.settings.git.folders)
 
 
 def text_at_commit(core: Core, path: str, commit: str) -> tuple[str, bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
@@ -28,8 +28,7 @@ _WORD = re.compile(r"\S+")
 _MARK = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:\[.\][ \t]+)?")  # of a list item
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A passage that could go into a pack. `at` is where the words of the question begin, `via` how it was found."""
 
     name: str
@@ -211,7 +210,7 @@ def _part(piece: Piece, start: int, stop: int) -> Piece | None:
     if not (kept := stretch.strip()):
         return None
     line = piece.line + count_lines(piece.text, 0, start)
-    return replace(piece, text=kept, line=line, start=piece.start + start, at=max(0, piece.at - start))
+    return piece._replace(text=kept, line=line, start=piece.start + start, at=max(0, piece.at - start))
 
 
 def _shorten(voice: Voice, budget: int, count: Callable[[str], int]) -> str | None:
@@ -228,7 +227,7 @@ def _shorten(voice: Voice, budget: int, count: Callable[[str], int]) -> str | No
         if (part := _part(piece, start, stop)) is None:
             continue
         before = "…\n" if piece.text[:start].strip() else ""
-        part = replace(part, text=f"{part.text} …" if piece.text[stop:].strip() else f"{before}{part.text}")
+        part = part._replace(text=f"{part.text} …" if piece.text[stop:].strip() else f"{before}{part.text}")
         section = _section(Voice(part))
         if count(section) <= budget:
             voice.piece, voice.also, voice.said, voice.more = part, [], [], 0

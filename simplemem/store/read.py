@@ -63,8 +63,7 @@ def memory_of(core: Core, path: str, data: bytes, section: str | None, version: 
     note, named, links = read_note(data), core.index.files_named, []
     for link in note.links:
         meant = resolve(link.target, path, named)
-        kind = "property" if link.property is not None else "embed" if link.embed else link.form
-        links.append(_link(link.target, meant.path, meant.ambiguous, kind, link.line, link.display))
+        links.append(_link(link.target, meant.path, meant.ambiguous, link.kind(), link.line, link.display))
     span = find_section(note.text, note.body, section) if section else (note.content_start, len(note.text))
     if span is None:
         headings = [heading.text for heading in note.body.headings][:50]

@@ -107,7 +107,7 @@ def ranked(
     core: Core, text: str, filter: Filter | Narrow | None, limit: int, mode: Mode = "hybrid", *, rerank: bool = True
 ) -> Ranking:
     """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
-    query, standing = with_forms(read_query(text), core.index)
+    query, standing = with_forms(read_query(text), core.index.vocabulary)
     narrowed = filter if isinstance(filter, Narrow) else narrow(core, filter or Filter(), query)
     reranking = core.reranking() if rerank else None
     reach = limit if reranking is None else max(limit, core.settings.rerank.candidates)
@@ -300,9 +300,8 @@ def list_page(
     after, _, made_for = (cursor or f"0-{sort}").partition("-")
     if made_for != sort or not (after.isdecimal() and len(after) < 10):
         raise Invalid("this cursor does not belong to this list", hint="Begin again without a cursor.")
-    listing = core.fresh(
-        lambda: core.index.page(narrow(core, filter or Filter()), sort, limit, int(after)), lambda found: found.rows
-    )
+    narrowed = narrow(core, filter or Filter())
+    listing = core.fresh(lambda: core.index.page(narrowed, sort, limit, int(after)), lambda found: found.rows)
     items = tuple(
         Listed(
             name_of(row.path), row.path, row.title, row.description, row.type or "memory",
@@ -314,7 +313,7 @@ def list_page(
     if not listing.total:
         from simplemem.store.explain import unmet
 
-        less = unmet(core, narrow(core, filter or Filter()))
+        less = unmet(core, narrowed)
     return Page(items, f"{shown}-{sort}" if shown < listing.total else None, listing.total, core.state(), less)
 
 

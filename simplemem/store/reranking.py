@@ -100,4 +100,4 @@ def reordered(ranked: Sequence[Ranked], scores: Mapping[NoteId, float]) -> list[
         floor = shares.get(found.note, floor)
         shown.append(shares.get(found.note, max(floor, found.score)))
     falling = accumulate(reversed(shown), min, initial=1.0)
-    return [replace(found, score=score) for found, score in zip(mixed, islice(falling, 1, None), strict=True)]
+    return [found._replace(score=score) for found, score in zip(mixed, islice(falling, 1, None), strict=True)]

@@ -179,11 +179,9 @@ class EnhancedStore:
     def commit(self, *, written: bool = False) -> str:
         """The commit of the vault's branch that answers are of, or that holds what was just `written`; "" where the
         vault is a folder, or where that cannot be told just now: what was written is there all the same."""
-        vault = self._core.vault
-        if vault.is_branch and not written:
-            return self._core.index.standing().commit
-        with suppress(Unavailable):
-            return vault.newest() if vault.is_branch else ""
+        if self._core.vault.is_branch:
+            with suppress(Unavailable):
+                return self._core.vault.newest() if written else self._core.index.standing().commit
         return ""
 
     def move_index(
@@ -203,8 +201,8 @@ class EnhancedStore:
             there.sync(progress=progress, embed=False, believe=True)
             taken = there._core.embedding.take_over(source, built, progress) if source.place != built.place else 0
             done = there.sync(progress=progress)
-            notes, what = there.state().notes, (taken, done.embedded, is_used, done.trouble)
-            return MovedIndex(built.engine, built.place, notes, *what)
+            notes = there.state().notes
+            return MovedIndex(built.engine, built.place, notes, taken, done.embedded, is_used, done.trouble)
 
     conflict_copies = _method(conflicts.conflict_copies)
     conflict_merges = _method(conflicts.conflict_merges)
@@ -212,8 +210,6 @@ class EnhancedStore:
 
     def stats(self) -> dict[str, Any]:
         """Numbers about the vault and its index."""
-        import apsw
-
         core = self._core
         embedding = core.embedding.facts()
         reranking = core.reranking()
@@ -234,7 +230,6 @@ class EnhancedStore:
             "index_bytes": core.index.database.size(),
             "engine": core.index.database.engine,
             "lag_seconds": round(time.monotonic() - core.compared_at) if core.compared_at else None,
-            "sqlite": apsw.sqlite_lib_version(),
             "read_only": self.read_only,
             "git": core.committing.state(),
             "warnings": warnings,

@@ -216,7 +216,7 @@ def indexed(
     written: Iterable[Written],
     *,
     gone: Sequence[str] = (),
-    moved: tuple[str, str] | None = None,
+    moved: Sequence[str] = (),
 ) -> list[str]:
     """Index notes that were written as `written` has them, or went, and tell who listens; with what is to be said."""
     warnings: list[str] = []
@@ -227,7 +227,7 @@ def indexed(
             notes.append((path, read_note(data), entry))
             if entry.size > core.rows.max_note_bytes:
                 warnings.append("written, but too large to be indexed; index.max_note_mb says how large notes may be")
-    if changed := {*texts, *gone, *(moved or ())}:
+    if changed := {*texts, *gone, *moved}:
         warnings += core.indexed(changed, lambda: core.rows.put(notes, gone=gone, moved=moved))
     return warnings
 

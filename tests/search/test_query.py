@@ -72,7 +72,7 @@ class Words:
 
 
 def meant(query: Query, words: Words) -> Query:
-    return with_forms(query, words)[0]  # type: ignore[arg-type]  # it is asked for its vocabulary alone
+    return with_forms(query, words.vocabulary)[0]
 
 
 MIXED = Words("The harbour crane was repaired.", f"{GERMAN}\n{stems_of(GERMAN, 'de')}\n{MARKS['de']}")
