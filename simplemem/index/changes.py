@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import groupby, islice
@@ -171,10 +172,9 @@ class ChangeTable:
         path, there, holds = row
         if self._vault.access.hides(path) or (there and not holds):
             return False
-        try:
+        with suppress(SimplememError, OSError):
             return not there or self._vault.entry(path) is not None
-        except (SimplememError, OSError):
-            return False
+        return False
 
 
 def _where(db: Connection, condition: str, *values: Any, order: str = "DESC") -> Iterator[Row]:

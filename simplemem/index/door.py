@@ -242,16 +242,16 @@ class NotePage(NamedTuple):
 class VectorSpace(NamedTuple):
     """Whose vectors the index holds, of what width (0 until the first). Those of a remote one hold no private note."""
 
-    embedder: str
-    dimension: int
-    remote: bool
+    embedder: str = ""
+    dimension: int = 0
+    remote: bool = False
 
 
 class Standing(NamedTuple):
     """How many notes there are, whose vectors they have if any, how many wait for theirs, and which commit they are of."""
 
     notes: int
-    space: VectorSpace | None = None
+    space: VectorSpace = VectorSpace()
     waiting: int = 0
     commit: str = ""
 

@@ -227,10 +227,9 @@ def with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:
     return tuple(each for each in folders if db.execute(sql, (compare_key(each),)).get)
 
 
-def vector_space(db: Connection) -> VectorSpace | None:
-    """Whose vectors the index holds; None before the first embedder has come by."""
-    row: Any = db.execute("SELECT embedder, dimension, remote FROM vector_space").fetchone()
-    return None if row is None else VectorSpace(row[0], row[1], remote=bool(row[2]))
+def vector_space(db: Connection) -> VectorSpace:
+    """Whose vectors the index holds; nobody's before the first embedder has come by."""
+    return VectorSpace(*(db.execute("SELECT embedder, dimension, remote FROM vector_space").fetchone() or ()))
 
 
 def waiting(db: Connection) -> int:

@@ -50,7 +50,7 @@ def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) 
 def neighbours_of(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, tuple[Beside, ...]]:
     """For each of some notes those linked with it, and of its folder the dated ones around a dated one; asked at once."""
     asked = [
-        (row, notes.links(db, source=row.path), notes.links(db, to=row.path), _in_folder(db, row.path)) for row in rows
+        (row, notes.links(db, source=row.path), notes.links(db, to=row.path), _folder(db, row.path)) for row in rows
     ]
     ways: list[tuple[NoteId, str, str]] = []
     for row, there, back, folder in asked:
@@ -65,7 +65,7 @@ def neighbours_of(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, tu
     return _by_note((note, Beside(known[path].id, via)) for note, path, via in ways if path in known)
 
 
-def _in_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
+def _folder(db: Connection, path: str) -> Iterable[tuple[str]]:
     """The paths of a dated note's folder; nothing for a note without a date."""
     if not date_in(base_name(path)):
         return ()
@@ -208,7 +208,7 @@ class Sidecar:
             known = notes.known(db, question.like)
             return None if known is None else vectors.mean_vector(db, known.id)
         vector, space = question.vector, kept.standing.space
-        if vector is None or space is None or space.dimension not in (0, len(vector)):
+        if vector is None or not space.embedder or space.dimension not in (0, len(vector)):
             return None
         return vector if getattr(vector, "embedder", space.embedder) == space.embedder else None
 

@@ -128,8 +128,7 @@ def put(rows: Rows, note_id: int, read: Understood, *, new: bool, private: bool 
     whole = _as_indexed(whole, language, names=names) + MARKS.get(language, "")
     blocks = [(id_, _as_indexed(u.text, language, names=names)) for id_, u, _ in every[len(read.passages) :]]
     db.put_words(rows, note_id, title, whole, blocks)
-    is_kept_here = private and (space := vector_space(db)) is not None and space.remote
-    wanted = [] if is_kept_here else texts
+    wanted = [] if private and vector_space(db).remote else texts
     rows.add(PUT_VECTOR, [(place, hash_, kept[hash_]) for place, _, hash_ in wanted if hash_ in kept])
     missing = [(place, text) for place, text, hash_ in wanted if hash_ not in kept]
     if not missing:

@@ -43,7 +43,7 @@ def adopt(database: Tables, embedder: Embedder) -> None:
     wanted = embedder.name, embedder.remote
     with database.reading() as db:
         found = notes.vector_space(db)
-    if found is None or (found.embedder, found.remote) != wanted:
+    if (found.embedder, found.remote) != wanted:
         with database.writing() as db:
             for table in ("vectors", "vector_space"):
                 db.execute(f"DELETE FROM {table}").fetchall()
@@ -74,8 +74,7 @@ def take(old: Tables, into: Tables, width: int | None, progress: Progress | None
         places = {digest: place for place, digest in db.execute("SELECT id, hash FROM vectors")}
     with into.writing() as db:
         ours, total = notes.vector_space(db), notes.waiting(db)
-        is_same = ours is not None and theirs is not None and ours.embedder == theirs.embedder
-        if not is_same or theirs is None or not theirs.dimension or width not in (None, theirs.dimension):
+        if ours.embedder != theirs.embedder or not theirs.dimension or width not in (None, theirs.dimension):
             return 0
         db.execute("UPDATE vector_space SET dimension = ?", (theirs.dimension,)).fetchall()
     last = looked = taken = 0
@@ -113,8 +112,7 @@ def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
     visible, private = next(db.execute("SELECT count(*), count(private) FROM notes WHERE hidden IS NULL"))
     wanted, space = visible - private if remote else visible, notes.vector_space(db)
     refused: Any = db.execute("SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path")
-    is_begun = space is not None and space.embedder == embedder
-    return Embedded(notes.waiting(db) if is_begun else wanted, wanted, private, list(refused))
+    return Embedded(notes.waiting(db) if space.embedder == embedder else wanted, wanted, private, list(refused))
 
 
 @dataclass(slots=True)
@@ -137,7 +135,7 @@ class Filling:
         done, total = 0, -1
         while not self.stopped():
             with self.database.reading() as db:
-                if (space := notes.vector_space(db)) is None or space.embedder != self.embedder.name:
+                if notes.vector_space(db).embedder != self.embedder.name:
                     break
                 total = notes.waiting(db) if total < 0 else total
                 sql = "SELECT id, path, sha256 FROM notes WHERE embedded = 0 ORDER BY id LIMIT ?"
@@ -177,7 +175,7 @@ class Filling:
         name = self.embedder.name
         made, refused = self._asked(list(dict.fromkeys(words for *_, texts in batch for _, words in texts)))
         with self.database.writing() as db:
-            if (space := notes.vector_space(db)) is None or space.embedder != name:
+            if (space := notes.vector_space(db)).embedder != name:
                 return None
             widths = sorted({len(vector) for vector in made.values()} | ({space.dimension} - {0}))
             if len(widths) > 1:

@@ -16,7 +16,6 @@ from simplemem.note import words as lexicon
 from simplemem.note.names import base_name, date_in
 
 Vocabulary = Callable[[Sequence[AnyOf]], tuple[Sequence[int], Standing]]  # `Sidecar.vocabulary`
-
 MAX_CHARACTERS = 2_000  # of a question; the rest is not read
 _MAX_WORDS = 64
 _MAX_SEQUENCES = 16

@@ -159,7 +159,7 @@ class Bench:
     def embedder(self) -> str:
         """The name of the embedder whose vectors are in use, "" when there are none."""
         space = self._core.index.standing().space
-        return space.embedder if space is not None and space.dimension else ""
+        return space.embedder if space.dimension else ""
 
     def likeness(self, question: str, paths: Collection[str], most: int = 0) -> Likeness:
         """How like a question each of these notes is, or the `most` like it. Those without vectors, or without a word of

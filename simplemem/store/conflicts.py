@@ -115,8 +115,7 @@ def _is_but_for_its_time(text: str, now: bytes) -> bool:
 
 def conflict_copies(core: Core) -> tuple[ConflictCopy, ...]:
     """The files that synchronisers and git left beside notes that were changed in two places."""
-    found = core.index.conflict_copies()
-    return tuple(ConflictCopy(name_of(path), path, name_of(note), note, maker) for path, note, maker in found)
+    return tuple(ConflictCopy(name_of(at), at, name_of(of), of, by) for at, of, by in core.index.conflict_copies())
 
 
 def conflict_merges(core: Core, name: str | None = None) -> tuple[ConflictMerge, ...]:

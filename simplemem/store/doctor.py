@@ -72,9 +72,8 @@ def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
 
 def _check_conflicts(core: Core, _: Progress) -> Iterator[Finding]:
     for copy in conflict_copies(core):
-        whose = f"a conflict copy of {copy.of} by {copy.maker}"
         hint = "`simplemem conflicts` shows what differs, and merges the two."
-        yield Finding("conflicts", "warning", copy.path, whose, hint)
+        yield Finding("conflicts", "warning", copy.path, f"a conflict copy of {copy.of} by {copy.maker}", hint)
 
 
 def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:

@@ -86,7 +86,7 @@ class Embedding:
         standing = standing or self._index.standing()
         if embedder is None:
             return None, why_not
-        if (space := standing.space) is None or space.embedder != embedder.name:
+        if (space := standing.space).embedder != embedder.name:
             made = f"Searched by words only: vectors of {embedder.name} have still to be made (`simplemem index`)."
             return None, self.trouble() or made
         if not space.dimension:
@@ -161,8 +161,7 @@ class Embedding:
 
     def _may_begin(self, embedder: Embedder, *, first: bool) -> bool:
         """Whether vectors may be made unasked. `first`: a new embedder may take another's place, once in a process."""
-        space = self._index.standing().space
-        return space is None or space.embedder == embedder.name or (first and not self._begun)
+        return self._index.standing().space.embedder in ("", embedder.name) or (first and not self._begun)
 
     def _run(self, filling: Filling) -> int:
         """Make vectors, and give back our turn."""
@@ -190,8 +189,7 @@ class Embedding:
         if not name:
             return 0
         standing = standing or self._index.standing()
-        is_ours = standing.space is not None and standing.space.embedder == name
-        return standing.waiting if is_ours else self._index.embedded(name, remote).waiting
+        return standing.waiting if standing.space.embedder == name else self._index.embedded(name, remote).waiting
 
     def kept_private(self) -> int:
         """Notes that have no vector because their text stays on this machine."""
@@ -201,11 +199,11 @@ class Embedding:
         """For `stats`: who makes vectors, how many notes have them, and why others have none."""
         wanted, why_not = self.wanted()
         now = self._index.standing().space
-        waiting, total, *_ = self._index.embedded(now.embedder, now.remote) if now is not None else (0, 0)
+        waiting, total, *_ = self._index.embedded(now.embedder, now.remote) if now.embedder else (0, 0)
         return {
             "wanted": wanted.name if wanted is not None else "none",
-            "in_use": now.embedder if now is not None else "none",
-            "dimension": now.dimension if now is not None else 0,
+            "in_use": now.embedder or "none",
+            "dimension": now.dimension,
             "remote": self._called_for()[1],
             "notes_with_vectors": max(0, total - waiting),
             "waiting": self.pending(),

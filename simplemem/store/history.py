@@ -204,9 +204,10 @@ def note_at(core: Core, path: str, at: str, *, start: bool = False, name: str = 
     return _then(core, found.path if found is not None else path, left, found, moment)[0]
 
 
-def notes_then(core: Core, when: datetime) -> Iterator[tuple[NoteThen, bool]]:
+def notes_then(core: Core, when: Moment | datetime) -> Iterator[tuple[NoteThen, bool]]:
     """Every note that the log names, as it was at a moment, and whether it is another now."""
-    moment, left, found = moment_at(core, when), dict[str, Version](), dict[str, Version]()
+    moment = moment_at(core, when) if isinstance(when, datetime) else when
+    left, found = dict[str, Version](), dict[str, Version]()
     for version in core.changes.recent():
         for path, _, _ in version.effects:
             if version.number > moment.number:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.index.door import SORTS, Matches, Narrow, NoteId, Question, Row, Shown, Standing, StoredLink
@@ -27,8 +27,7 @@ _MOST_NARROWING = 100  # tags and properties of a filter: SQLite takes no more t
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(NamedTuple):
     """The best notes with what is shown of them, and the first of all. `mode` is what it came to without a vector."""
 
     query: Query
@@ -41,19 +40,14 @@ class Ranking:
     signals: Sequence[Signal]
     question: Question
     degraded: str
-    answer: Matches | None = None  # that it is made of
-    reranked: Mapping[NoteId, Mapping[str, Any]] = field(default_factory=dict)
-    reranker: Mapping[str, Any] = field(default_factory=dict)  # its name, and whether it is remote
-
-    @property
-    def titled(self) -> Collection[NoteId]:
-        """What is called as the question is."""
-        return self.answer.titled if self.answer else ()
+    answer: Matches = Matches((), (), (), None, {})  # that it is made of
+    reranked: Mapping[NoteId, Mapping[str, Any]] = {}
+    reranker: Mapping[str, Any] = {}  # its name, and whether it is remote
 
     @property
     def every(self) -> Sequence[Ranked]:
         """The whole ranking, made for whoever asks."""
-        return rank.ordered(self.answer, self.signals) if self.answer else self.first
+        return rank.ordered(self.answer, self.signals) if self.signals else self.first
 
     @property
     def degraded_by(self) -> str:
@@ -120,7 +114,7 @@ def ranked(
     if not ranking.best and not narrowed.only:
         from simplemem.store.explain import unmet  # most questions are answered without
 
-        ranking = replace(ranking, degraded=f"{ranking.degraded} {unmet(core, narrowed)}".strip())
+        ranking = ranking._replace(degraded=f"{ranking.degraded} {unmet(core, narrowed)}".strip())
     return ranking if reranking is None else reranking.reordered(ranking, limit)
 
 
@@ -188,7 +182,7 @@ def _called(note: Shown) -> str:
 
 def quality(core: Core, ranking: Ranking, found: Ranked, text: str | None = None) -> float:
     """How good a hit is in itself: the share of the question that it holds, or what the reranker says."""
-    if ranking.reranker or not ranking.query.words or found.note in ranking.titled:
+    if ranking.reranker or not ranking.query.words or found.note in ranking.answer.titled:
         return found.score
     note, query = ranking.shown[found.note], ranking.query
     weights = rank.weights_of(query.words, query.holders, ranking.standing.notes)
@@ -207,7 +201,7 @@ def only_nearest(core: Core, ranking: Ranking, share: float | None = None, text:
     if query.only_nearest or not best or not query.words:
         return query.only_nearest
     is_known = ranking.mode == "text" or isinstance(core.embedding.wanted()[0], WordLlama)
-    if query.instead or ranking.reranker or best[0].note in ranking.titled or not is_known:
+    if query.instead or ranking.reranker or best[0].note in ranking.answer.titled or not is_known:
         return False
     return sureness(core, ranking, share, text) < 0
 

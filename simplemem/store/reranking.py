@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate, islice
 
 from simplemem.errors import SimplememError
@@ -46,11 +45,11 @@ class Reranking:
 
     def reordered(self, ranking: Ranking, limit: int) -> Ranking:
         """The ranking in the reranker's order, or as it was and a sentence that says why."""
-        as_it_was, reranker = replace(ranking, best=ranking.best[:limit]), self._reranker
+        as_it_was, reranker = ranking._replace(best=ranking.best[:limit]), self._reranker
         if not ranking.query.words or len(ranking.best) < 2:
             return as_it_was
         if reranker is None:
-            return replace(as_it_was, degraded=f"{ranking.degraded} {self.failure}".strip())
+            return as_it_was._replace(degraded=f"{ranking.degraded} {self.failure}".strip())
         texts, until = self._texts(ranking, remote=reranker.remote), time.monotonic() + self._settings.seconds
         if len(texts) < 2:
             return as_it_was
@@ -62,12 +61,12 @@ class Reranking:
             if not self.failure:  # the first of several; each answer tells of its own
                 _LOG.warning("%s %s", failure, error.hint)
             self.failure = failure
-            return replace(as_it_was, degraded=f"{ranking.degraded} {failure}".strip())
+            return as_it_was._replace(degraded=f"{ranking.degraded} {failure}".strip())
         self.failure, scores = "", dict(zip(texts, given, strict=True))
         before = {found.note: place for place, found in enumerate(ranking.best, 1)}
         said_of = {note: {"reranker": round(score, 4), "rank_before": before[note]} for note, score in scores.items()}
         about = {"name": reranker.name, "remote": reranker.remote, "candidates": self._settings.candidates}
-        return replace(ranking, best=reordered(ranking.best, scores)[:limit], reranked=said_of, reranker=about)
+        return ranking._replace(best=reordered(ranking.best, scores)[:limit], reranked=said_of, reranker=about)
 
     def _texts(self, ranking: Ranking, *, remote: bool) -> dict[NoteId, str]:
         """By note: title, headings and best passage, if the index read them so; of none that is private to a remote."""

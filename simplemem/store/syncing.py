@@ -42,10 +42,8 @@ def sync(core: Core, **by: Unpack[By]) -> Synced:
         core.catch_up()
         found, waiting = _committed(core)
         committed += found
-        try:
+        with suppress(Overtaken, Conflict):
             return _exchanged(core, by, committed, waiting)
-        except (Overtaken, Conflict):
-            continue
     raise Unavailable(f"others were faster {_TRIES} times", hint="Try again in a moment.")
 
 

@@ -166,7 +166,7 @@ def _remarks(core: Core, path: str, note: Note) -> list[str]:
     if len(words := _words_of(note)) < _LEAST_WORDS:
         return said
     space, vector = core.index.standing().space, None
-    if core.long_lived and space is not None and not space.remote:  # elsewhere a model would have to be loaded, or paid
+    if core.long_lived and space.embedder and not space.remote:  # elsewhere a model would have to be loaded, or paid
         vector = core.embedding.question(note.content[:_COMPARED])[0]
     asked = () if vector else tuple(Term((word,)) for word in sorted(words, key=len)[-_MOST_NAMED:])
     near = core.index.ask(Question(asked, (), vector, notes=3, blocks=0, nearest=3, closer=0)).paths

@@ -74,8 +74,7 @@ class Kept:
         return {row[0] for row in self.database.rows("SELECT DISTINCT length(vector) FROM vectors")}
 
     def in_use(self) -> str:
-        space = self.index.standing().space
-        return "" if space is None else space.embedder
+        return self.index.standing().space.embedder
 
     def rows_of_all(self) -> list[tuple[object, ...]]:
         with self.database.reading() as db:
