@@ -229,7 +229,8 @@ def with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:
 
 def vector_space(db: Connection) -> VectorSpace:
     """Whose vectors the index holds; nobody's before the first embedder has come by."""
-    return VectorSpace(*(db.execute("SELECT embedder, dimension, remote FROM vector_space").fetchone() or ()))
+    row: Any = db.execute("SELECT embedder, dimension, remote FROM vector_space").fetchone()
+    return VectorSpace() if row is None else VectorSpace(row[0], row[1], remote=bool(row[2]))
 
 
 def waiting(db: Connection) -> int:

@@ -161,12 +161,9 @@ def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, Standing]:
         characters = [_held([Term((character,)) for character in word], vocabulary) for word in unspaced]
         forms |= dict(zip(unspaced, characters, strict=True))
         said += [f'No memory holds "{word}"; its characters were looked for.' for word in unspaced if forms[word]][:1]
-    last = query.last if query.last in unknown and len(query.last) >= _SHORTEST_START else ""
-    if (
-        last
-        and last not in (*unspaced, *query.beginnings)
-        and (found := _held([Term((last,), beginning=True)], vocabulary))
-    ):
+    begun = {*unknown}.difference(unspaced, query.beginnings)
+    last = query.last if query.last in begun and len(query.last) >= _SHORTEST_START else ""
+    if last and (found := _held([Term((last,), beginning=True)], vocabulary)):
         forms[last] = found
         said.append(f'No memory holds "{last}"; words that begin so were looked for.')
     absent = tuple(word for word in unknown if (forms.get(word) or ()) == query.forms.get(word, ()))
