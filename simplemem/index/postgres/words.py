@@ -173,11 +173,11 @@ def to_merge(db: Connection) -> list[int]:
 def merge(db: Connection, some: Sequence[int]) -> None:
     """Make one segment of some, without what is gone."""
     chosen, values = "segment IN (SELECT value FROM carray(:ids))", {"ids": list(some)}
-    notes = db.execute(f"SELECT sum(notes)::bigint FROM segments WHERE {chosen}", values).get
-    segment = _segment(db, notes)
+    segment = _segment(db, db.execute(f"SELECT sum(notes)::bigint FROM segments WHERE {chosen}", values).get)
     gone = by_segment(db.execute(f"SELECT segment, note_id FROM gone WHERE {chosen}", values).fetchall())
-    sql = "DECLARE merged CURSOR FOR SELECT word, segment, blocks, data, places FROM postings"
-    db.execute(f"{sql} WHERE {chosen} ORDER BY 1, 2", values)
+    sql = f"""DECLARE merged CURSOR FOR SELECT word, segment, blocks, data, places FROM postings
+              WHERE {chosen} ORDER BY 1, 2"""
+    db.execute(sql, values)
     fetched = iter(lambda: db.execute(f"FETCH {_AT_ONCE} FROM merged").fetchall(), [])
     by_word = groupby(chain.from_iterable(fetched), itemgetter(0))
     while rows := [_merged(word, parts, gone) for word, parts in islice(by_word, _AT_ONCE)]:
