@@ -50,7 +50,7 @@ def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) 
 def neighbours_of(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, tuple[Beside, ...]]:
     """For each of some notes those linked with it, and of its folder the dated ones around a dated one; asked at once."""
     asked = [
-        (row, notes.links(db, source=row.path), notes.links(db, to=row.path), _folder(db, row.path)) for row in rows
+        (row, notes.links(db, source=row.path), notes.links(db, to=row.path), _in_folder(db, row.path)) for row in rows
     ]
     ways: list[tuple[NoteId, str, str]] = []
     for row, there, back, folder in asked:
@@ -65,7 +65,7 @@ def neighbours_of(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, tu
     return _by_note((note, Beside(known[path].id, via)) for note, path, via in ways if path in known)
 
 
-def _folder(db: Connection, path: str) -> Iterable[tuple[str]]:
+def _in_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
     """The paths of a dated note's folder; nothing for a note without a date."""
     if not date_in(base_name(path)):
         return ()
@@ -174,7 +174,7 @@ class Sidecar:
 
     def vocabulary(self, asked: Sequence[door.AnyOf]) -> tuple[Sequence[int], Standing]:
         """How many notes hold one of the words, for each of some groups of them; and how far the index is."""
-        return self._read(lambda db: (self._kept(db).words.vocabulary(db, asked), self._kept(db).standing))
+        return self._read(lambda db: ((kept := self._kept(db)).words.vocabulary(db, asked), kept.standing))
 
     def ask(self, question: Question) -> Matches:
         """The notes that the words or the vector of a question lead to. What is like a note is found once, and kept."""

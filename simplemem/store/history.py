@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -268,8 +268,8 @@ def _repository(core: Core) -> Opened:
     """The one that the vault lies in, or is a branch of."""
     from simplemem import git
 
-    of_branch: Callable[[], Opened] | None = getattr(core.vault, "repository", None)
-    return of_branch() if of_branch is not None else git.opened(core.root, core.settings.git.folders)
+    of_branch: Opened | None = core.vault.repository()
+    return git.opened(core.root, core.settings.git.folders) if of_branch is None else of_branch
 
 
 def text_at_commit(core: Core, path: str, commit: str) -> tuple[str, bytes]:

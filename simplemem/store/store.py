@@ -179,9 +179,11 @@ class EnhancedStore:
     def commit(self, *, written: bool = False) -> str:
         """The commit of the vault's branch that answers are of, or that holds what was just `written`; "" where the
         vault is a folder, or where that cannot be told just now: what was written is there all the same."""
-        if self._core.vault.is_branch:
-            with suppress(Unavailable):
-                return self._core.vault.newest() if written else self._core.index.standing().commit
+        vault = self._core.vault
+        if vault.is_branch and not written:
+            return self._core.index.standing().commit
+        with suppress(Unavailable):
+            return vault.newest() if vault.is_branch else ""
         return ""
 
     def move_index(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLong, Unavailable
 from simplemem.vault import disk
@@ -221,6 +221,9 @@ class Vault:
     def watch(self, *, poll: bool, poll_seconds: float = 2.0, warn: Callable[[str], None]) -> Watching:
         """What may have changed from now on."""
         return Watch(self.root, poll=poll, poll_seconds=poll_seconds, warn=warn)
+
+    def repository(self) -> Any:
+        """Of a branch its repository, as git's functions take it; None of a folder."""
 
     def newest(self) -> str:
         """The newest commit of a branch."""
