@@ -49,7 +49,9 @@ def measured(vault: Path, count: int) -> Mapping[str, tuple[int, int]]:
     folder.mkdir(parents=True)
     for number in range(count):
         (folder / f"n{number}.md").write_text(f"A plum {number}.\n")
-        os.utime(folder / f"n{number}.md", (1_700_000_000, 1_700_000_000))  # else a list sorts as many as share a second
+        os.utime(
+            folder / f"n{number}.md", (1_700_000_000, 1_700_000_000)
+        )  # else a list sorts as many as share a second
     with EnhancedStore(vault) as store:
         counted = {name: work(store, lambda: store.sync(embed=False)) for name in ("first index", "scan")}
         store.update("all/n1", append="More.")  # what is loaded at first is no work of any file
