@@ -115,16 +115,19 @@ def _called(contract: Contract) -> Handler:
 
 
 def _atom(store: EnhancedStore, ident: str, scope: str) -> Atom:
-    """The statement of that id: of the scope that is said or that the token is bound to, else of its own."""
+    """Return the statement of that id, of the scope that the request or the token names, else of any scope."""
     from simplemem.kinds.atoms.keeping import memories_of
 
     memories = memories_of(store)
     if scope:
         return memories.find(ident, scope)
-    found = [each for each in memories.atoms(None, expired=True) if each.id == ident]
-    if len(found) != 1:
+    atoms = [atom for atom in memories.atoms(None, expired=True) if atom.id == ident]
+    if not atoms:
         raise NotFound(f"there is no memory {ident[:80]!r}")
-    return found[0]
+    if len(atoms) == 1:
+        return atoms[0]
+    # An id is frontmatter, which others may have copied: the note that the log knows longest is meant.
+    return min(atoms, key=lambda atom: memories.bench.first_version(atom.path))
 
 
 class _Webhook:

@@ -17,8 +17,8 @@ from typing import Any, Final, Literal, get_args
 
 from simplemem.config import read_bounded, user_config_path
 from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
-from simplemem.kinds.atoms.atom import check_scope, folder_of
 from simplemem.note.clock import now
+from simplemem.note.scopes import check_scope, folder_of
 
 Scope = Literal["read", "write", "admin"]
 SCOPES: Final[tuple[str, ...]] = get_args(Scope)
