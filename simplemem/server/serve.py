@@ -143,7 +143,11 @@ class _Line(logging.Formatter):
 
 
 def log_to_stderr(level: str) -> Callable[[], object]:
-    """Send every log, and what nobody catches, to stderr; what is returned gives it a moment to be read at the end."""
+    """Send every log, and what nobody catches, to stderr; what is returned gives it a moment to be read at the end.
+
+    The level is that of simplemem's own loggers, which never write the text of a note or a key. Libraries
+    log whole messages and requests below WARNING, so they are never heard below it.
+    """
     lines: queue.Queue[Any] = queue.Queue(1000)  # more than that a slow reader loses
     handler = logging.handlers.QueueHandler(lines)
     handler.setFormatter(_Line())
@@ -152,9 +156,9 @@ def log_to_stderr(level: str) -> Callable[[], object]:
     writer.start()
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level.upper())
-    for noisy in ("mcp", "asyncio", "watchfiles"):
-        logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    own = logging.getLogger("simplemem")
+    own.setLevel(level.upper())
+    root.setLevel(max(logging.WARNING, own.level))
     logging.captureWarnings(True)
     threading.excepthook = lambda args: log.error(
         "the thread %s failed", args.thread and args.thread.name, exc_info=args.exc_value
