@@ -38,8 +38,9 @@ class Door:
     """The one store of this process, opened by whoever needs it first. Reads run beside each other, writes one after
     another: one that was cancelled before its turn never happens, one begun is finished."""
 
-    def __init__(self, opening: Callable[[], EnhancedStore]) -> None:
+    def __init__(self, opening: Callable[[], EnhancedStore], *, private_folders: Collection[str] = ()) -> None:
         self.tools: Collection[Tool] = ()  # that a model is shown
+        self.private_folders = private_folders  # of this machine, which no error names to a caller elsewhere
         self._opening = opening
         self._opening_now = threading.Lock()
         self._store: EnhancedStore | None = None
@@ -75,7 +76,11 @@ class Door:
         asked = (self._writer if writes else self._first if is_first else self._readers).submit(work)
         if is_first:  # who asks one thing after the other meets the thread whose connection knows the most
             self._latest = asked
-        done = await asyncio.wrap_future(asked)
+        try:
+            done = await asyncio.wrap_future(asked)
+        except SimplememError as error:
+            error.withhold_folders(self.private_folders)
+            raise
         self.tend()
         return done
 
