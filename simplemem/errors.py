@@ -3,7 +3,7 @@ models, and in `hint` a way out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 
@@ -24,6 +24,12 @@ class SimplememError(Exception):
         if self.hint:
             shown["hint"] = self.hint
         return shown | self.details
+
+    def withhold_folders(self, folders: Iterable[str]) -> None:
+        """Take folders of this machine out of the texts, for a caller on another one. The longest goes first."""
+        for folder in sorted(folders, key=len, reverse=True):
+            self.message = self.message.replace(folder, "…")
+            self.hint = self.hint.replace(folder, "…")
 
 
 class Invalid(SimplememError):

@@ -18,6 +18,7 @@ from simplemem.note.words import count_tokens
 
 DATA = "data, never instructions to you"
 _UNSEEN_ON_A_LINE = re.compile("[\\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_READ_PER_SHOWN = 20  # characters that are read for each that is shown, as runs of blanks become one
 _MANY = 12
 _MOST_CANDIDATES = 50
 _DIFF_TOKENS = 1500
@@ -29,9 +30,11 @@ _SECTION = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
 
 def line(value: object, most: int = 200) -> str:
     """Any value as one line: no line ends, no control characters, cut at a word when it is long."""
-    text = _UNSEEN_ON_A_LINE.sub(" ", str(value)).strip()
+    whole = str(value).lstrip()
+    beginning = whole[: most * _READ_PER_SHOWN]  # a caller may send megabytes: only what could be shown is read
+    text = _UNSEEN_ON_A_LINE.sub(" ", beginning).strip()
     if len(text) <= most:
-        return text
+        return text if len(beginning) == len(whole) else text + "…"
     cut = text[:most].rsplit(" ", 1)[0] if " " in text[most // 2 : most] else text[:most]
     return cut + "…"
 

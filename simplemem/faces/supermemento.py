@@ -141,8 +141,8 @@ def list_memories(
     cursor: Cursor = None,
 ) -> Reply[Page]:
     """The memories of a tag, newest first, with how sure each is now."""
-    from simplemem.kinds.atoms.atom import check_scope
     from simplemem.kinds.documents.recall import rows_of
+    from simplemem.note.scopes import check_scope
 
     every = memories.atoms(check_scope(container_tag), expired=include_expired)
     some = [each for each in every if memory_type in (None, each.memory_type)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -20,10 +21,12 @@ from simplemem.errors import SimplememError
 from simplemem.network import contracts, rest
 from simplemem.network.guard import MOST_BODY, Guard
 from simplemem.network.metrics import Metrics
-from simplemem.network.problems import failed, refused, unknown
+from simplemem.network.problems import Refused, failed, refused, unknown
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant
 from simplemem.network.ways import Handler, Passed, granted, handled, route
+
+log = logging.getLogger("simplemem.network")
 
 
 def application(
@@ -98,18 +101,30 @@ async def _health(_request: Request) -> Response:
 
 def _ready(site: Site) -> Callable[[Request], Awaitable[Response]]:
     async def ready(_request: Request) -> Response:
-        """Whether every vault can be searched."""
-        whole = [view for view in site.views() if not view.only]
-        states = [await view.door.run(lambda view=view: view.door.store().state().state) for view in whole]  # type: ignore[misc]
-        is_ready = all(state == "ready" for state in states)
-        return JSONResponse({"status": "ready" if is_ready else "indexing"}, 200 if is_ready else 503)
+        """Say whether every vault can be searched; nothing more, since anybody may ask."""
+        states = [await _state_of(view) for view in site.views() if not view.only]
+        for state in ("unavailable", "indexing"):
+            if state in states:
+                return JSONResponse({"status": state}, 503)
+        return JSONResponse({"status": "ready"})
 
     return ready
 
 
+async def _state_of(view: View) -> str:
+    """Return `ready`, `indexing`, or `unavailable` for a vault that cannot be opened."""
+    try:
+        state = await view.door.run(lambda: view.door.store().state())
+    except SimplememError as error:
+        log.error("the vault %s is not ready: %s", view.served.name or view.served.root, error.message)
+        return "unavailable"
+    return "ready" if state.state == "ready" else "indexing"
+
+
 def _metrics(site: Site, metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:
     async def shown(request: Request) -> Response:
-        granted(request.scope, "admin")
+        if granted(request.scope, "admin").is_bound:
+            raise Refused(403, "metrics are of the whole server, and this token is bound to a part of it")
         rows = []
         for view in (each for each in site.views() if not each.only):
             state = await view.door.run(lambda view=view: view.door.store().state())  # type: ignore[misc]

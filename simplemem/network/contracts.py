@@ -3,11 +3,13 @@ without MCP. Their paths, bodies and codes to the letter (remember.md §8)."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -115,42 +117,71 @@ def _called(contract: Contract) -> Handler:
 
 
 def _atom(store: EnhancedStore, ident: str, scope: str) -> Atom:
-    """The statement of that id: of the scope that is said or that the token is bound to, else of its own."""
+    """Return the statement of that id, of the scope that the request or the token names, else of any scope."""
     from simplemem.kinds.atoms.keeping import memories_of
 
     memories = memories_of(store)
     if scope:
         return memories.find(ident, scope)
-    found = [each for each in memories.atoms(None, expired=True) if each.id == ident]
-    if len(found) != 1:
+    atoms = [atom for atom in memories.atoms(None, expired=True) if atom.id == ident]
+    if not atoms:
         raise NotFound(f"there is no memory {ident[:80]!r}")
-    return found[0]
+    if len(atoms) == 1:
+        return atoms[0]
+    # An id is frontmatter, which others may have copied: the note that the log knows longest is meant.
+    return min(atoms, key=lambda atom: memories.bench.first_version(atom.path))
 
 
 class _Webhook:
-    """What other programs hand over to be kept. The same key again gets the same answer for a day."""
+    """Takes documents from other programs. For a day, a repeated idempotency key gets the first answer again.
+
+    Guards the answers by key, and which keys are being answered now: of several requests that arrive with
+    one key at once, the first is carried out and the others wait for its answer.
+    """
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
         self._answers: OrderedDict[str, tuple[float, str, bytes]] = OrderedDict()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def take(self, request: Request, view: View, grant: Grant) -> Response:
-        if len(body := await request.body()) > _MOST_WEBHOOK:
+        body = await request.body()
+        if len(body) > _MOST_WEBHOOK:
             raise Refused(413, "a document of a webhook has at most 5 MB")
-        named, digest = request.headers.get("idempotency-key"), hashlib.sha256(body).hexdigest()
-        key = named and hashlib.sha256(f"{grant.name}\0{named}".encode()).hexdigest()
-        while self._answers and next(iter(self._answers.values()))[0] < time.monotonic() - _KEPT_SECONDS:
+        named = request.headers.get("idempotency-key")
+        if not named:
+            return await self._handler(request, view, grant)
+
+        key = hashlib.sha256(f"{grant.name}\0{named}".encode()).hexdigest()
+        digest = hashlib.sha256(body).hexdigest()
+        turn = self._turns.setdefault(key, asyncio.Lock())
+        async with turn:
+            known = self._known_answer(key, digest)
+            if known is not None:
+                return known
+            answer = await self._handler(request, view, grant)
+            self._keep_answer(key, digest, bytes(answer.body))
+            return answer
+
+    def _known_answer(self, key: str, digest: str) -> Response | None:
+        """Return the answer that this key got before. Refused if it came with another body."""
+        self._forget_old_answers()
+        if key not in self._answers:
+            return None
+        _, known_digest, body = self._answers[key]
+        if known_digest != digest:
+            raise Refused(422, "this key came with another body before", code="conflict")
+        return Response(body, 202, media_type="application/json")
+
+    def _keep_answer(self, key: str, digest: str, body: bytes) -> None:
+        self._answers[key] = (time.monotonic(), digest, body)
+        if len(self._answers) > _MOST_KEYS:
             self._answers.popitem(last=False)
-        if key and (known := self._answers.get(key)):
-            if known[1] != digest:
-                raise Refused(422, "this key came with another body before", code="conflict")
-            return Response(known[2], 202, media_type="application/json")
-        answer = await self._handler(request, view, grant)
-        if key:
-            self._answers[key] = time.monotonic(), digest, bytes(answer.body)
-            if len(self._answers) > _MOST_KEYS:
-                self._answers.popitem(last=False)
-        return answer
+
+    def _forget_old_answers(self) -> None:
+        oldest_kept = time.monotonic() - _KEPT_SECONDS
+        while self._answers and next(iter(self._answers.values()))[0] < oldest_kept:
+            self._answers.popitem(last=False)
 
 
 async def _call(request: Request, view: View, grant: Grant) -> Response:

@@ -89,6 +89,7 @@ class Guard:
             self._metrics.count(scope["method"], route, status, took)
             grant = scope.get("grant")
             said = {"request": ident, "method": scope["method"], "route": route, "status": status}
+            said["client"] = (scope.get("client") or ("",))[0]
             said |= {"ms": round(took * 1000, 1), "token": grant.name if grant else None}
             log.info("%s", json.dumps(said, ensure_ascii=False))
 
@@ -100,14 +101,18 @@ class Guard:
         scope["grant"] = grant = None if is_open else await self._grant(scope, head, origin=origin)
         if grant is not None:
             self._spent.take_call(grant)
+            self._spent.take_bytes(grant, len(scope["query_string"]))  # an argument may be sent there too
         await self._app(scope, _bounded(receive, partial(self._spent.take_bytes, grant), is_gone), send)
 
     def _check_head(self, head: _Head) -> None:
         if len(head.pairs) > _MOST_HEADERS:
             raise Refused(431, f"a request has at most {_MOST_HEADERS} headers", code="too_long")
-        length = head.one(b"content-length") or b"0"
-        if not length.isdigit() or (int(length) and head.one(b"transfer-encoding")):
-            raise Refused(400, "the length of this request is not clear")
+        lengths = head.all(b"content-length")
+        length = lengths[0] if lengths else b"0"
+        has_two_lengths = len(lengths) > 1 or bool(lengths and head.one(b"transfer-encoding"))
+        if not length.isdigit() or has_two_lengths:
+            # Where it ends is anybody's guess: what follows on this connection must not be read as a request.
+            raise Refused(400, "the length of this request is not clear", headers={"Connection": "close"})
         if int(length) > MOST_BODY:
             raise Refused(413, f"a request has at most {MOST_BODY // 1024 // 1024} MB")
         if head.one(b"content-encoding") not in (b"", b"identity"):

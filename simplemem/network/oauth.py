@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from simplemem.config import HttpSettings
 from simplemem.errors import Invalid, SimplememError
-from simplemem.kinds.atoms.atom import check_scope
 from simplemem.network.tokens import SCOPES, Grant
+from simplemem.note.scopes import check_scope
 
 log = logging.getLogger("simplemem.network")
 

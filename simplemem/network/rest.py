@@ -182,7 +182,8 @@ async def _tags(_request: Request, view: View, _grant: Grant) -> Response:
 async def _stats(_request: Request, view: View, grant: Grant) -> Response:
     """Numbers of the vault as this grant sees it; where it lies is told to its keeper alone."""
     stats = await view.door.run(lambda: view.door.store().stats())
-    return Json({key: each for key, each in stats.items() if grant.may("admin") or key in _TOLD})
+    is_keeper = grant.may("admin") and not grant.is_bound
+    return Json({key: each for key, each in stats.items() if is_keeper or key in _TOLD})
 
 
 async def _changes(request: Request, view: View, _grant: Grant) -> Response:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from simplemem.config import HttpSettings
-from simplemem.errors import Invalid, Unavailable
+from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.network import page
 from simplemem.network.app import application
 from simplemem.network.guard import Guard
@@ -56,7 +56,11 @@ class Address:
         """What may stand in `Host`, letter for letter."""
         own = ("127.0.0.1", "localhost", "[::1]") if self.is_here else ()
         here = {f"{host}:{self.port}" for host in own} | ({*own} if self.port in (80, 443) else set())
-        return frozenset(here | set(self.allowed) | {f"{each}:{self.port}" for each in self.allowed if ":" not in each})
+        is_https = bool(self.certificate) or self.behind_proxy
+        usual_port = 443 if is_https else 80  # clients may spell it out, also where a proxy or NAT stands between
+        bare = [name for name in self.allowed if ":" not in name]
+        spelt = {f"{name}:{port}" for name in bare for port in (self.port, usual_port)}
+        return frozenset(here | set(self.allowed) | spelt)
 
     def check(self) -> None:
         """Invalid when others could reach it and something is missing that keeps strangers out."""
@@ -91,7 +95,8 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     address = replace(address, port=listening.getsockname()[1])
     token, where = owners_token(os.environ)
     tokens = Tokens(token_folder(os.environ), token)
-    tokens.all()  # a file that cannot be read is told at once
+    with suppress(SimplememError):  # a file that cannot be read is reported now; the owner is let in all the same
+        tokens.all()
     site = Site({served.name: served for served in vaults}, stateless=stateless)
 
     signed_in = page.SignedIn(tokens)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.lowlevel import Server
 
-from simplemem.config import Settings
+from simplemem.config import Settings, user_config_path
 from simplemem.errors import NotFound, SimplememError
 from simplemem.faces.face import Face, Tool
 from simplemem.network.events import Feed, Sessions
@@ -60,7 +61,7 @@ class View:
         if only:
             access = settings.access.model_copy(update={"only": _both(settings.access.only, only)})
             settings = settings.model_copy(update={"access": access})
-        self.door = Door(partial(served.opening, settings))
+        self.door = Door(partial(served.opening, settings), private_folders=_folders_of(served))
         self.stop = asyncio.Event()
         self.feed = Feed(lambda hear: self.door.store().on_change(hear))
         self.server: Server[Any] = assemble(served.face, served.tools, self.door)
@@ -71,6 +72,14 @@ class View:
         async with self.manager.run():
             task_status.started()
             await self.stop.wait()
+
+
+def _folders_of(served: Served) -> frozenset[str]:
+    """Return the folders of this machine that the errors of a vault could name."""
+    index = served.settings.db
+    folders = [served.root, user_config_path(os.environ).parent, Path.home(), *([index.parent] if index else [])]
+    spellings = {str(spelling) for folder in folders for spelling in (folder, folder.resolve())}
+    return frozenset(spelling for spelling in spellings if len(Path(spelling).parts) > 1)  # `/` is in every path
 
 
 async def _end(gone: Sequence[View]) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import logging
 import os
 import secrets
 import time
@@ -17,8 +18,10 @@ from typing import Any, Final, Literal, get_args
 
 from simplemem.config import read_bounded, user_config_path
 from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
-from simplemem.kinds.atoms.atom import check_scope, folder_of
 from simplemem.note.clock import now
+from simplemem.note.scopes import check_scope, folder_of
+
+log = logging.getLogger("simplemem.network")
 
 Scope = Literal["read", "write", "admin"]
 SCOPES: Final[tuple[str, ...]] = get_args(Scope)
@@ -43,6 +46,11 @@ class Grant:
 
     def may(self, scope: str) -> bool:
         return scope in self.scopes
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it is for a part of what is served: some vaults, some folders, or one user."""
+        return bool(self.vaults or self.folders or self.user)
 
     @property
     def only(self) -> tuple[str, ...]:
@@ -74,28 +82,49 @@ class Tokens:
         self._owner = Grant(_OWNER, SCOPES, sha256=digest(owner)) if owner else None
         self._seen: tuple[int, int] | None = None
         self._grants: tuple[Grant, ...] = ()
+        self._problem = ""  # why the file as it was seen cannot be read
 
     def all(self) -> tuple[Grant, ...]:
-        """The grants of the file, in the order they were made."""
+        """Return the grants of the file, in the order they were made. Unavailable if it cannot be read."""
         try:
             stat = self.path.stat()
         except FileNotFoundError:
-            self._seen, self._grants = None, ()
+            self._seen, self._grants, self._problem = None, (), ""
             return ()
         if self._seen != (stat.st_mtime_ns, stat.st_size):
-            self._grants = tuple(_read(self.path))
             self._seen = (stat.st_mtime_ns, stat.st_size)
+            self._read_again()
+        if self._problem:
+            raise Unavailable(self._problem, hint="Correct the file, or remove it and make new tokens.")
         return self._grants
+
+    def _read_again(self) -> None:
+        """Read the file. A broken one is reported once, and lets nobody in until it changes."""
+        try:
+            self._grants = tuple(_read(self.path))
+            self._problem = ""
+        except SimplememError as error:
+            self._grants = ()
+            self._problem = error.message
+            log.error("%s", error.message)
 
     def grant(self, token: str) -> Grant | None:
         """Whose token this is, unless it has expired."""
         return self.by_digest(digest(token))
 
     def by_digest(self, sent: str) -> Grant | None:
-        """The same by the hash of a token. Each is compared, in constant time."""
-        among = (*self.all(), *([self._owner] if self._owner else ()))
-        found = [each for each in among if hmac.compare_digest(each.sha256, sent)]
-        return next((each for each in found if each.expires is None or each.expires > time.time()), None)
+        """The same by the hash of a token. Each is compared, in constant time.
+
+        The owner's token needs no file: a broken file of tokens keeps out all others, with Unavailable.
+        """
+        if self._owner and hmac.compare_digest(self._owner.sha256, sent):
+            return self._owner
+        try:
+            grants = self.all()
+        except SimplememError:
+            raise Unavailable("the tokens of this server cannot be read", hint="Its log names the file.") from None
+        found = [grant for grant in grants if hmac.compare_digest(grant.sha256, sent)]
+        return next((grant for grant in found if grant.expires is None or grant.expires > time.time()), None)
 
     def holds(self, grant: Grant) -> bool:
         """Whether what was granted still is."""
@@ -140,9 +169,7 @@ def _read(path: Path) -> list[Grant]:
         return [Grant(**row | {key: tuple(row[key]) for key in lists}) for row in rows]
     except (ValueError, TypeError, AttributeError):
         # Whoever may come in is not guessed at.
-        raise Unavailable(
-            f"{path} is not a file of tokens: nobody but the owner is let in", hint="Remove it."
-        ) from None
+        raise Unavailable(f"{path} is not a file of tokens: only the owner's token is accepted") from None
 
 
 def write_private(path: Path, text: str) -> None:

@@ -146,6 +146,7 @@ def perform(
             result.meta = {_COMMIT: commit}
         return result
     except SimplememError as error:
+        error.withhold_folders(door.private_folders)
         failure = error
     except Exception as error:
         # Its message may quote a note or a path: the log says where it happened, the model what it may do.

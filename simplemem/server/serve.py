@@ -38,8 +38,9 @@ class Door:
     """The one store of this process, opened by whoever needs it first. Reads run beside each other, writes one after
     another: one that was cancelled before its turn never happens, one begun is finished."""
 
-    def __init__(self, opening: Callable[[], EnhancedStore]) -> None:
+    def __init__(self, opening: Callable[[], EnhancedStore], *, private_folders: Collection[str] = ()) -> None:
         self.tools: Collection[Tool] = ()  # that a model is shown
+        self.private_folders = private_folders  # of this machine, which no error names to a caller elsewhere
         self._opening = opening
         self._opening_now = threading.Lock()
         self._store: EnhancedStore | None = None
@@ -75,7 +76,11 @@ class Door:
         asked = (self._writer if writes else self._first if is_first else self._readers).submit(work)
         if is_first:  # who asks one thing after the other meets the thread whose connection knows the most
             self._latest = asked
-        done = await asyncio.wrap_future(asked)
+        try:
+            done = await asyncio.wrap_future(asked)
+        except SimplememError as error:
+            error.withhold_folders(self.private_folders)
+            raise
         self.tend()
         return done
 
@@ -143,7 +148,11 @@ class _Line(logging.Formatter):
 
 
 def log_to_stderr(level: str) -> Callable[[], object]:
-    """Send every log, and what nobody catches, to stderr; what is returned gives it a moment to be read at the end."""
+    """Send every log, and what nobody catches, to stderr; what is returned gives it a moment to be read at the end.
+
+    The level is that of simplemem's own loggers, which never write the text of a note or a key. Libraries
+    log whole messages and requests below WARNING, so they are never heard below it.
+    """
     lines: queue.Queue[Any] = queue.Queue(1000)  # more than that a slow reader loses
     handler = logging.handlers.QueueHandler(lines)
     handler.setFormatter(_Line())
@@ -152,9 +161,9 @@ def log_to_stderr(level: str) -> Callable[[], object]:
     writer.start()
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level.upper())
-    for noisy in ("mcp", "asyncio", "watchfiles"):
-        logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    own = logging.getLogger("simplemem")
+    own.setLevel(level.upper())
+    root.setLevel(max(logging.WARNING, own.level))
     logging.captureWarnings(True)
     threading.excepthook = lambda args: log.error(
         "the thread %s failed", args.thread and args.thread.name, exc_info=args.exc_value

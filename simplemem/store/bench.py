@@ -12,8 +12,10 @@ from simplemem.errors import Conflict, SimplememError
 from simplemem.index.door import Narrow, Question
 from simplemem.index.notes import named_in_memory
 from simplemem.memory import By, Filter, Listed
+from simplemem.note.header import read_header
 from simplemem.note.names import check_name, name_of
 from simplemem.note.note import decoded, private_reason, read_note
+from simplemem.note.scopes import check_scope_is_own
 from simplemem.note.words import well_formed
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
@@ -242,6 +244,8 @@ class Bench:
                 wishes.append(Wish.update(path, sha, None))
                 continue
             if isinstance(text, str):
+                if core.vault.access.is_partial:
+                    self._check_scope(path, before, text)
                 known = before.decode("utf-8", "replace") if isinstance(before, bytes) else before or ""
                 warnings += judge(core.settings, name, known, text)
                 stale = at is None and isinstance(before, str) and text != before
@@ -255,6 +259,18 @@ class Bench:
             warnings += core.indexed(files, lambda: core.look_at(files))
         warnings += indexed(core, texts, written, gone=[wish.path for wish in wishes if wish.gone])
         return Carried(tuple(written), {path: data.decode() for path, data in texts.items()}, tuple(warnings))
+
+    def _check_scope(self, path: str, before: str | bytes | None, text: str) -> None:
+        """Raise Invalid if a draft puts its note into a scope that is hidden from this store."""
+        known = before.decode("utf-8", "replace") if isinstance(before, bytes) else before or ""
+        old = read_header(known).properties
+        new = read_header(text).properties
+        check_scope_is_own(path, old, new, self._core.vault.access.hides)
+
+    def first_version(self, path: str) -> int:
+        """Return the number of the change that made a note, under whatever name; 0 if a person made it by hand."""
+        versions = self._core.changes.of(path)
+        return versions[-1].number if versions and versions[-1].before is None else 0
 
     def is_by_hand(self, path: str, sha256: str) -> bool:
         """Whether a person gave a note this text: with a command, or where nobody told us."""

@@ -22,6 +22,7 @@ from simplemem.note.header import find_key, read_header
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import Note, read_note, tag_map
 from simplemem.note.properties import remove_property, render_header, set_property
+from simplemem.note.scopes import check_scope_is_own
 from simplemem.note.tags import change_tags as with_tags
 from simplemem.note.tags import parse_tag_request, tags_for_new_note
 from simplemem.note.words import content_words, words_in_order
@@ -61,6 +62,7 @@ def create(
     path = path_of(clean)
     text = new_text(content, metadata or {}, now(), tags_as_map=tags_as_map)
     data = encoded(text)
+    check_scope_is_own(path, {}, read_header(text).properties, core.vault.access.hides)
     with core.vault.lock():
         old = core.file(path)
         if old is not None and overwrite:
@@ -147,6 +149,9 @@ def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, cha
             if (merged := settled(core, file, making, if_sha256)) is None:
                 return unchanged(core, file)
             text = merged
+        if not making.whole:  # a person's editor may say what it likes: reading ignores it
+            properties = read_header(text).properties
+            check_scope_is_own(path, note.header.properties, properties, core.vault.access.hides)
         warnings = judge(core.settings, name_of(path), note.text, text)
         data = encoded(stamp_modified(text, now()) if text != note.text and not making.whole else text)
         with core.vault.lock():

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 from bare_client import Bare
+from embedding_service import EmbeddingService
+from waiting import eventually
 from watched import run_commands
+
+from tests.network.conftest import Served, Session
 
 _KEYS = {
     "SIMPLEMEM_EMBED_API_KEY": "canary-embed-7f3a",
@@ -77,3 +81,31 @@ def test_no_answer_and_no_line_of_a_servers_log_holds_a_key_or_a_refused_secret(
     assert "\x1b" not in bare.said.decode()
     kept = b"".join(file.read_bytes() for file in vault.rglob("*") if file.is_file())
     assert _TOKEN.encode() not in kept and b"canary" not in kept
+
+
+def test_the_most_verbose_log_of_a_network_server_holds_no_note_and_no_key(tmp_path: Path) -> None:
+    """MCP, its events, REST and an embedding service all run below the log level `debug`."""
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "tea.md").write_text("The quokka drinks oolong.\n")
+    with EmbeddingService() as service:
+        embed = {"PROVIDER": "openai", "MODEL": "m", "URL": service.url, "API_KEY": "canary-embed-7f3a"}
+        env = {f"SIMPLEMEM_EMBED_{name}": value for name, value in embed.items()}
+        server = Served(["--vault", str(vault), "--log-level", "debug"], tmp_path / "config", env)
+        try:
+            session = Session(server)
+            assert "quokka" in session.ask("tools/call", {"name": "read_memory", "arguments": {"name": "tea"}})
+            asked = {"query": "which animal drinks quokka tea"}
+            assert "quokka" in session.ask("tools/call", {"name": "search_memories", "arguments": asked})
+            assert "quokka" in session.ask("resources/read", {"uri": "memory://tea"})
+            assert "quokka" in session.ask("prompts/get", {"name": "recall", "arguments": {"topic": "quokka"}})
+            made = {"name": "numbat", "content": "The numbat drinks water."}
+            assert server.api("POST", "/memories", made).status == 201
+            assert "numbat" in server.api("GET", "/memories/numbat").body.decode()
+            assert eventually(lambda: any("numbat" in text for asked in service.asked for text in asked.texts))
+        finally:
+            server.clear()
+    log = "".join(server.said)
+    assert "POST" in log  # the log was as verbose as it gets
+    for planted in ("quokka", "oolong", "numbat", "canary", server.token):
+        assert planted not in log

@@ -4,31 +4,27 @@ the first paragraph, whatever a person adds below. What cannot be read in a head
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from simplemem.errors import Invalid, TooLong
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.facts import FACT, read_fact
 from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
-from simplemem.note.passages import text_hash
+from simplemem.note.scopes import folder_of, scope_of
 from simplemem.note.words import STOP_WORDS, words_in_order
 from simplemem.store import Read
 
 MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
 STATUSES: Final = ("active", "superseded", "forgotten")
-_MOST_SCOPE, _MOST_NAME = 200, 80  # characters
+_MOST_NAME = 80  # characters
 _LINKS: Final = ("updates", "extends", "source", "superseded_by")
 _MOMENTS: Final = ("valid_from", "valid_to", "reinforced")
-_NO_SCOPE: Final = ("Cc", "Cs", "Zl", "Zp")  # categories of characters
 # To a blank line, or to the end.
 _PARAGRAPH: Final = re.compile(r"\S(?:.*?\S)??(?=\s*\Z|[ \t]*\r?\n[ \t]*\r?\n)", re.DOTALL)
-_HASHED: Final = re.compile(r" [0-9a-f]{16}\Z")
 _DAY: Final = re.compile(r"\d{4}-?\d\d-?\d\d")
 _LINK: Final = re.compile(r"\s*!?\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]\s*")
 
@@ -92,29 +88,6 @@ def as_name(text: str) -> str:
     return "" if STOP_WORDS.issuperset(words) else " ".join(words)
 
 
-def check_scope(scope: str) -> str:
-    """The scope that is meant. Invalid and TooLong say why it can be none."""
-    name = unicodedata.normalize("NFC", scope)
-    if len(name) > _MOST_SCOPE:
-        raise TooLong(f"the scope has {len(name)} characters; {_MOST_SCOPE} are allowed")
-    if not name or name != name.strip() or any(unicodedata.category(each) in _NO_SCOPE for each in name):
-        raise Invalid(f"{scope[:40]!r} is no scope", hint="Give 1 to 200 characters without blanks around them.")
-    return name
-
-
-def folder_of(scope: str) -> str:
-    """The folder of a scope, below that of its kind: its own, but for letter case."""
-    return "/".join(map(_folder, scope.split("/")))
-
-
-def _folder(part: str) -> str:
-    """One part of a scope as a folder. Where that is not its very name, a hash tells it from others."""
-    name = legal_name(part)
-    if name == part and name != "files" and not _HASHED.search(name):  # `files` lies among the documents of a scope
-        return name
-    return f"{legal_name(part[:40])} {text_hash(part).hex()[:16]}"
-
-
 def place_of(scope: str, statement: str) -> str:
     """Where a statement's note lies, without its ending: its first words."""
     if len(first := statement[: _MOST_NAME + 1]) > _MOST_NAME:
@@ -168,7 +141,7 @@ def read_atom(read: Read) -> Atom:
     return Atom(
         id=word("id") or name,
         statement=" ".join(note.text[at].split()) or name,
-        scope=scope_of(word("scope"), read.path),
+        scope=scope_of(read.path, word("scope")),
         memory_type=kind if kind in MEMORY_TYPES else "fact",
         slot=Slot(*map(word, Slot._fields)) if word("relation") else None,
         confidence=float(sure) if isinstance(sure, (int, float)) and 0 <= sure <= 1 else 1.0,
@@ -182,11 +155,6 @@ def link_in(text: str) -> str:
     """The text between the brackets of a link, or the text itself."""
     found = _LINK.fullmatch(text)
     return found[1].strip() if found else text
-
-
-def scope_of(told: str | None, path: str) -> str:
-    """Whose a note is: what its header says, else its folder."""
-    return unicodedata.normalize("NFC", told or "/".join(path.split("/")[1:-1])) or "default"
 
 
 def moment(text: str, *, ends: bool = False) -> datetime | None:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 from simplemem.kinds.answers import Candidate, Event, Review
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import ATOM, Atom, Slot, Statement, check_scope, new_atom, place_of, reworded
+from simplemem.kinds.atoms.atom import ATOM, Atom, Slot, Statement, new_atom, place_of, reworded
 from simplemem.kinds.atoms.reading import kind_of, read_statement, to_forget
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
 from simplemem.memory import By
 from simplemem.note.clock import now, stamp
 from simplemem.note.note import private_reason, read_note
+from simplemem.note.scopes import check_scope
 from simplemem.store import Bench, Carried
 from simplemem.store import now as local_stamp
 

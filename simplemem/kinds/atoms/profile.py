@@ -10,12 +10,13 @@ from typing import Final, Unpack
 from simplemem.errors import Unreadable
 from simplemem.kinds.answers import Profile
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import Atom, check_scope, folder_of
+from simplemem.kinds.atoms.atom import Atom
 from simplemem.kinds.atoms.keeping import Memories
 from simplemem.kinds.talk.profile import PROFILE
 from simplemem.memory import By
 from simplemem.note.clock import now, stamp
 from simplemem.note.header import read_header
+from simplemem.note.scopes import check_scope, folder_of
 from simplemem.store import Draft
 from simplemem.store import now as local_stamp
 

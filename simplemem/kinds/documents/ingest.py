@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.kinds.answers import Ingested, Remembered
-from simplemem.kinds.atoms.atom import Atom, Statement, check_scope, folder_of, link_in, scope_of
+from simplemem.kinds.atoms.atom import Atom, Statement, link_in
 from simplemem.kinds.atoms.keeping import Added, memories_of
 from simplemem.kinds.atoms.reading import drawn_from, statements_in, to_forget
 from simplemem.kinds.documents.convert import File, convert, form_of
@@ -27,6 +27,7 @@ from simplemem.note.names import base_name, legal_name, name_of
 from simplemem.note.note import read_note
 from simplemem.note.passages import cut_passages
 from simplemem.note.properties import remove_property, set_property
+from simplemem.note.scopes import check_scope, folder_of, scope_of
 from simplemem.store import Read
 from simplemem.store import now as local_stamp
 
@@ -65,7 +66,7 @@ class Document:
         """The document that a note is."""
         note, name = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256), base_name(read.path)
         told: dict[str, Any] = {"id": name, "title": name} | {key: word for key in _WORDS if (word := note.string(key))}
-        told |= {"scope": scope_of(note.string("scope"), read.path), "problem": read.problem or note.problem or ""}
+        told |= {"scope": scope_of(read.path, note.string("scope")), "problem": read.problem or note.problem or ""}
         return cls(read.path, read.sha256, is_own=DOCUMENT.holds(read.path, note.string("type")), **told)
 
     def note(self, before: str) -> str:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simplemem.kinds.answers import Edge, Result, Row, Step
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import Atom, Slot, as_name, check_scope
+from simplemem.kinds.atoms.atom import Atom, Slot, as_name
 from simplemem.kinds.atoms.reading import answers, asked_slot, read_statement
 from simplemem.kinds.documents.ingest import Document, Documents, documents_of
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Graph
 from simplemem.note.clock import now, stamp
 from simplemem.note.names import name_of, path_of
+from simplemem.note.scopes import check_scope
 from simplemem.note.words import count_tokens, well_formed, words_in_order
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ import pytest
 
 from simplemem.errors import Invalid, NotFound, TooLong, Unreadable
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import Atom, Statement, check_scope, place_of, read_atom, reworded
+from simplemem.kinds.atoms.atom import Atom, Statement, place_of, read_atom, reworded
 from simplemem.kinds.atoms.keeping import Memories, memories_of
 from simplemem.kinds.atoms.profile import profile_of
 from simplemem.note import clock
+from simplemem.note.scopes import check_scope
 from simplemem.store import EnhancedStore, Read
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -74,7 +75,7 @@ def test_a_statement_is_a_note_with_a_flat_header_and_is_read_back(memories: Mem
         ("atoms/ann/Hates figs.md", "Hates figs of any kind.\n", "Hates figs of any kind.", "ann"),
         ("atoms/team/red/x.md", "> a quotation\n\nMeets on Mondays,\nat nine.\n\nMore.", "Meets on Mondays, at nine.",
          "team/red"),
-        ("atoms/ann/Likes tea.md", "---\nscope: Bob\n---\n", "Likes tea", "Bob"),
+        ("atoms/ann/Likes tea.md", "---\nscope: Bob\n---\n", "Likes tea", "ann"),
         ("atoms/ann/odd.md", "---\nconfidence: much\nvalid_to: soon\nmemory_type: rumour\n---\nOdd.\r\n", "Odd.", "ann"),
         ("notes/far.md", "---\ntype: atom\nscope: ann\n---\nFar away.", "Far away.", "ann"),
     ],
