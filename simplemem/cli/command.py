@@ -218,9 +218,9 @@ def command(
     `-word` is a word with a meaning of its own, not options run together."""
 
     def declare(function: _Function) -> _Function:
-        lines = (inspect.getdoc(function) or "").replace("[", r"\[").split("\n")  # brackets are Rich's markup
+        lines = (inspect.getdoc(function) or "").split("\n")
         examples = [line for line in lines if line.startswith("$ ")]
-        # Rich keeps line breaks as they stand: a paragraph is made one line, for the terminal to wrap.
+        # A paragraph is made one line, for the help to wrap.
         paragraphs = "\n".join(line for line in lines if line not in examples).strip().split("\n\n")
         parameters = _parameters(function, filters)
 
@@ -237,7 +237,7 @@ def command(
             cls=Command,
             rich_help_panel=panel,
             help="\n\n".join(" ".join(each.split()) for each in paragraphs),
-            epilog="\n".join(["[bold]Examples[/bold]", *examples]),
+            epilog="\n".join(examples),
             context_settings={"ignore_unknown_options": True} if dashed_words else {},
         )(run)
         return function

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,26 +23,131 @@ Completion = Callable[[typer.Context, str], list[str]]
 _HABITS = {"ls": "list", "cat": "show", "add": "new", "mv": "move", "rename": "move", "delete": "rm", "remove": "rm"}
 
 
-class _WordedHelp:
-    """Help without the names of Python's types: `--json`, not `--json <bool>`."""
+class _PlainHelp:
+    """Help as plain text, without the names of Python's types: `--json`, not `--json <bool>`.
+
+    Typer's own help draws boxes with Rich, which imports a Markdown parser and a syntax highlighter: half of what
+    `simplemem --help` cost.
+    """
+
+    def __init__(self, **attributes: Any) -> None:
+        attributes["rich_markup_mode"] = None
+        super().__init__(**attributes)
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for each in params:
             if getattr(each, "is_flag", True):  # an argument has its name in capitals, and no flag to be
                 vars(each)["display_type_rich"] = lambda *_, **__: None
+            if getattr(each, "_runtime_param", self) is None:  # a Typer that converts values by Pydantic
+                each._runtime_param = _Conversion()  # noqa: SLF001  (see there)
         return params
 
+    def format_epilog(self, _ctx: Any, formatter: Any) -> None:
+        """Write the examples line by line, as they would be typed; any other epilog as a paragraph."""
+        epilog: str = self.epilog or ""  # type: ignore[attr-defined]
+        if not epilog:
+            return
+        formatter.write_paragraph()
+        if not epilog.startswith("$ "):
+            formatter.write_text(epilog)
+            return
+        with formatter.section("Examples"):
+            for example in epilog.split("\n"):
+                formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
 
-class Command(_WordedHelp, TyperCommand):
+
+def _completion_item() -> Any:
+    """The class of a completion: of the Click within Typer, or of Click itself, on which an older Typer stands."""
+    try:
+        module = import_module("typer._click.shell_completion")
+    except ImportError:
+        module = import_module("click.shell_completion")
+    return module.CompletionItem
+
+
+class _Conversion:
+    """Converts what was typed to the type of its parameter, without Pydantic where Python does it alone.
+
+    Typer builds a Pydantic adapter for each parameter that a command has, used or not: importing Pydantic and
+    building 17 of them was a fifth of what a search cost. Whatever is not certain here is left to Typer, which
+    also words the errors.
+    """
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The converted value. Raises what Typer raises for a value that does not fit."""
+        is_multiple = param.multiple or param.nargs == -1
+        if value is None:
+            return () if is_multiple else None
+        kind = param.type_descriptor.annotation
+        if kind == list[str] and isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+            return list(value)
+        if kind is str and isinstance(value, str):
+            return value
+        if kind is bool and isinstance(value, bool):
+            return value
+        if kind is Path and isinstance(value, str):
+            return Path(value)
+        if isinstance(kind, type) and issubclass(kind, StrEnum) and value in [*kind]:
+            return kind(value)
+        if kind is int and _is_whole_number(value, param.type_descriptor.parameter_info):
+            return int(value)
+        from typer._coercion import build_runtime_param
+
+        return build_runtime_param(param.type_descriptor).coerce(value, param, ctx)
+
+
+def _is_whole_number(value: Any, bounds: Any) -> bool:
+    """Whether a value is digits only, or a default, and within the bounds of its option."""
+    if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) < 10):
+        return False
+    number = int(value)
+    return (bounds.min is None or number >= bounds.min) and (bounds.max is None or number <= bounds.max)
+
+
+class Command(_PlainHelp, TyperCommand):
     """A command."""
 
 
-class Group(_WordedHelp, TyperGroup):
+class Group(_PlainHelp, TyperGroup):
     """Commands, by their names and by what other programs call them."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return super().get_command(ctx, cmd_name) or super().get_command(ctx, _HABITS.get(cmd_name, ""))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Print the help on stdout where a command is missing; the exit code says that one is."""
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help())
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+    def summaries(self, ctx: Any) -> list[tuple[str, str, str]]:
+        """The section of the help, the name and the summary of each command."""
+        found = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            summary = (command.help or "").partition("\n\n")[0]
+            found.append((command.rich_help_panel or "Commands", name, summary))
+        return found
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands, each section under its heading."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for section, name, summary in self.summaries(ctx):
+            sections.setdefault(section, []).append((name, summary))
+        width = max(len(name) for rows in sections.values() for name, _ in rows)
+        for section, rows in sections.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{name:<{width}}", summary) for name, summary in rows])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Complete the name of a command from its summary alone: no command is imported for that."""
+        item = _completion_item()
+        rows = self.summaries(ctx)
+        items = [item(name, help=summary) for _, name, summary in rows if name.startswith(incomplete)]
+        # What the base class of a group adds: the options.
+        return items + super(TyperGroup, self).shell_complete(ctx, incomplete)
 
 
 def flag(names: str, what: str) -> Any:
