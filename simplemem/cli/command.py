@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType, SimpleNamespace
@@ -26,6 +26,7 @@ from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from simplemem.memory import IndexState
     from simplemem.store import EnhancedStore
 
 WHO = "command line"  # how the history names whoever used these commands
@@ -145,6 +146,14 @@ def opened(
                 report = store.sync(progress=progress, embed=embed, begin=False)
             warn_doubted(report)
         yield store
+
+
+def with_next_step(index: IndexState) -> IndexState:
+    """The state of the index, which also says what makes the vectors that are missing."""
+    if not index.pending:
+        return index
+    step = "`simplemem index` makes their vectors, and so does a server that runs."
+    return replace(index, reason=f"{index.reason} {step}".strip())
 
 
 def warn_doubted(report: Any) -> None:

@@ -27,6 +27,7 @@ from simplemem.vault.vault import Vault
 
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background
 _TURN_SECONDS = 1.0  # how often the background looks whether another process is done
+_MAX_NOTES_UNASKED = 500  # that the bundled word vectors embed in well under a second
 _FAILED = "embedder_failed"  # in the index's notes on itself, until vectors are made again
 _LOG = logging.getLogger(__name__)
 
@@ -107,15 +108,19 @@ class Embedding:
         return f"{self._failure}; new texts are searched by words only until it does." if self._failure else ""
 
     def fill(self, progress: Progress | None, *, begin: bool, ready: Waiting | None, into: Tables | None = None) -> int:
-        """Make the vectors that are missing, once no other process is at it, and return of how many notes. With `begin`
-        a person asked, and a new embedder may begin; without, a model gets one batch, for the time of a question."""
+        """Make the vectors that are missing, once no other process is at it, and return of how many notes.
+
+        With `begin` a person asked for it: all are made, and a new embedder may begin. Without it somebody waits for
+        the answer to a question: only a few vectors are made, for the time of a question, and none where many are
+        missing. The question is then answered by words, and says so.
+        """
         embedder, _ = self.wanted()
         if embedder is None or not (begin or self._may_begin(embedder, first=False)):
             return 0
-        is_short = embedder.reads_sentences and not begin
-        if is_short and self.pending() > embedder.batch:
+        max_notes = embedder.batch if embedder.reads_sentences else _MAX_NOTES_UNASKED
+        if not begin and self.pending() > max_notes:
             return 0
-        ends = time.monotonic() + self._settings.embed.query_seconds if is_short else float("inf")
+        ends = float("inf") if begin else time.monotonic() + self._settings.embed.query_seconds
         with self._making:
             while not self._turn.held() and self._turn_file.exists():
                 if not begin:

@@ -88,7 +88,8 @@ class EnhancedStore:
         begin: bool = True,
     ) -> SyncReport:
         """Index the vault, text first, vectors after. `rebuild` makes it anew beside itself; `believe` accepts that
-        many notes are gone; without `begin` no vectors of another embedder are begun."""
+        many notes are gone; without `begin` no vectors of another embedder are begun, and none where many are missing:
+        `state` says how many are."""
         core = self._core
         embed = embed and core.embedding.wanted()[0] is not None
         if not embed:
