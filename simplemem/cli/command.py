@@ -73,6 +73,7 @@ class _Run(NamedTuple):
 
 
 _RUN: ContextVar[_Run] = ContextVar("run")
+_SERVED: ContextVar[EnhancedStore | None] = ContextVar("served", default=None)
 
 
 def finish() -> ExitStack:
@@ -128,10 +129,25 @@ def _run(function: Callable[..., Any], as_json: bool, arguments: dict[str, Any])
 
 
 @contextmanager
+def served_by(store: EnhancedStore) -> Iterator[None]:
+    """Run commands on a store that a server has open, in place of one of their own."""
+    token = _SERVED.set(store)
+    try:
+        yield
+    finally:
+        _SERVED.reset(token)
+
+
+@contextmanager
 def opened(
     vault: Path | None, *, embed: bool = False, sync: bool = True, make: bool = False
 ) -> Iterator[EnhancedStore]:
     """The store of a vault with its index updated, with `embed` the vectors too. With `make` it is made if need be."""
+    served = _SERVED.get()
+    if served is not None:
+        served.catch_up(embed=embed)
+        yield served
+        return
     from simplemem import open_store
     from simplemem.config import find_vault, load_settings
 

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from simplemem.cli.local import asked
 from simplemem.errors import SimplememError
 
 if TYPE_CHECKING:
     from simplemem.memory import Filter
+    from simplemem.store import EnhancedStore
 
 _SPECIAL = re.compile(r"[^\w@%+=:,./-]")
 Completion = Callable[[typer.Context, str], list[str]]
@@ -170,15 +172,24 @@ def limit_option(what: str) -> Any:
     return option("--limit -n", "N", what, min=1)
 
 
-def _ask_index(ctx: typer.Context, question: Callable[[Any], Iterable[str]]) -> list[str]:
-    """Ask the index for completions. Whatever goes wrong, a shell that completes shows nothing."""
-    from simplemem import open_store
-    from simplemem.config import find_vault, load_settings
+def _names(store: EnhancedStore, prefix: str) -> Iterable[str]:
+    return store.names(prefix, limit=200)
 
+
+def _tags(store: EnhancedStore, prefix: str) -> Iterable[str]:
+    return (tag for tag in store.tags() if tag.startswith(prefix))
+
+
+COMPLETIONS: dict[str, Callable[[EnhancedStore, str], Iterable[str]]] = {"names": _names, "tags": _tags}
+"""What the index is asked for when a shell completes: a server of the vault, or else the store."""
+
+
+def _ask_index(ctx: typer.Context, kind: str, prefix: str) -> list[str]:
+    """Ask the index for completions. Whatever goes wrong, a shell that completes shows nothing."""
+    vault = ctx.params.get("vault")
     try:
-        root = find_vault(ctx.params.get("vault"))
-        with open_store(root, settings=load_settings(vault=root).for_a_person(), read_only=True) as store:
-            names = list(question(store))
+        answer = asked(None if vault is None else str(vault), {"complete": kind, "prefix": prefix})
+        names = _asked_here(vault, kind, prefix) if answer is None else list(map(str, answer["names"]))
     except (SimplememError, OSError):
         return []
     # Bash puts in what it is given as it is; the other shells quote it themselves.
@@ -186,14 +197,23 @@ def _ask_index(ctx: typer.Context, question: Callable[[Any], Iterable[str]]) -> 
     return [_SPECIAL.sub(r"\\\g<0>", each) for each in names] if bash else names
 
 
+def _asked_here(vault: Path | None, kind: str, prefix: str) -> list[str]:
+    from simplemem import open_store
+    from simplemem.config import find_vault, load_settings
+
+    root = find_vault(vault)
+    with open_store(root, settings=load_settings(vault=root).for_a_person(), read_only=True) as store:
+        return list(COMPLETIONS[kind](store, prefix))
+
+
 def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of memories that begin with what was typed."""
-    return _ask_index(ctx, lambda store: store.names(incomplete, limit=200))
+    return _ask_index(ctx, "names", incomplete)
 
 
 def complete_tag(ctx: typer.Context, incomplete: str) -> list[str]:
     """Tags that begin with what was typed."""
-    return _ask_index(ctx, lambda store: [tag for tag in store.tags() if tag.startswith(incomplete)])
+    return _ask_index(ctx, "tags", incomplete)
 
 
 _VAULT = "The folder of notes. Without it, one is found: see `simplemem config --help`."

@@ -121,7 +121,9 @@ class Embedding:
         if not begin and self.pending() > max_notes:
             return 0
         ends = float("inf") if begin else time.monotonic() + self._settings.embed.query_seconds
-        with self._making:
+        if not self._making.acquire(timeout=-1 if begin else self._settings.embed.query_seconds):
+            return 0  # the background of this process is at it
+        try:
             while not self._turn.held() and self._turn_file.exists():
                 if not begin:
                     return 0
@@ -129,6 +131,8 @@ class Embedding:
             private, database = self._settings.embed.private, into or self._index.database
             is_late = lambda: time.monotonic() > ends  # noqa: E731
             return self._run(Filling(self._vault, database, embedder, progress, is_late, ready, private))
+        finally:
+            self._making.release()
 
     def fill_in_background(self, ready: Waiting | None, stopped: Callable[[], bool]) -> float | None:
         """Embed what is missing, for a server, which never waits for others; returns when to try again, in seconds."""

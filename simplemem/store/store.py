@@ -112,6 +112,17 @@ class EnhancedStore:
             report.trouble = core.embedding.trouble()
         return report
 
+    def catch_up(self, *, embed: bool) -> None:
+        """Index what was saved up to this moment, for a process that stays: by the kernel's list of what changed.
+
+        With `embed` the vectors of a few changed notes are made too, as `sync` makes them for a question.
+        """
+        core = self._core
+        core.catch_up()
+        if embed and core.embedding.pending():
+            fill = partial(core.embedding.fill, None, begin=False, ready=core.rows.waiting)
+            core.index.consistently(fill)
+
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""
         return name_of(self._core.path_meant(name))
