@@ -19,6 +19,12 @@ def main() -> int:
     _prepare(sys.stdout)
     _prepare(sys.stderr)
     try:
+        from simplemem.cli.local import answered
+
+        code = answered(sys.argv[1:])
+        if code is not None:
+            return _flushed(code)
+
         from simplemem.cli.app import app
 
         app(prog_name="simplemem")

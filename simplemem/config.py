@@ -17,8 +17,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 from pydantic.fields import FieldInfo
 
 from simplemem.errors import Invalid, Unavailable
+from simplemem.place import ENV_PREFIX, named_vault, nearest_vault, user_config_file
 
-ENV_PREFIX = "SIMPLEMEM_"
 Env = Mapping[str, str] | None  # None: that of this process
 Flags = Mapping[str, Any] | None  # by dotted names; a value of None is absent
 Sourced = tuple[str, Any, str]  # a setting's dotted name, its value, and where that came from
@@ -353,7 +353,7 @@ def _from_vault(vault_file: Path, user_file: Path, mine: Mapping[str, Any]) -> d
 
 def user_config_path(env: Mapping[str, str]) -> Path:
     """The user's own settings: `$XDG_CONFIG_HOME/simplemem/config.toml`, by default below `~/.config`."""
-    return Path(env.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "simplemem" / "config.toml"
+    return Path(user_config_file(env))
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -425,9 +425,5 @@ def find_vault(flag: str | Path | None = None, *, env: Env = None, cwd: Path | N
     env = os.environ if env is None else env
     here = cwd or Path.cwd()
     named = flag or env.get(f"{ENV_PREFIX}VAULT") or _from_file(user_config_path(env)).get("vault")
-    if named:
-        return Path(os.path.normpath(here / Path(named).expanduser()))
-    for folder in (here, *here.parents):
-        if (folder / ".simplemem").is_dir():
-            return folder
-    return here / ".memories" if (here / ".memories").is_dir() else Path.home() / "simplemem"
+    found = named_vault(os.fspath(named), os.fspath(here)) if named else nearest_vault(os.fspath(here))
+    return Path(found)

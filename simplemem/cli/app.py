@@ -1,28 +1,258 @@
-"""The command `simplemem`, assembled from its groups. What a command needs is imported when it runs."""
+"""The command `simplemem`: which commands there are, and in which module each one is declared.
+
+`--help` and completion of command names read the table below and load no command. A command's module is imported
+when that command is asked for: importing all of them cost more than running most of them.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from simplemem import __version__
-from simplemem.cli import client, evaluate, find, graph, importing, knowledge, past, remember, talk, token, vault, write
 from simplemem.cli.options import Command, Group
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A command as `simplemem --help` shows it, and the module that declares it. A test keeps both the same."""
+
+    name: str
+    module: str
+    panel: str
+    summary: str
+
+
+COMMANDS = (
+    Listed("serve", "", "Serve", "Serve the vault to an agent: MCP over standard input and output."),
+    Listed("token", "token", "Serve", "Say who may reach a served vault."),
+    Listed(
+        "install",
+        "client",
+        "Serve",
+        "Tell a client of this server: Claude, Cursor, VS Code, Codex and others. `json` "
+        "prints the lines for any other.",
+    ),
+    Listed(
+        "uninstall",
+        "client",
+        "Serve",
+        "Take the entry of this server out of a client's file. Where nothing else changed, "
+        "the file is as it was before.",
+    ),
+    Listed("search", "find", "Find and read", "Find notes by words, by meaning and by links."),
+    Listed("list", "find", "Find and read", "List notes, newest first."),
+    Listed(
+        "tasks",
+        "find",
+        "Find and read",
+        "List open tasks, `- [ ] text`, of the 500 newest notes that have some. With --tag all of them are needed.",
+    ),
+    Listed(
+        "show",
+        "find",
+        "Find and read",
+        "Print a note: in a terminal as it reads, a screen at a time; into a pipe as it is, to the byte.",
+    ),
+    Listed(
+        "backlinks",
+        "find",
+        "Find and read",
+        "Show what links to a note, and which notes are like it.",
+    ),
+    Listed(
+        "context",
+        "find",
+        "Find and read",
+        "Pack what bears on a question into one text, ready for a prompt.",
+    ),
+    Listed("new", "write", "Write", "Make a note."),
+    Listed(
+        "daily",
+        "write",
+        "Write",
+        "Make the daily note of today, or add to it: where Obsidian's settings have it, of their template.",
+    ),
+    Listed("edit", "write", "Write", "Edit a note in $EDITOR."),
+    Listed(
+        "tag",
+        "write",
+        "Write",
+        "Set and remove tags, in the notation the note has; without a change, show them.",
+    ),
+    Listed(
+        "move",
+        "write",
+        "Write",
+        "Move or rename a note. Links to it follow, each in its own form.",
+    ),
+    Listed("rm", "write", "Write", "Delete notes, without asking: `undo` brings them back."),
+    Listed(
+        "ingest",
+        "remember",
+        "Write",
+        "Keep documents: text, Markdown, HTML, PDF and DOCX become notes, and what they state becomes statements.",
+    ),
+    Listed(
+        "history",
+        "past",
+        "Go back",
+        "Show changes, newest first: ours, each with a version that `undo` and `show --version` take.",
+    ),
+    Listed(
+        "diff",
+        "past",
+        "Go back",
+        "Show what a version changed, what lies between two, or what changed in a note.",
+    ),
+    Listed(
+        "restore",
+        "past",
+        "Go back",
+        "Bring an earlier text of a note back, to the byte. A deleted note needs no --at.",
+    ),
+    Listed(
+        "undo",
+        "past",
+        "Go back",
+        "Undo a change, or everything a client changed. Again for the one before; `redo` goes forward.",
+    ),
+    Listed(
+        "redo",
+        "past",
+        "Go back",
+        "Do again what `undo` took back last, while nothing else was changed since.",
+    ),
+    Listed(
+        "sync",
+        "past",
+        "Go back",
+        "Exchange changes with your other machines, over the remote of the vault's git repository.",
+    ),
+    Listed("export", "graph", "Knowledge graph", "Write what the vault knows in another form."),
+    Listed("import", "importing", "Bring in", "Bring in what another program kept."),
+    Listed(
+        "init",
+        "vault",
+        "Keep",
+        "Make a folder a vault, or look at the one it is. No note is changed.",
+    ),
+    Listed(
+        "index",
+        "vault",
+        "Keep",
+        "Update the index. Other commands do so by themselves. What was made stays when it is"
+        " ended halfway, and the next run goes on from there.",
+    ),
+    Listed(
+        "stats",
+        "vault",
+        "Keep",
+        "Show what is in the vault and its index, and whatever lessens search.",
+    ),
+    Listed(
+        "inspect",
+        "vault",
+        "Keep",
+        "Show what was read in each note: links, tags, aliases, and broken links.",
+    ),
+    Listed("config", "vault", "Keep", "Show the settings in force, and where each came from."),
+    Listed(
+        "doctor",
+        "vault",
+        "Keep",
+        "Check the vault, its index and the disk they are on. Ends with 0 when there is "
+        "nothing, or notes only; with 1 for an error or a warning.",
+    ),
+    Listed(
+        "conflicts",
+        "vault",
+        "Keep",
+        "List the copies that synchronisers and git keep when a note was changed in two places, and merge them.",
+    ),
+    Listed(
+        "knowledge",
+        "knowledge",
+        "Keep",
+        "What was learned: errors, solutions, decisions, patterns and insights, each a note in `knowledge/`.",
+    ),
+    Listed(
+        "topics",
+        "talk",
+        "Keep",
+        "List the topics of conversation: active ones first, then what was spoken of last.",
+    ),
+    Listed(
+        "garden",
+        "talk",
+        "Keep",
+        "Close topics that have been paused for long, as one change. Nothing is deleted; "
+        "closed topics are still found.",
+    ),
+    Listed("atoms", "remember", "Keep", "Look after the statements that agents keep."),
+    Listed(
+        "eval",
+        "evaluate",
+        "Keep",
+        "Measure how well search finds what is in your vault: questions from your own notes, no model needed.",
+    ),
+)
+
+
+class CommandTable(MutableMapping[str, Any]):
+    """The commands by name, each imported the first time it is looked up."""
+
+    def __init__(self, declared: MutableMapping[str, Any]) -> None:
+        self._loaded = dict(declared)
+        self._listed = {command.name: command for command in COMMANDS}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded and name in self._listed:
+            module = import_module(f"simplemem.cli.{self._listed[name].module}")
+            for found_name, found in typer.main.get_group(module.commands).commands.items():
+                self._loaded.setdefault(found_name, found)
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        self._listed.pop(name, None)
+        del self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._listed, **self._loaded})
+
+    def __len__(self) -> int:
+        return len({*self._listed, *self._loaded})
+
+
+class Program(Group):
+    """The whole program: its help and the completion of a command's name come from the table."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = CommandTable(self.commands)
+
+    def summaries(self, _ctx: Any) -> list[tuple[str, str, str]]:
+        """The panel, name and summary of each command, in the order of the help."""
+        return [(command.panel, command.name, command.summary) for command in COMMANDS]
+
 
 app = typer.Typer(
     name="simplemem",
-    cls=Group,
+    cls=Program,
     help="The memory agents and people share: Markdown notes in a folder, found by words, meaning and links.",
     epilog="Every command has examples in its own --help. Exit codes: 0 done, 1 failed, 2 wrong usage.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help"]},
+    context_settings={"help_option_names": ["--help"], "max_content_width": 100},
 )
-
-for group in (find, write, past, graph, importing, vault, knowledge, talk, remember, evaluate, token, client):
-    app.add_typer(group.commands)
 
 
 @app.command(

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType, SimpleNamespace
@@ -26,6 +26,7 @@ from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from simplemem.memory import IndexState
     from simplemem.store import EnhancedStore
 
 WHO = "command line"  # how the history names whoever used these commands
@@ -72,6 +73,7 @@ class _Run(NamedTuple):
 
 
 _RUN: ContextVar[_Run] = ContextVar("run")
+_SERVED: ContextVar[EnhancedStore | None] = ContextVar("served", default=None)
 
 
 def finish() -> ExitStack:
@@ -127,10 +129,25 @@ def _run(function: Callable[..., Any], as_json: bool, arguments: dict[str, Any])
 
 
 @contextmanager
+def served_by(store: EnhancedStore) -> Iterator[None]:
+    """Run commands on a store that a server has open, in place of one of their own."""
+    token = _SERVED.set(store)
+    try:
+        yield
+    finally:
+        _SERVED.reset(token)
+
+
+@contextmanager
 def opened(
     vault: Path | None, *, embed: bool = False, sync: bool = True, make: bool = False
 ) -> Iterator[EnhancedStore]:
     """The store of a vault with its index updated, with `embed` the vectors too. With `make` it is made if need be."""
+    served = _SERVED.get()
+    if served is not None:
+        served.catch_up(embed=embed)
+        yield served
+        return
     from simplemem import open_store
     from simplemem.config import find_vault, load_settings
 
@@ -145,6 +162,14 @@ def opened(
                 report = store.sync(progress=progress, embed=embed, begin=False)
             warn_doubted(report)
         yield store
+
+
+def with_next_step(index: IndexState) -> IndexState:
+    """The state of the index, which also says what makes the vectors that are missing."""
+    if not index.pending:
+        return index
+    step = "`simplemem index` makes their vectors, and so does a server that runs."
+    return replace(index, reason=f"{index.reason} {step}".strip())
 
 
 def warn_doubted(report: Any) -> None:
@@ -218,9 +243,9 @@ def command(
     `-word` is a word with a meaning of its own, not options run together."""
 
     def declare(function: _Function) -> _Function:
-        lines = (inspect.getdoc(function) or "").replace("[", r"\[").split("\n")  # brackets are Rich's markup
+        lines = (inspect.getdoc(function) or "").split("\n")
         examples = [line for line in lines if line.startswith("$ ")]
-        # Rich keeps line breaks as they stand: a paragraph is made one line, for the terminal to wrap.
+        # A paragraph is made one line, for the help to wrap.
         paragraphs = "\n".join(line for line in lines if line not in examples).strip().split("\n\n")
         parameters = _parameters(function, filters)
 
@@ -237,7 +262,7 @@ def command(
             cls=Command,
             rich_help_panel=panel,
             help="\n\n".join(" ".join(each.split()) for each in paragraphs),
-            epilog="\n".join(["[bold]Examples[/bold]", *examples]),
+            epilog="\n".join(examples),
             context_settings={"ignore_unknown_options": True} if dashed_words else {},
         )(run)
         return function

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, command, opened
+from simplemem.cli.command import Answer, command, opened, with_next_step
 from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
 from simplemem.cli.output import Lines, Screen, day, highlighted, in_words, labelled, one_line, short_title, tags_shown
 from simplemem.errors import Invalid
@@ -54,6 +54,7 @@ def search(
     with opened(vault, embed=mode is not Mode.text) as store:
         how: Any = {"mode": mode.value, "explain": explain, "why": why, "authors": authors, "rerank": not no_rerank}
         found = store.search(" ".join(query), filter=narrowed, limit=limit, **how)
+    found = replace(found, index=with_next_step(found.index))
     lines, labels, warnings = Lines(), dict[str, str](), list[str]()
     if (why_it := found.why) is None or found.explain is not None:
         if not found.hits or found.only_nearest:
@@ -253,6 +254,7 @@ def context(
     $ simplemem context 'what goes wrong in the cold' --json | jq .tokens"""
     with opened(vault, embed=True) as store:
         pack = store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
+    pack = replace(pack, index=with_next_step(pack.index))
     warnings = ["Nothing found; these are the nearest."] if pack.only_nearest and pack.items else []
     warnings += [one_line(f"No memory holds: {', '.join(pack.absent)}.")] if pack.absent else []
     left = [f"{pack.left_out} for the budget"] if pack.left_out else []

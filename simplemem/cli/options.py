@@ -5,42 +5,151 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from simplemem.cli.local import asked
 from simplemem.errors import SimplememError
 
 if TYPE_CHECKING:
     from simplemem.memory import Filter
+    from simplemem.store import EnhancedStore
 
 _SPECIAL = re.compile(r"[^\w@%+=:,./-]")
 Completion = Callable[[typer.Context, str], list[str]]
 _HABITS = {"ls": "list", "cat": "show", "add": "new", "mv": "move", "rename": "move", "delete": "rm", "remove": "rm"}
 
 
-class _WordedHelp:
-    """Help without the names of Python's types: `--json`, not `--json <bool>`."""
+class _PlainHelp:
+    """Help as plain text, without the names of Python's types: `--json`, not `--json <bool>`.
+
+    Typer's own help draws boxes with Rich, which imports a Markdown parser and a syntax highlighter: half of what
+    `simplemem --help` cost.
+    """
+
+    def __init__(self, **attributes: Any) -> None:
+        attributes["rich_markup_mode"] = None
+        super().__init__(**attributes)
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for each in params:
             if getattr(each, "is_flag", True):  # an argument has its name in capitals, and no flag to be
                 vars(each)["display_type_rich"] = lambda *_, **__: None
+            if getattr(each, "_runtime_param", self) is None:  # a Typer that converts values by Pydantic
+                each._runtime_param = _Conversion()  # noqa: SLF001  (see there)
         return params
 
+    def format_epilog(self, _ctx: Any, formatter: Any) -> None:
+        """Write the examples line by line, as they would be typed; any other epilog as a paragraph."""
+        epilog: str = self.epilog or ""  # type: ignore[attr-defined]
+        if not epilog:
+            return
+        formatter.write_paragraph()
+        if not epilog.startswith("$ "):
+            formatter.write_text(epilog)
+            return
+        with formatter.section("Examples"):
+            for example in epilog.split("\n"):
+                formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
 
-class Command(_WordedHelp, TyperCommand):
+
+def _completion_item() -> Any:
+    """The class of a completion: of the Click within Typer, or of Click itself, on which an older Typer stands."""
+    try:
+        module = import_module("typer._click.shell_completion")
+    except ImportError:
+        module = import_module("click.shell_completion")
+    return module.CompletionItem
+
+
+class _Conversion:
+    """Converts what was typed to the type of its parameter, without Pydantic where Python does it alone.
+
+    Typer builds a Pydantic adapter for each parameter that a command has, used or not: importing Pydantic and
+    building 17 of them was a fifth of what a search cost. Whatever is not certain here is left to Typer, which
+    also words the errors.
+    """
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The converted value. Raises what Typer raises for a value that does not fit."""
+        is_multiple = param.multiple or param.nargs == -1
+        if value is None:
+            return () if is_multiple else None
+        kind = param.type_descriptor.annotation
+        if kind == list[str] and isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+            return list(value)
+        if kind is str and isinstance(value, str):
+            return value
+        if kind is bool and isinstance(value, bool):
+            return value
+        if kind is Path and isinstance(value, str):
+            return Path(value)
+        if isinstance(kind, type) and issubclass(kind, StrEnum) and value in [*kind]:
+            return kind(value)
+        if kind is int and _is_whole_number(value, param.type_descriptor.parameter_info):
+            return int(value)
+        from typer._coercion import build_runtime_param
+
+        return build_runtime_param(param.type_descriptor).coerce(value, param, ctx)
+
+
+def _is_whole_number(value: Any, bounds: Any) -> bool:
+    """Whether a value is digits only, or a default, and within the bounds of its option."""
+    if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) < 10):
+        return False
+    number = int(value)
+    return (bounds.min is None or number >= bounds.min) and (bounds.max is None or number <= bounds.max)
+
+
+class Command(_PlainHelp, TyperCommand):
     """A command."""
 
 
-class Group(_WordedHelp, TyperGroup):
+class Group(_PlainHelp, TyperGroup):
     """Commands, by their names and by what other programs call them."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return super().get_command(ctx, cmd_name) or super().get_command(ctx, _HABITS.get(cmd_name, ""))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Print the help on stdout where a command is missing; the exit code says that one is."""
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help())
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+    def summaries(self, ctx: Any) -> list[tuple[str, str, str]]:
+        """The section of the help, the name and the summary of each command."""
+        found = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            summary = (command.help or "").partition("\n\n")[0]
+            found.append((command.rich_help_panel or "Commands", name, summary))
+        return found
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands, each section under its heading."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for section, name, summary in self.summaries(ctx):
+            sections.setdefault(section, []).append((name, summary))
+        width = max(len(name) for rows in sections.values() for name, _ in rows)
+        for section, rows in sections.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{name:<{width}}", summary) for name, summary in rows])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Complete the name of a command from its summary alone: no command is imported for that."""
+        item = _completion_item()
+        rows = self.summaries(ctx)
+        items = [item(name, help=summary) for _, name, summary in rows if name.startswith(incomplete)]
+        # What the base class of a group adds: the options.
+        return items + super(TyperGroup, self).shell_complete(ctx, incomplete)
 
 
 def flag(names: str, what: str) -> Any:
@@ -63,15 +172,24 @@ def limit_option(what: str) -> Any:
     return option("--limit -n", "N", what, min=1)
 
 
-def _ask_index(ctx: typer.Context, question: Callable[[Any], Iterable[str]]) -> list[str]:
-    """Ask the index for completions. Whatever goes wrong, a shell that completes shows nothing."""
-    from simplemem import open_store
-    from simplemem.config import find_vault, load_settings
+def _names(store: EnhancedStore, prefix: str) -> Iterable[str]:
+    return store.names(prefix, limit=200)
 
+
+def _tags(store: EnhancedStore, prefix: str) -> Iterable[str]:
+    return (tag for tag in store.tags() if tag.startswith(prefix))
+
+
+COMPLETIONS: dict[str, Callable[[EnhancedStore, str], Iterable[str]]] = {"names": _names, "tags": _tags}
+"""What the index is asked for when a shell completes: a server of the vault, or else the store."""
+
+
+def _ask_index(ctx: typer.Context, kind: str, prefix: str) -> list[str]:
+    """Ask the index for completions. Whatever goes wrong, a shell that completes shows nothing."""
+    vault = ctx.params.get("vault")
     try:
-        root = find_vault(ctx.params.get("vault"))
-        with open_store(root, settings=load_settings(vault=root).for_a_person(), read_only=True) as store:
-            names = list(question(store))
+        answer = asked(None if vault is None else str(vault), {"complete": kind, "prefix": prefix})
+        names = _asked_here(vault, kind, prefix) if answer is None else list(map(str, answer["names"]))
     except (SimplememError, OSError):
         return []
     # Bash puts in what it is given as it is; the other shells quote it themselves.
@@ -79,14 +197,23 @@ def _ask_index(ctx: typer.Context, question: Callable[[Any], Iterable[str]]) -> 
     return [_SPECIAL.sub(r"\\\g<0>", each) for each in names] if bash else names
 
 
+def _asked_here(vault: Path | None, kind: str, prefix: str) -> list[str]:
+    from simplemem import open_store
+    from simplemem.config import find_vault, load_settings
+
+    root = find_vault(vault)
+    with open_store(root, settings=load_settings(vault=root).for_a_person(), read_only=True) as store:
+        return list(COMPLETIONS[kind](store, prefix))
+
+
 def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of memories that begin with what was typed."""
-    return _ask_index(ctx, lambda store: store.names(incomplete, limit=200))
+    return _ask_index(ctx, "names", incomplete)
 
 
 def complete_tag(ctx: typer.Context, incomplete: str) -> list[str]:
     """Tags that begin with what was typed."""
-    return _ask_index(ctx, lambda store: [tag for tag in store.tags() if tag.startswith(incomplete)])
+    return _ask_index(ctx, "tags", incomplete)
 
 
 _VAULT = "The folder of notes. Without it, one is found: see `simplemem config --help`."

@@ -7,14 +7,20 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
+from simplemem.cli.local import FORCING
 from simplemem.errors import SimplememError
 from simplemem.note.words import content_words, counted, words_of
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
 _GAP = 2  # columns between the columns of a table
@@ -124,19 +130,103 @@ def styled(*parts: Part) -> Text:
     return line
 
 
+@dataclass(frozen=True)
+class Terminal:
+    """Where a command prints, and what is known of the person before it.
+
+    A command prints to the streams of its process. A server that runs a command for another process has the streams
+    of that process described here instead, and sends back what was printed.
+    """
+
+    out: TextIO
+    err: TextIO
+    environment: Mapping[str, str]
+    has_keyboard: bool  # standard input is a terminal, so that a pager can be used
+    page: Callable[[str], None]
+    size: tuple[int, int] | None = None  # columns and lines; None: those of this process
+
+    @property
+    def is_width_given(self) -> bool:
+        """Whether the width of what is not a terminal was given, too."""
+        return "COLUMNS" in self.environment
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether the environment says more of a stream than the stream itself does."""
+        return any(name in self.environment for name in FORCING)
+
+    def console(self, stream: TextIO) -> Console:
+        """A console of Rich that prints to one of the streams."""
+        from rich.console import Console
+
+        more: dict[str, Any] = {}
+        if self.size is not None:
+            more = {"width": self.size[0], "height": self.size[1], "_environ": self.environment}
+        return Console(file=stream, highlight=False, markup=False, emoji=False, **more)
+
+
+def page_here(text: str) -> None:
+    """Show a text through the pager of this process."""
+    import pydoc
+
+    os.environ.setdefault("LESS", "-FRX")  # as git sets it: colours, and no clearing of the screen
+    pydoc.pager(text)
+
+
+_TERMINAL: ContextVar[Terminal | None] = ContextVar("terminal", default=None)
+
+
+def terminal() -> Terminal:
+    """Where this command prints. Asked for each time, as streams can be replaced."""
+    given = _TERMINAL.get()
+    if given is not None:
+        return given
+    has_keyboard = sys.stdin is not None and sys.stdin.isatty()
+    return Terminal(sys.stdout, sys.stderr, os.environ, has_keyboard, page_here)
+
+
+@contextmanager
+def printing_to(given: Terminal) -> Iterator[None]:
+    """Print to the streams of another process."""
+    token = _TERMINAL.set(given)
+    try:
+        yield
+    finally:
+        _TERMINAL.reset(token)
+
+
 class Screen:
     """The terminal, or the pipe, that this run prints to. Made anew each time, as streams can be replaced."""
 
     def __init__(self, *, stderr: bool = False) -> None:
-        from rich.console import Console
+        self._terminal = terminal()
+        self._stream = self._terminal.err if stderr else self._terminal.out
+        # Rich costs a tenth of a search; a pipe that nothing is said of needs none of it.
+        is_settled = not self._terminal.is_forced
+        self.is_terminal = self._stream.isatty() if is_settled else self.console.is_terminal
+        self._is_plain = is_settled and not self.is_terminal and not self._terminal.is_width_given
 
-        self.console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-        self.is_terminal = self.console.is_terminal
-        if not self.is_terminal and "COLUMNS" not in os.environ:
-            self.console.width = 100_000  # a pipe has none: what reads it cuts lines as it likes
+    @cached_property
+    def console(self) -> Console:
+        """Rich's console on the same stream."""
+        console = self._terminal.console(self._stream)
+        if not console.is_terminal and not self._terminal.is_width_given:
+            console.width = 100_000  # a pipe has none: what reads it cuts lines as it likes
+        return console
+
+    def _say_plainly(self, parts: Iterable[Part]) -> bool:
+        """Print a line to a pipe, where no style and no width changes it. False where Rich has to."""
+        text = "".join(part if isinstance(part, str) else part[0] for part in parts)
+        if not self._is_plain or "\t" in text:  # Rich makes spaces of tabs
+            return False
+        self._stream.write(plain(text) + "\n")
+        self._stream.flush()
+        return True
 
     def say(self, *parts: Part, hang: int | None = None) -> None:
         """Print one line of parts. A terminal wraps it between words, and it goes on where it began or at `hang`."""
+        if self._say_plainly(parts):
+            return
         line = styled(*parts)
         hang = len(line.plain) - len(line.plain.lstrip(" ")) if hang is None else hang
         width = self.console.width
@@ -164,9 +254,9 @@ class Screen:
     def text(self, text: str) -> None:
         """Print a note, or what is for another program: into a pipe to the byte."""
         if not self.is_terminal:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
-            sys.stdout.buffer.flush()
+            self._stream.flush()
+            self._stream.buffer.write(text.encode("utf-8", "surrogatepass"))
+            self._stream.buffer.flush()
             return
         for line in text.removesuffix("\n").split("\n"):
             self.say((line.removesuffix("\r"), "bold" if line.startswith("#") else ""))
@@ -179,16 +269,16 @@ class Screen:
             self.facts(facts)
             self.console.print(*[""] if facts else [], Markdown(plain(content), hyperlinks=False), sep="\n")
         shown = caught.get()
-        if not sys.stdin.isatty() or shown.count("\n") < self.console.height:
-            sys.stdout.write(shown)
+        if not self._terminal.has_keyboard or shown.count("\n") < self.console.height:
+            self._stream.write(shown)
             return
-        import pydoc
-
-        os.environ.setdefault("LESS", "-FRX")  # as git sets it: colours, and no clearing of the screen
-        pydoc.pager(shown)
+        self._terminal.page(shown)
 
     def table(self, rows: Iterable[Sequence[Part]], *, gives_way: int | None = None) -> None:
         """Print rows as aligned columns, without empty ones. In a terminal the column that `gives_way` is cut first."""
+        rows = [list(row) for row in rows]
+        if self._print_plainly(rows):
+            return
         from rich.table import Table
 
         lines = [[styled(cell) for cell in row] for row in rows]
@@ -209,15 +299,29 @@ class Screen:
         with self.console.capture() as caught:
             self.console.print(table)
         for line in caught.get().split("\n")[:-1]:
-            sys.stdout.write(f"{line.rstrip()}\n")
+            self._stream.write(f"{line.rstrip()}\n")
+
+    def _print_plainly(self, rows: Sequence[Sequence[Part]]) -> bool:
+        """Print rows to a pipe. False where Rich has to: for a cell of several lines, or of wide characters."""
+        lines = [[part if isinstance(part, str) else part[0] for part in row] for row in rows]
+        cells = [cell for line in lines for cell in line]
+        if not self._is_plain or not all(cell.isascii() and cell.isprintable() for cell in cells):
+            return False
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        shown = [number for number, width in enumerate(widths) if width]
+        for line in lines if shown else ():
+            row = (" " * _GAP).join(f"{line[number]:<{widths[number]}}" for number in shown)
+            self._stream.write(f"{row.rstrip()}\n")
+        return True
 
 
 def print_json(value: Any, *, compact: bool = False) -> None:
     """Print a value for programs; `compact` puts it on one line, for streams of values."""
     text = json.dumps(value, ensure_ascii=False, indent=None if compact else 2)
-    sys.stdout.write(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    out = terminal().out
+    out.write(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     if compact:
-        sys.stdout.flush()
+        out.flush()
 
 
 def print_error(error: SimplememError, *, as_json: bool) -> None:

@@ -17,6 +17,7 @@ from simplemem.errors import Invalid, SimplememError
 if TYPE_CHECKING:
     from simplemem.config import Settings
     from simplemem.faces.face import Face, Tool
+    from simplemem.server.serve import Door
 
 _EXAMPLES = """\
 examples:
@@ -128,7 +129,14 @@ def _serve(asked: argparse.Namespace) -> int:
         waits = "waits for an MCP client; `simplemem install CLIENT` tells one of it. Ctrl-C ends it."
         print(f"simplemem serves {root} and {waits}", file=sys.stderr, flush=True)
     wire = take_standard_streams()
-    return serve_stdio(profile, tools, root, Door(lambda: opening(settings)), wire, settings.log_level)
+    door = Door(lambda: opening(settings), _answer_commands)
+    return serve_stdio(profile, tools, root, door, wire, settings.log_level)
+
+
+def _answer_commands(door: Door) -> Callable[[], None]:
+    from simplemem.cli.served import answer_commands  # beside the start, not on its way
+
+    return answer_commands(door)
 
 
 def _serve_http(asked: argparse.Namespace) -> int:
@@ -144,7 +152,7 @@ def _serve_http(asked: argparse.Namespace) -> int:
         asked.vault, asked.profile = asked.vaults.get(name), asked.profiles.get(name, usual)
         profile, tools, root, settings, opening = _chosen(asked)
         reading = partial(_settings, copy(asked), profile, root)
-        vaults.append(Served(name, root, profile, tools, settings, opening, reading))
+        vaults.append(Served(name, root, profile, tools, settings, opening, reading, _answer_commands))
     if len(vaults) > 1 and any(each.settings.db for each in vaults):
         hint = "Take --db (db, SIMPLEMEM_DB, GOMEM_DB_PATH) away."
         raise Invalid("several vaults have an index each, not one at a place of your choice", hint=hint)

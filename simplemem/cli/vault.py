@@ -57,7 +57,8 @@ def init(
     is_new = not (root / ".simplemem").exists()
     with opened(root) as store:
         (store.root / ".simplemem").mkdir(exist_ok=True)
-        root, notes, facts = store.root, store.state().notes, store.stats()
+        root, state, facts = store.root, store.state(), store.stats()
+    notes = state.notes
     done: Part = ("Vault ready" if is_new else "A vault already", "green")
     ready: list[Part] = [done, f": {root}, {counted(notes, 'note')}"]
     found = [_links(facts), counted(facts["tags"], "tag")] if notes else ["No note yet"]
@@ -66,10 +67,16 @@ def init(
     where = "" if find_vault() == root else f" --vault {shlex.quote(str(root))}"
     first = ("search 'what do you want to know'", "finds notes") if notes else ("new 'First note' --edit", "writes one")
     client = ("install", "connects an agent")
-    steps = first, client, ("doctor", "says what is broken")
+    steps = [first, client, ("doctor", "says what is broken")]
+    lines: Lines = [ready, [f"  {', '.join(found)}"]]
+    answer: dict[str, Any] = {"vault": str(root), "new": is_new, "notes": notes}
+    if state.pending:
+        answer["pending_vectors"] = state.pending
+        missing = counted(state.pending, "note")
+        lines.append([f"  Search goes by words for now: vectors of {missing} are made later"])
+        steps.insert(0, ("index", "makes the vectors now, for search by meaning"))
     then: Lines = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
-    facts = {"vault": str(root), "new": is_new, "notes": notes}
-    return Answer(facts, [ready, [f"  {', '.join(found)}"], ["Next:"], *then])
+    return Answer(answer, [*lines, ["Next:"], *then])
 
 
 def _links(facts: Mapping[str, Any]) -> str:

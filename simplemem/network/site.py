@@ -24,7 +24,7 @@ from simplemem.network.events import Feed, Sessions
 from simplemem.network.guard import MOST_BODY
 from simplemem.network.tokens import Grant
 from simplemem.server.calls import assemble
-from simplemem.server.serve import Door, within
+from simplemem.server.serve import Beside, Door, within
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -46,6 +46,7 @@ class Served:
     settings: Settings
     opening: Callable[[Settings], EnhancedStore]
     reading: Callable[[], Settings]  # what the settings are now
+    beside: Beside | None = None  # what runs beside the store of the whole vault
 
     @property
     def prefix(self) -> str:
@@ -61,7 +62,8 @@ class View:
         if only:
             access = settings.access.model_copy(update={"only": _both(settings.access.only, only)})
             settings = settings.model_copy(update={"access": access})
-        self.door = Door(partial(served.opening, settings), private_folders=_folders_of(served))
+        beside = None if only else served.beside
+        self.door = Door(partial(served.opening, settings), beside, private_folders=_folders_of(served))
         self.stop = asyncio.Event()
         self.feed = Feed(lambda hear: self.door.store().on_change(hear))
         self.server: Server[Any] = assemble(served.face, served.tools, self.door)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("simplemem.server")
 
 T = TypeVar("T")
+Beside = Callable[["Door"], Callable[[], None]]
+"""Starts what runs beside a store once it is open, and returns what ends that."""
 _SWEEPING = 1.0  # seconds that a client waits for that at most
 
 
@@ -38,7 +40,15 @@ class Door:
     """The one store of this process, opened by whoever needs it first. Reads run beside each other, writes one after
     another: one that was cancelled before its turn never happens, one begun is finished."""
 
-    def __init__(self, opening: Callable[[], EnhancedStore], *, private_folders: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        opening: Callable[[], EnhancedStore],
+        beside: Beside | None = None,
+        *,
+        private_folders: Collection[str] = (),
+    ) -> None:
+        self._beside = beside
+        self._end_beside: Callable[[], None] = lambda: None
         self.tools: Collection[Tool] = ()  # that a model is shown
         self.private_folders = private_folders  # of this machine, which no error names to a caller elsewhere
         self._opening = opening
@@ -63,6 +73,8 @@ class Door:
         def work() -> None:
             try:
                 self.store().start()
+                if self._beside is not None:
+                    self._end_beside = self._beside(self)
             except Exception:
                 log.exception("the vault cannot be opened")
                 self._tending.release()  # a call of a tool tries again, and gets the whole error
@@ -72,10 +84,7 @@ class Door:
 
     async def run(self, work: Callable[[], T], *, writes: bool = False) -> T:
         """Do something in a thread, when its turn comes if it writes. Whoever is cancelled does not wait for it."""
-        is_first = not writes and (self._latest is None or self._latest.done())
-        asked = (self._writer if writes else self._first if is_first else self._readers).submit(work)
-        if is_first:  # who asks one thing after the other meets the thread whose connection knows the most
-            self._latest = asked
+        asked = self._writer.submit(work) if writes else self.read(work)
         try:
             done = await asyncio.wrap_future(asked)
         except SimplememError as error:
@@ -84,8 +93,17 @@ class Door:
         self.tend()
         return done
 
+    def read(self, work: Callable[[], T]) -> Future[T]:
+        """Begin to read something in a thread, beside whatever else is read."""
+        is_first = self._latest is None or self._latest.done()
+        asked = (self._first if is_first else self._readers).submit(work)
+        if is_first:  # who asks one thing after the other meets the thread whose connection knows the most
+            self._latest = asked
+        return asked
+
     def close(self, *, writing: float, closing: float) -> None:
         """Begin nothing more; let a write that has begun finish, within `writing` seconds, and the store close."""
+        self._end_beside()
         for lane in (self._first, self._readers):
             lane.shutdown(wait=False, cancel_futures=True)
         if within(writing, partial(self._writer.shutdown, cancel_futures=True)) and self._store is not None:

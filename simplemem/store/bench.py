@@ -24,7 +24,7 @@ from simplemem.store.packs import Piece, pieces_of, sources_of
 from simplemem.store.recall import list_page, only_nearest, ranked
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
-from simplemem.vault.lock import SideFile
+from simplemem.vault.lock import FileLock, SideFile
 from simplemem.vault.obsidian import name_key, resolve
 from simplemem.vault.vault import Change, Wish, Written
 
@@ -114,6 +114,7 @@ class Bench:
         self.bytes_of = core.bytes_of  # of a file, a note or not; None where there is none
         self.folder = core.vault.sidecar
         self.entries_below = core.vault.entries_below
+        self.turn = partial(FileLock, str(core.root))  # that one of several servers has: the lock on a file
         self.side = partial(SideFile, str(core.root))  # a file of `.simplemem/` that is neither a note nor the index's
 
     def indexed(self) -> frozenset[str]:

@@ -27,6 +27,7 @@ from simplemem.vault.vault import Vault
 
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background
 _TURN_SECONDS = 1.0  # how often the background looks whether another process is done
+_MAX_NOTES_UNASKED = 500  # that the bundled word vectors embed in well under a second
 _FAILED = "embedder_failed"  # in the index's notes on itself, until vectors are made again
 _LOG = logging.getLogger(__name__)
 
@@ -107,16 +108,22 @@ class Embedding:
         return f"{self._failure}; new texts are searched by words only until it does." if self._failure else ""
 
     def fill(self, progress: Progress | None, *, begin: bool, ready: Waiting | None, into: Tables | None = None) -> int:
-        """Make the vectors that are missing, once no other process is at it, and return of how many notes. With `begin`
-        a person asked, and a new embedder may begin; without, a model gets one batch, for the time of a question."""
+        """Make the vectors that are missing, once no other process is at it, and return of how many notes.
+
+        With `begin` a person asked for it: all are made, and a new embedder may begin. Without it somebody waits for
+        the answer to a question: only a few vectors are made, for the time of a question, and none where many are
+        missing. The question is then answered by words, and says so.
+        """
         embedder, _ = self.wanted()
         if embedder is None or not (begin or self._may_begin(embedder, first=False)):
             return 0
-        is_short = embedder.reads_sentences and not begin
-        if is_short and self.pending() > embedder.batch:
+        max_notes = embedder.batch if embedder.reads_sentences else _MAX_NOTES_UNASKED
+        if not begin and self.pending() > max_notes:
             return 0
-        ends = time.monotonic() + self._settings.embed.query_seconds if is_short else float("inf")
-        with self._making:
+        ends = float("inf") if begin else time.monotonic() + self._settings.embed.query_seconds
+        if not self._making.acquire(timeout=-1 if begin else self._settings.embed.query_seconds):
+            return 0  # the background of this process is at it
+        try:
             while not self._turn.held() and self._turn_file.exists():
                 if not begin:
                     return 0
@@ -124,6 +131,8 @@ class Embedding:
             private, database = self._settings.embed.private, into or self._index.database
             is_late = lambda: time.monotonic() > ends  # noqa: E731
             return self._run(Filling(self._vault, database, embedder, progress, is_late, ready, private))
+        finally:
+            self._making.release()
 
     def fill_in_background(self, ready: Waiting | None, stopped: Callable[[], bool]) -> float | None:
         """Embed what is missing, for a server, which never waits for others; returns when to try again, in seconds."""

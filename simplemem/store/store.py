@@ -88,7 +88,8 @@ class EnhancedStore:
         begin: bool = True,
     ) -> SyncReport:
         """Index the vault, text first, vectors after. `rebuild` makes it anew beside itself; `believe` accepts that
-        many notes are gone; without `begin` no vectors of another embedder are begun."""
+        many notes are gone; without `begin` no vectors of another embedder are begun, and none where many are missing:
+        `state` says how many are."""
         core = self._core
         embed = embed and core.embedding.wanted()[0] is not None
         if not embed:
@@ -110,6 +111,17 @@ class EnhancedStore:
             report.embedded = core.index.consistently(fill)
             report.trouble = core.embedding.trouble()
         return report
+
+    def catch_up(self, *, embed: bool) -> None:
+        """Index what was saved up to this moment, for a process that stays: by the kernel's list of what changed.
+
+        With `embed` the vectors of a few changed notes are made too, as `sync` makes them for a question.
+        """
+        core = self._core
+        core.catch_up()
+        if embed and core.embedding.pending():
+            fill = partial(core.embedding.fill, None, begin=False, ready=core.rows.waiting)
+            core.index.consistently(fill)
 
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""
