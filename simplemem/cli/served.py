@@ -107,7 +107,7 @@ def _run(store: EnhancedStore, words: list[str], request: Mapping[str, Any]) -> 
 
     program: Any = typer.main.get_command(app)
     command = program.get_command(None, words[0])
-    if words[0] not in READING or command is None:
+    if words[0] not in READING or command is None or "--help" in words:
         return None
     usage_error: Any = typer.BadParameter.__base__
     printed: list[tuple[str, str]] = []
@@ -117,12 +117,12 @@ def _run(store: EnhancedStore, words: list[str], request: Mapping[str, Any]) -> 
         context = command.make_context(words[0], words[1:])
         if not _names_the_same_vault(context.params.get("vault"), request):
             return None
-        with served_by(store), printing_to(terminal):
+        with context, served_by(store), printing_to(terminal):
             command.invoke(context)
     except typer.Exit as end:
         code = end.exit_code
     except usage_error:
-        return None  # the program says what is wrong with its own options
+        return None  # the command says itself what is wrong with its options
     return {"code": code, "printed": printed}
 
 
