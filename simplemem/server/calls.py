@@ -39,7 +39,7 @@ _COMMIT = "simplemem/commit"  # in the `_meta` of a call: what it must know of; 
 
 def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
     """A server of the SDK for a face on a store, for any transport."""
-    resources = Resources(door, is_graph=face.known_as is not None)
+    resources = Resources(door, is_graph=face.known_as is not None, has_users=face.has_users)
     by_name, door.tools = {tool.name: tool for tool in tools}, tools
 
     async def list_tools(_ctx: Context, _params: Any) -> types.ListToolsResult:
@@ -73,7 +73,7 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
             "cache_hints": dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), for_a_while),
             "on_list_prompts": _list_prompts,
             "on_get_prompt": partial(_get_prompt, door),
-            "on_completion": partial(_complete, door),
+            "on_completion": partial(_complete, door, resources),
         }
     name, version = face.known_as or ("simplemem", __version__)
     server: Server[Any] = Server(
@@ -226,13 +226,15 @@ async def _get_prompt(door: Door, _ctx: Context, params: types.GetPromptRequestP
     return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
-async def _complete(door: Door, _ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Names and tags while they are typed."""
+async def _complete(
+    door: Door, resources: Resources, _ctx: Context, params: types.CompleteRequestParams
+) -> types.CompleteResult:
+    """Names and tags while they are typed. Tags count the notes of all users, so they are hidden with those."""
     argument = params.argument
     found: list[str] = []
     if argument.name in ("topic", "name"):
-        found = await door.run(lambda: door.store().names(argument.value, limit=_MOST_COMPLETIONS + 1))
-    elif argument.name == "tag":
+        found = await door.run(lambda: resources.names(argument.value, _MOST_COMPLETIONS + 1))
+    elif argument.name == "tag" and not await door.run(lambda: resources.hides_users(door.store())):
         counts = await door.run(lambda: door.store().tags())
         start = argument.value.lstrip("#").casefold()
         found = [tag for tag in sorted(counts, key=lambda tag: (-counts[tag], tag)) if tag.casefold().startswith(start)]

@@ -10,7 +10,6 @@ from typing import Any, Final, Literal
 
 from simplemem.errors import NotFound
 
-
 SHARED: Final = "default"
 """The user that everything without an owner belongs to."""
 
