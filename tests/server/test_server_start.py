@@ -69,7 +69,7 @@ def test_the_profile_of_what_is_learned_keeps_it_where_the_original_was_told_to(
     assert (here / "learned" / "here" / "knowledge" / "error" / "it-broke.md").exists()
 
 
-@pytest.mark.parametrize("profile", ["default", "simplemem", "self-improving"])
+@pytest.mark.parametrize("profile", ["default", "simplemem"])
 def test_prompts_name_only_tools_that_the_profile_has(here: Path, profile: str) -> None:
     with Bare(here, command=serving("--profile", profile), cwd=here) as bare:
         bare.initialize()
@@ -79,7 +79,7 @@ def test_prompts_name_only_tools_that_the_profile_has(here: Path, profile: str) 
             got = bare.request("prompts/get", {"name": prompt, "arguments": arguments})
             said = got["result"]["messages"][0]["content"]["text"]
             assert {word for word in re.findall(r"[a-z]+_[a-z_]+", said) if word in EVERY_TOOL} <= shown
-            assert "search_memories" in said or profile == "self-improving" or prompt != "recall"
+            assert "search_memories" in said or prompt != "recall"
 
 
 @pytest.mark.parametrize(
