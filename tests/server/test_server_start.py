@@ -61,7 +61,7 @@ def test_the_profile_of_what_is_learned_keeps_it_where_the_original_was_told_to(
     env = {"SIMPLEMEM_EMBED_PROVIDER": "none", "MEMORY_STORAGE_PATH": "learned/here"}
     with Bare(here, env=env, command=serving("--profile", "self-improving"), cwd=here) as bare:
         assert bare.initialize()["instructions"].startswith("This is what you have learned")
-        assert len(bare.request("tools/list")["result"]["tools"]) == 25
+        assert len(bare.request("tools/list")["result"]["tools"]) == 27
         bare.call("save_knowledge", type="error", content="It broke", confidence=0.9, tags=[])
         refused = bare.call("link_knowledge", sourceId="a", targetId="b")
         assert refused["isError"] and refused["content"][0]["text"].startswith("Error: Knowledge entry not found: a")
