@@ -193,3 +193,20 @@ def test_two_containers_have_an_entity_of_one_name_each(ask: Any, vault: Path) -
     stray = ask("add_observations", container_tag="ben", observations=[{"entityName": "Mum", "contents": ["x"]}])
     assert stray.failed and "not found" in stray.text
     assert ask("create_entities", container_tag=" ann", entities=[entity("Aunt")]).failed
+
+
+def test_any_number_of_containers_have_an_entity_of_one_name(ask: Any) -> None:
+    for number in range(8):
+        tag = f"user {number}"
+        made = ask.json("create_entities", container_tag=tag, entities=[entity("Vega", f"is cat {number}")])
+        assert len(made) == 1
+        ties = [{"from": "Vega", "to": f"Toy {number}", "relationType": "hunts"}]
+        assert ask.json("create_relations", container_tag=tag, relations=ties) == ties
+        ask.json("create_relations", container_tag=tag, relations=[
+            {"from": f"Toy {number}", "to": "Vega", "relationType": "belongs to"},
+        ])  # fmt: skip
+    for number in range(8):
+        graph = ask.json("read_graph", container_tag=f"user {number}")
+        assert [each["observations"] for each in graph["entities"]] == [[f"is cat {number}"]]
+        ties = {(each["from"], each["to"]) for each in graph["relations"]}
+        assert ties == {("Vega", f"Toy {number}"), (f"Toy {number}", "Vega")}

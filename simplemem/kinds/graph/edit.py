@@ -208,10 +208,10 @@ class GraphEdit(ChangeSet):
             awaited = self._graph.is_awaited(stem, entity.name)
             return bool(is_anothers or awaited or called or self.bench.is_taken(path))
 
-        path = file_for(entity.name, is_taken)
+        owner = "" if self._owner in (None, SHARED) else self._owner or ""
+        path = file_for(entity.name, is_taken, owner)
         self._stems[compare_key(base_name(path))] = entity.name
         self._order += 1
-        owner = "" if self._owner in (None, SHARED) else self._owner or ""
         self._new[entity.name] = (path, replace(entity, owner=owner), self._order, stub)
         return path
 
@@ -238,12 +238,16 @@ class GraphEdit(ChangeSet):
         return f"[[{target}|{name}]]" if is_shown else f"[[{target}]]"
 
 
-def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False) -> str:
-    """The path of the note for a new entity: its own name where every system and link can carry it, else a near one."""
+def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False, owner: str = "") -> str:
+    """The path of the note for a new entity: its own name where every system and link can carry it, else a near one.
+
+    Entities of one name that belong to different users differ in the digest behind it.
+    """
     path = f"{FOLDER}/{name}.md"
     if _carries(name) and not is_taken(path):
         return path
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    identity = f"{owner}\0{name}" if owner else name
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
     readable = legal_name(name.replace("~", "-").encode("utf-8", "replace").decode())
     readable = readable.encode()[:120].decode("utf-8", "ignore").rstrip(" .")
     return next(path for length in (12, 24, 64) if not is_taken(path := f"{FOLDER}/{readable}~{digest[:length]}.md"))
