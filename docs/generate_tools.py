@@ -106,7 +106,8 @@ RESOURCES = """
 `memory://{+name}` is a note whole, header and all; `memory://people/Ida%20Marsh` is one. `memory://changes` lists the
 memories that changed last, whoever changed them. Subscribe to any of them (`resources/subscribe` of the protocol of
 2025, `subscriptions/listen` of 2026), and an edit in Obsidian, in an editor or by another agent is announced as it
-happens. Names and tags are completed.
+happens. Names and tags are completed. Prompts name tools, so a server has those whose tools it has: the profiles `default`
+and `simplemem` have all three, the others none.
 """
 
 CHOICE = """

@@ -231,6 +231,8 @@ class Face(NamedTuple):
     vault: str = ""  # the folder it works in when none is named
     vault_env: str = ""  # the variable that told the server whose place it takes its folder
     file_env: str = ""  # or the file of its graph: the vault lies beside it, and takes it in
+    # Each call names the user it is for; what names none (resources, completion) shows no user's notes.
+    has_users: bool = False
 
     @property
     def instructions(self) -> str:
@@ -296,8 +298,18 @@ _FACES = (
         vault_env="MEMORY_STORAGE_PATH",
     ),
     Face("hmlr", "HMLR's five tools: what was said, by topic, with its facts and the user's profile", ("hmlr",)),
-    Face("remembrances", "Remembrances' four tools: what users told, and what replaced it", ("remembrances",)),
-    Face("supermemento", "Supermemento's eleven tools: a graph, statements that age, documents", ("supermemento",)),
+    Face(
+        "remembrances",
+        "Remembrances' four tools: what users told, and what replaced it",
+        ("remembrances",),
+        has_users=True,
+    ),
+    Face(
+        "supermemento",
+        "Supermemento's eleven tools: a graph, statements that age, documents",
+        ("supermemento",),
+        has_users=True,
+    ),
     Face("anthropic-memory", "Claude's memory tool: files below /memories", ("anthropic-memory",)),
     Face("chatgpt", "The two tools of ChatGPT's connectors and deep research", ("chatgpt",)),
     Face(

@@ -61,6 +61,11 @@ class Removal(GraphArguments):
     observations: Annotated[Several[str], also("observations", "contents", "content")]
 
 
+Owner = Annotated[
+    str | None,
+    also("container_tag", "user_id", "scope"),
+    about("whose entities: only these are found, and new ones are of this tag"),
+]
 _Relations = Several[RelationIn]
 _Additions = Several[Addition]
 _Entities = Annotated[Several[str], also("entityNames", "entity_names", "names", "name")]
@@ -95,6 +100,7 @@ class Rules:
     # What is said twice in one call is kept, a relation waits for a name that no entity has, an observation is refused.
     is_reference: bool = False
     hints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # a verb's own there
+    has_owners: bool = False  # entities may belong to a user, and the verbs in _OWNED take whose are meant
 
     def once(self, texts: Sequence[str]) -> Sequence[str]:
         return texts if self.is_reference else _once(texts)
@@ -109,30 +115,48 @@ def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
         adds, deletes = words.startswith(("create ", "add ")), words.startswith("delete ")
         kind = {"writes": adds or deletes, "deletes": deletes, "destructive": deletes}
         own = {"hints": rules.hints.get(verb.__name__, {}), "idempotent": not (adds and rules.is_reference)}
-        return tool(title, manner=rules.manner, given={"rules": rules}, **kind, **own)(verb)
+        given: dict[str, Any] = {"rules": rules}
+        if verb in _OWNED and not rules.has_owners:
+            given["container_tag"] = None  # no argument then: everybody's entities are meant
+        return tool(title, manner=rules.manner, given=given, **kind, **own)(verb)
 
     return tuple(map(made, verbs))
 
 
-def create_entities(graph: KnowledgeGraph, caller: Caller, rules: Rules, entities: Several[EntityIn]) -> Reply[Made]:
+def _checked(owner: str | None) -> str | None:
+    """The user whose entities are meant. Invalid and TooLong say why a tag can be none."""
+    from simplemem.kinds.atoms.atom import check_scope  # of no use to the profiles without owners
+
+    return None if owner is None else check_scope(owner)
+
+
+def create_entities(
+    graph: KnowledgeGraph, caller: Caller, rules: Rules, entities: Several[EntityIn], container_tag: Owner = None
+) -> Reply[Made]:
     """Add entities to the knowledge graph, each with a name, a type and what is known of it."""
+    owner = _checked(container_tag)
     wanted = [Entity(e.name, e.entityType, tuple(map(Observation, rules.once(e.observations)))) for e in entities]
-    made = graph.create_entities(wanted, **caller)
+    made = graph.create_entities(wanted, owner=owner, **caller)
     new = {each.name for each in made}
     there = [each for each in wanted if each.name not in new]
     data: Data = {"entities": [each.as_dict() for each in made], "existing": _once(each.name for each in there)}
     if rules.twins_learn:
         more = [(each.name, each.observations) for each in there]
-        data["merged"] = _added(graph.add_observations(more, missing="skip", **caller) if more else ())
+        learned = graph.add_observations(more, missing="skip", owner=owner, **caller) if more else ()
+        data["merged"] = _added(learned)
     return rules.voice("create_entities", data)
 
 
-def create_relations(graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: _Relations) -> Reply[Related]:
+def create_relations(
+    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: _Relations, container_tag: Owner = None
+) -> Reply[Related]:
     """Relate entities of the knowledge graph, in the active voice: from Apollo, depends on, to Saturn."""
+    owner = _checked(container_tag)
     wanted = [each.relation() for each in relations]
-    made = graph.create_relations(wanted, missing="stub" if rules.is_reference else "skip", **caller)
+    missing = "stub" if rules.is_reference else "skip"
+    made = graph.create_relations(wanted, missing=missing, owner=owner, **caller)
     ends = _once(end for each in wanted for end in (each.source, each.target))
-    names = ends if rules.is_reference else [each.name for each in graph.open(ends).entities]
+    names = ends if rules.is_reference else [each.name for each in graph.open(ends, owner).entities]
     absent = [end for end in ends if end not in names]
     lacking = [each for each in wanted if {each.source, each.target} & set(absent)]
     if lacking and len(lacking) == len(wanted):
@@ -141,10 +165,14 @@ def create_relations(graph: KnowledgeGraph, caller: Caller, rules: Rules, relati
     return rules.voice("create_relations", data | {"notFound": absent})
 
 
-def add_observations(graph: KnowledgeGraph, caller: Caller, rules: Rules, observations: _Additions) -> Reply[Learnt]:
+def add_observations(
+    graph: KnowledgeGraph, caller: Caller, rules: Rules, observations: _Additions, container_tag: Owner = None
+) -> Reply[Learnt]:
     """Add what is known of entities, one fact a sentence. What is known already is not added again."""
+    owner = _checked(container_tag)
     additions = [(e.entityName, [Observation(t, e.attributes()) for t in rules.once(e.contents)]) for e in observations]
-    learned = graph.add_observations(additions, missing="refuse" if rules.is_reference else "skip", **caller)
+    missing = "refuse" if rules.is_reference else "skip"
+    learned = graph.add_observations(additions, missing=missing, owner=owner, **caller)
     known = {name for name, _ in learned}
     absent = _once(name for name, _ in additions if name not in known)
     if absent and not learned:
@@ -186,14 +214,14 @@ def _nobody(graph: KnowledgeGraph, absent: Sequence[str]) -> NotFound:
     return NotFound(f"There is no entity {render.line(absent[0])!r}.", hint=hint, candidates=near)
 
 
-def read_graph(graph: KnowledgeGraph, rules: Rules) -> Reply[GraphOut]:
+def read_graph(graph: KnowledgeGraph, rules: Rules, container_tag: Owner = None) -> Reply[GraphOut]:
     """Read the knowledge graph."""
-    return rules.voice("read_graph", graph.read().as_dict())
+    return rules.voice("read_graph", graph.read(_checked(container_tag)).as_dict())
 
 
-def search_nodes(graph: KnowledgeGraph, rules: Rules, query: _Text) -> Reply[GraphOut]:
+def search_nodes(graph: KnowledgeGraph, rules: Rules, query: _Text, container_tag: Owner = None) -> Reply[GraphOut]:
     """Find entities that contain a text, letter for letter whatever its case, and their relations."""
-    return rules.voice("search_nodes", graph.search(query).as_dict())
+    return rules.voice("search_nodes", graph.search(query, _checked(container_tag)).as_dict())
 
 
 def open_nodes(graph: KnowledgeGraph, rules: Rules, names: _Names) -> Reply[GraphOut]:
@@ -201,6 +229,7 @@ def open_nodes(graph: KnowledgeGraph, rules: Rules, names: _Names) -> Reply[Grap
     return rules.voice("open_nodes", graph.open(names).as_dict())
 
 
+_OWNED: Final = (create_entities, create_relations, add_observations, read_graph, search_nodes)
 VERBS: Final = (
     *(create_entities, create_relations, add_observations, delete_entities, delete_observations, delete_relations),
     *(read_graph, search_nodes, open_nodes),

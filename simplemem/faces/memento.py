@@ -5,6 +5,7 @@ confidence and metadata are kept behind the bullet they are about. Times are mil
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -152,19 +153,39 @@ def semantic_search(
     semantic_weight: Annotated[Share, about("What meaning counts beside words, 0.6 unless said")] = 0.6,
 ) -> Reply[None]:
     """Find entities by meaning, or by meaning and words together, best first with their scores"""
-    # A similarity is (1 + cosine) / 2, as there. An entity is found when that or its score reaches the threshold.
+    weight = semantic_weight if hybrid_search else 1.0
+    return found_by_meaning(store, graph, query, int(limit), min_similarity, entity_types, weight)
+
+
+def found_by_meaning(
+    store: EnhancedStore,
+    graph: KnowledgeGraph,
+    query: str,
+    limit: int,
+    min_similarity: float,
+    entity_types: Sequence[str] | None,
+    weight_of_meaning: float,
+    owner: str | None = None,
+) -> Reply[None]:
+    """Answer a search by meaning; with `owner` among the entities that belong to that user.
+
+    A similarity is (1 + cosine) / 2, as in Memento. An entity is found when its similarity or its
+    score reaches the threshold.
+    """
     began, types = datetime.now(UTC), {each.casefold() for each in entity_types or ()}
-    wanted = {each.path: each for each in graph.read().entities if not types or each.type.casefold() in types}
+    entities_there = graph.read(owner).entities
+    wanted = {each.path: each for each in entities_there if not types or each.type.casefold() in types}
     alike = store.bench.likeness(query, wanted.keys())
-    scores = alike.scores(semantic_weight if hybrid_search else 1.0, min_similarity)
-    best = sorted(scores, key=lambda path: -scores[path][0])[: int(limit)]
+    scores = alike.scores(weight_of_meaning, min_similarity)
+    best = sorted(scores, key=lambda path: -scores[path][0])[:limit]
     entities = tuple(wanted[path] for path in best)
     keys = ("score", "similarity", "keyword")
     parts = [dict(zip(keys, (round(part, 4) for part in scores[path]), strict=True)) for path in best]
     more: Data = {"scores": [{"name": each.name} | part for each, part in zip(entities, parts, strict=True)]}
     if alike.missing:
         more["diagnostics"] = {"searched": "words", "why": alike.missing}
-    return _graph(store, graph, Graph(entities, graph.open(each.name for each in entities).relations), began, **more)
+    relations = graph.open((each.name for each in entities), owner).relations
+    return _graph(store, graph, Graph(entities, relations), began, **more)
 
 
 def _graph(
@@ -175,7 +196,7 @@ def _graph(
     def known(past: Past[Any]) -> Past[Any]:
         return [each for each in past if at is None or each[1] <= at] or past[:1]
 
-    entities = [_entity(each, known(graph.entity_history(store, each.name))) for each in part.entities]
+    entities = [_entity(each, known(graph.entity_history(store, each.name, each.path))) for each in part.entities]
     relations = [_relation(each, known(graph.relation_history(store, each))) for each in part.relations]
     took = max(0, int((datetime.now(UTC) - began).total_seconds() * 1000))
     shown = {"entities": entities, "relations": relations, "total": len(entities), "timeTaken": took}
@@ -223,8 +244,9 @@ _HINTS = HINTS | {
     "create_relations": HINTS["create_relations"] | {"relations": Several[WeighedRelation]},
     "add_observations": HINTS["add_observations"] | {"observations": Several[WeighedAddition]},
 }
+MEMENTO_RULES: Final = replace(RULES, hints=_HINTS)
 TOOLS = (
-    *verbs.graph_tools(replace(RULES, hints=_HINTS), *verbs.VERBS),
+    *verbs.graph_tools(MEMENTO_RULES, *verbs.VERBS),
     *(semantic_search, get_relation, update_relation, get_entity_embedding),
     *(get_entity_history, get_relation_history, get_graph_at_time, get_decayed_graph),
 )

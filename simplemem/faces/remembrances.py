@@ -12,7 +12,6 @@ from simplemem.faces.face import Caller, Reply, tool
 from simplemem.kinds.answers import Edge, Maybe, Passage, Remembered, Written
 
 if TYPE_CHECKING:
-    from simplemem.kinds.atoms.keeping import Memories
     from simplemem.kinds.documents.base import KnowledgeBase
     from simplemem.kinds.documents.ingest import Documents
     from simplemem.store import EnhancedStore
@@ -23,6 +22,7 @@ User = Annotated[str, about("whose memory it is"), also("user_id", "user", "cont
 Query = Annotated[str, about("a question, in plain words")]
 Limit = Annotated[int, Field(ge=1, le=1000)]
 Words = Annotated[str, about("the new words")]
+MemoryId = Annotated[str, about("as add_memory or search_memory names it; of a passage: its whole text")]
 More = Annotated[Object, about("properties for the header of a long text's note")]
 Known = TypedDict("Known", {
     "id": str, "key": str, "value": str, "memory": str, "confidence": float, "valid_from": Maybe,
@@ -50,6 +50,8 @@ def add_memory(
     lines = [f"- {e['event']} {e['relation'] or ''}: {render.line(e['memory'])} ({e['id']})" for e in made["events"]]
     near = [render.line(each["memory"]) for review in made["needs_review"] for each in review["candidates"]]
     lines += [f"Near it: {'; '.join(near)}"] if near else []
+    if made["document"]:
+        lines.append(f"- kept whole as {made['document']}")
     is_known = all(each["event"] == "NOOP" for each in made["events"])
     head = "Memory added successfully." if made["document"] or not is_known else "Known already." if lines else ""
     return Reply(render.answer(head, "\n".join(lines), *made["warnings"]), made)
@@ -89,18 +91,22 @@ def search_memory(
 
 
 @tool("Change a memory", writes=True, destructive=True)
-def update_memory(memories: Memories, caller: Caller, memory_id: str, content: Words, user_id: User) -> Reply[Updated]:
+def update_memory(
+    documents: Documents, caller: Caller, memory_id: MemoryId, content: Words, user_id: User
+) -> Reply[Updated]:
     """Give a memory other words. Its id stays, and the old words stay in the history."""
-    memories.update(memory_id, content, user_id, **caller)
-    sha256 = memories.find(memory_id, user_id).sha256
-    return Reply("Memory updated successfully.", {"id": memory_id, "sha256": sha256})
+    memory, _ = documents.update_memory(memory_id, content, user_id, **caller)
+    text = "Memory updated successfully."
+    if memory.id != memory_id:
+        text += f" The new words replace the whole text of {memory.id}; its history keeps the old one."
+    return Reply(text, {"id": memory.id, "sha256": memory.sha256})
 
 
 @tool("Delete a memory", writes=True, destructive=True, deletes=True)
-def delete_memory(memories: Memories, caller: Caller, memory_id: str, user_id: User) -> Reply[Deleted]:
+def delete_memory(documents: Documents, caller: Caller, memory_id: MemoryId, user_id: User) -> Reply[Deleted]:
     """Delete a memory. It can be brought back from the trash."""
-    gone = memories.forget(memory_id, user_id, **caller)
-    return Reply("Memory deleted successfully.", {"id": memory_id, "version": gone.written[0].version})
+    memory, step = documents.delete_memory(memory_id, user_id, **caller)
+    return Reply("Memory deleted successfully.", {"id": memory.id, "version": step.written[0].version})
 
 
 @tool("Ask the knowledge base")

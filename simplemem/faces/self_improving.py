@@ -19,7 +19,15 @@ from simplemem.faces.graph_tools import RelationOut, Rules, graph_tools
 from simplemem.kinds.graph.page import ENTITY
 from simplemem.kinds.learned import TYPES
 from simplemem.kinds.learned.analysis import Analysis, analysis_of, export_text
-from simplemem.kinds.learned.knowledge import Knowledge, hits_of_kind, knowledge_of
+from simplemem.kinds.learned.entry import KnowledgeEntry
+from simplemem.kinds.learned.knowledge import (
+    DEFAULT_CONFIDENCE,
+    SUPERSEDING,
+    EntryChange,
+    Knowledge,
+    hits_of_kind,
+    knowledge_of,
+)
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
@@ -74,9 +82,18 @@ Query = Annotated[str, about("up to 500 characters"), Field(max_length=500)]
 Limit = Annotated[int, at_most(100), Field(ge=1)]
 Kind = Literal[TYPES]  # type: ignore[valid-type]
 Relationship = Annotated[str, Field(max_length=100), about("fixes, causes, supersedes, …")]
-Saved = TypedDict("Saved", {"id": str, "name": str, "same_as": list[str], "warnings": list[str]})
+EntryId = Annotated[
+    str, also("id", "entryId", "knowledgeId"), about("its id, the first letters of it, or its note's name")
+]
+Saved = TypedDict("Saved", {
+    "id": str, "name": str, "same_as": list[str], "warnings": list[str], "changed": NotRequired[list[str]],
+})  # fmt: skip
+Updated = TypedDict("Updated", {"id": str, "name": str, "changed": list[str], "warnings": list[str]})
+Deleted = TypedDict("Deleted", {"id": str, "name": str, "version": str, "related": list[str]})
 Hits = TypedDict("Hits", {"results": list[Data], "method": str, "degraded": str})
-Linked = TypedDict("Linked", {"sourceId": str, "targetId": str, "relationship": str, "changed": bool})
+Linked = TypedDict("Linked", {
+    "sourceId": str, "targetId": str, "relationship": str, "changed": bool, "superseded": NotRequired[list[str]],
+})  # fmt: skip
 _MOST = 30
 _MOST_CHARACTERS = 20_000  # of an export that is shown
 _BY_RULES = "rules (slot, polarity, near duplicates)"
@@ -133,19 +150,34 @@ def save_knowledge(
     caller: Caller,
     kind: Annotated[Kind, also("type")],
     content: Annotated[str, about("what was learned, up to 10,000 characters of Markdown"), Field(min_length=1)],
-    confidence: Annotated[Share, about("0 to 1")],
-    tags: Annotated[Words, about("may be empty")],
+    confidence: Annotated[Share | None, about(f"0 to 1; {DEFAULT_CONFIDENCE} unless given")] = None,
+    tags: Words = [],  # noqa: B006
     context: Annotated[str, about("where, when, why")] = "",
-    verified: bool = False,
+    verified: bool | None = None,
 ) -> Reply[Saved]:
-    """Keep one thing you learned: a decision, an error, a solution, a pattern or an insight."""
+    """Keep one thing you learned: a decision, an error, a solution, a pattern or an insight. The same content again
+    updates its entry."""
     entry, twins, warnings = knowledge.save(
         kind, content, context=context, confidence=confidence, verified=verified, tags=tags, **caller
     )
+    before = next((twin for twin in twins if twin.id == entry.id), None)
+    changed = [] if before is None else _changed(before, entry)
     same = [each.id for each in twins]
-    known = [f"The very same was known already: {', '.join(same[:5])}"] if same else []
-    text = "\n".join([f"Knowledge saved with ID: {entry.id}", *known, *warnings])
-    return Reply(text, {"id": entry.id, "name": entry.name, "same_as": same, "warnings": list(warnings)})
+    lines = [f"Knowledge saved with ID: {entry.id}"]
+    if before is not None:
+        lines.append(f"It was known already; changed: {', '.join(changed) or 'nothing'}")
+    elif same:
+        lines.append(f"The very same was known already: {', '.join(same[:5])}")
+    data: Saved = {"id": entry.id, "name": entry.name, "same_as": same, "warnings": warnings}
+    if before is not None:
+        data["changed"] = changed
+    return Reply("\n".join([*lines, *warnings]), data)
+
+
+def _changed(before: KnowledgeEntry, after: KnowledgeEntry) -> list[str]:
+    """The fields of an entry that differ."""
+    fields = ("content", "context", "confidence", "verified", "tags")
+    return [field for field in fields if getattr(before, field) != getattr(after, field)]
 
 
 @tool("Search knowledge", manner=MANNER)
@@ -169,14 +201,57 @@ def search_knowledge(
 def link_knowledge(
     knowledge: Knowledge, caller: Caller, sourceId: str, targetId: str, relationship: Relationship = "relates_to"
 ) -> Reply[Linked]:
-    """Relate one entry to another, e.g. a solution that fixes an error."""
+    """Relate one entry to another, e.g. a solution that fixes an error. After "supersedes" the target no longer holds."""
     one, other, is_new = knowledge.link(sourceId, targetId, relationship, **caller)
     kind = " ".join(relationship.split()) or "relates_to"
     said = f"Knowledge linked: {one.id} {kind} {other.id}" + ("" if is_new else " (it was already)")
-    return Reply(said, {"sourceId": one.id, "targetId": other.id, "relationship": kind, "changed": is_new})
+    data: Linked = {"sourceId": one.id, "targetId": other.id, "relationship": kind, "changed": is_new}
+    superseded = [entry.id for entry in map(knowledge.find, (one.id, other.id)) if entry.is_superseded]
+    if kind.casefold().replace(" ", "_") in SUPERSEDING and superseded:
+        data["superseded"] = superseded
+        said += f"\nNo longer holds: {', '.join(superseded)}"
+    return Reply(said, data)
 
 
-KNOWLEDGE: tuple[Tool, ...] = (save_knowledge, search_knowledge, link_knowledge)
+@tool("Update knowledge", writes=True, destructive=True, manner=MANNER)
+def update_knowledge(
+    knowledge: Knowledge,
+    caller: Caller,
+    id: EntryId,  # noqa: A002
+    content: Annotated[str | None, about("what is right, in place of the old content")] = None,
+    context: Annotated[str | None, about('where, when, why; "" removes it')] = None,
+    confidence: Annotated[Share | None, about("0 to 1")] = None,
+    verified: bool | None = None,
+    tags: Annotated[Words | None, about("all its tags")] = None,
+) -> Reply[Updated]:
+    """Correct an entry. What is left out stays; its id and its relations stay."""
+    before = knowledge.find(id)
+    change = EntryChange(content, context, confidence, verified, None if tags is None else tuple(tags))
+    entry, warnings = knowledge.update(id, change, **caller)
+    changed = _changed(before, entry)
+    text = f"Knowledge updated: {entry.id} ({', '.join(changed) or 'nothing was different'})"
+    data: Updated = {"id": entry.id, "name": entry.name, "changed": changed, "warnings": warnings}
+    return Reply("\n".join([text, *warnings]), data)
+
+
+@tool("Delete knowledge", writes=True, destructive=True, deletes=True, manner=MANNER)
+def delete_knowledge(knowledge: Knowledge, caller: Caller, id: EntryId) -> Reply[Deleted]:  # noqa: A002
+    """Delete an entry that is wrong. It can be brought back from the trash. To keep it as history, supersede it."""
+    entry, related, version = knowledge.delete(id, **caller)
+    lines = [f"Knowledge deleted: {entry.id}"]
+    if related:
+        lines.append(f"These entries are related to it: {', '.join(each.id for each in related)}")
+    related_ids = [each.id for each in related]
+    return Reply("\n".join(lines), {"id": entry.id, "name": entry.name, "version": version, "related": related_ids})
+
+
+KNOWLEDGE: tuple[Tool, ...] = (
+    save_knowledge,
+    search_knowledge,
+    link_knowledge,
+    update_knowledge,
+    delete_knowledge,
+)
 
 
 def _answer(analysis: Analysis, key: str, found: Sequence[Data], how: str, head: str = "", **more: Any) -> Reply[Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, T
 
 from pydantic import Field
 
+from simplemem.faces import graph_tools as verbs
 from simplemem.faces import memento
 from simplemem.faces.arguments import Several, Share, about, also
 from simplemem.faces.face import Caller, Data, Reply, as_json, tool
@@ -60,7 +61,16 @@ def _counted(bench: Bench, found: Reply[Any]) -> Data:
     return data
 
 
-_GRAPH: Final = {each.name: each for each in memento.TOOLS}
+_RULES: Final = replace(memento.MEMENTO_RULES, has_owners=True)
+_VERBS: Final = (
+    verbs.create_entities,
+    verbs.add_observations,
+    verbs.create_relations,
+    verbs.search_nodes,
+    verbs.read_graph,
+)
+_GRAPH: Final = {each.name: each for each in verbs.graph_tools(_RULES, *_VERBS)}
+"""The tools of the graph: Memento's, which also take the container tag whose entities are meant."""
 
 
 @wraps(_GRAPH["search_nodes"].run)
@@ -89,10 +99,13 @@ def semantic_search(
 ) -> Reply[Alike]:
     """Find entities by meaning, or by meaning and words together; with a container_tag or a search_mode also statements
     and passages of documents."""
+    from simplemem.kinds.atoms.atom import check_scope
     from simplemem.kinds.documents.recall import Asked, recall, rows_of
 
-    of_graph = (query, limit, min_similarity, entity_types, hybrid_search, semantic_weight)
-    reply = memento.semantic_search.run(store, graph, *of_graph)
+    owner = None if container_tag is None else check_scope(container_tag)
+    weight = semantic_weight if hybrid_search else 1.0
+    about_entities = (query, int(limit), min_similarity, entity_types, weight, owner)
+    reply = memento.found_by_meaning(store, graph, *about_entities)
     data: Any = _counted(store.bench, reply)
     more: Any = {"rerank": rerank, "rewrite": rewrite_query, "types": memory_types, "expired": include_expired}
     if container_tag is None and search_mode is None and not any(more.values()):

@@ -130,6 +130,17 @@ class ChangeSet:
         self.text(path)
         self._after[path] = None
 
+    def drop_file(self, path: str) -> None:
+        """Put a file into the trash that no item of the shelf is: an attachment, or a note of another kind.
+
+        Nothing happens where there is no such file.
+        """
+        data = self.bench.bytes_of(path)
+        if data is None:
+            return
+        self._before[path] = data
+        self._after[path] = None
+
     def drafts(self) -> list[Draft]:
         """What is to be written."""
         drafts = [Draft(path, text, self._before.get(path)) for path, text in self._after.items()]

@@ -29,7 +29,7 @@ from simplemem.network.ways import Handler, granted, routes_of
 
 if TYPE_CHECKING:
     from simplemem.kinds.atoms.atom import Atom
-    from simplemem.kinds.documents.ingest import Documents
+    from simplemem.kinds.documents.ingest import Document, Documents
     from simplemem.store import EnhancedStore
 
 _MOST_WEBHOOK: Final = 5 * 1024 * 1024
@@ -102,11 +102,11 @@ def _called(contract: Contract) -> Handler:
         if ident := request.path_params.get("id"):
             if not isinstance(scope := said.get("user_id") or grant.user, str):
                 raise Invalid("'user_id' must be a text")
-            atom = await view.door.run(lambda: _atom(view.door.store(), ident, scope))
-            if not atom.sha256.startswith(expected):
-                raise Conflict("this memory has changed since it was read", current_sha256=atom.sha256)
+            memory = await view.door.run(lambda: _memory(view.door.store(), ident, scope))
+            if not memory.sha256.startswith(expected):
+                raise Conflict("this memory has changed since it was read", current_sha256=memory.sha256)
             del said["id"]
-            said |= {"memory_id": ident, "user_id": atom.scope}
+            said |= {"memory_id": ident, "user_id": memory.scope}
         reply = await call(view, tool, said, grant)
         etag = {"ETag": f'"{reply.value["sha256"]}"'} if tool is remembrances.update_memory and reply.value else {}
         if contract.status == 204:
@@ -116,20 +116,23 @@ def _called(contract: Contract) -> Handler:
     return handle
 
 
-def _atom(store: EnhancedStore, ident: str, scope: str) -> Atom:
-    """Return the statement of that id, of the scope that the request or the token names, else of any scope."""
+def _memory(store: EnhancedStore, ident: str, scope: str) -> Atom | Document:
+    """Return the statement or document of an id, in the scope that is given or that the token is bound to, else in any."""
     from simplemem.kinds.atoms.keeping import memories_of
+    from simplemem.kinds.documents.ingest import documents_of
 
-    memories = memories_of(store)
+    documents = documents_of(store)
     if scope:
-        return memories.find(ident, scope)
-    atoms = [atom for atom in memories.atoms(None, expired=True) if atom.id == ident]
-    if not atoms:
+        return documents.find_memory(ident, scope)
+
+    atoms = [atom for atom in memories_of(store).atoms(None, expired=True) if atom.id == ident]
+    named = [document for document in documents.documents(None) if document.is_named_by(ident)]
+    notes: list[Atom | Document] = [*atoms, *named]
+    if not notes:
         raise NotFound(f"there is no memory {ident[:80]!r}")
-    if len(atoms) == 1:
-        return atoms[0]
     # An id is frontmatter, which others may have copied: the note that the log knows longest is meant.
-    return min(atoms, key=lambda atom: memories.bench.first_version(atom.path))
+    oldest = min(notes, key=lambda note: store.bench.first_version(note.path))
+    return documents.find_memory(ident, oldest.scope)
 
 
 class _Webhook:

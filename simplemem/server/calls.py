@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
@@ -39,7 +39,7 @@ _COMMIT = "simplemem/commit"  # in the `_meta` of a call: what it must know of; 
 
 def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
     """A server of the SDK for a face on a store, for any transport."""
-    resources = Resources(door, is_graph=face.known_as is not None)
+    resources = Resources(door, is_graph=face.known_as is not None, has_users=face.has_users)
     by_name, door.tools = {tool.name: tool for tool in tools}, tools
 
     async def list_tools(_ctx: Context, _params: Any) -> types.ListToolsResult:
@@ -71,9 +71,9 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
             "description": "Memories as Markdown notes, searched by words, meaning and links.",
             "instructions": face.instructions,
             "cache_hints": dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), for_a_while),
-            "on_list_prompts": _list_prompts,
+            "on_list_prompts": partial(_list_prompts, door),
             "on_get_prompt": partial(_get_prompt, door),
-            "on_completion": partial(_complete, door),
+            "on_completion": partial(_complete, door, resources),
         }
     name, version = face.known_as or ("simplemem", __version__)
     server: Server[Any] = Server(
@@ -203,11 +203,23 @@ def review(
 
 
 PROMPTS = {prompt.name: prompt for prompt in (recall, remember, review)}
+_TOOLS_OF_PROMPTS: dict[str, frozenset[str]] = {
+    "recall": frozenset({"search_memories", "read_memory"}),
+    "remember": frozenset({"search_memories", "read_memory", "create_memory", "update_memory"}),
+    "review": frozenset({"read_memory", "change_tag", "update_memory"}),
+}
+"""The tools that a model needs to do what a prompt asks for."""
 
 
-async def _list_prompts(_ctx: Context, _params: Any) -> types.ListPromptsResult:
+def prompts_for(tools: Collection[Tool]) -> dict[str, Tool]:
+    """The prompts that can be followed with these tools. A profile without our tools has none."""
+    names = {tool.name for tool in tools}
+    return {name: prompt for name, prompt in PROMPTS.items() if _TOOLS_OF_PROMPTS[name] <= names}
+
+
+async def _list_prompts(door: Door, _ctx: Context, _params: Any) -> types.ListPromptsResult:
     shown = []
-    for prompt in PROMPTS.values():
+    for prompt in prompts_for(door.tools).values():
         needed, texts = prompt.input.get("required", ()), prompt.input["properties"].items()
         arguments = [{"name": n, "description": each["description"], "required": n in needed} for n, each in texts]
         about_it = {"name": prompt.name, "title": prompt.title, "description": prompt.description}
@@ -216,7 +228,7 @@ async def _list_prompts(_ctx: Context, _params: Any) -> types.ListPromptsResult:
 
 
 async def _get_prompt(door: Door, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    if (prompt := PROMPTS.get(params.name)) is None:
+    if (prompt := prompts_for(door.tools).get(params.name)) is None:
         raise MCPError(types.INVALID_PARAMS, f"There is no prompt {line(params.name, 60)!r}.")
     sent = {name: text for name, text in (params.arguments or {}).items() if text.strip()}
     arguments = prompt.manner.read(prompt, sent)
@@ -227,13 +239,15 @@ async def _get_prompt(door: Door, _ctx: Context, params: types.GetPromptRequestP
     return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
-async def _complete(door: Door, _ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Names and tags while they are typed."""
+async def _complete(
+    door: Door, resources: Resources, _ctx: Context, params: types.CompleteRequestParams
+) -> types.CompleteResult:
+    """Names and tags while they are typed. Tags count the notes of all users, so they are hidden with those."""
     argument = params.argument
     found: list[str] = []
     if argument.name in ("topic", "name"):
-        found = await door.run(lambda: door.store().names(argument.value, limit=_MOST_COMPLETIONS + 1))
-    elif argument.name == "tag":
+        found = await door.run(lambda: resources.names(argument.value, _MOST_COMPLETIONS + 1))
+    elif argument.name == "tag" and not await door.run(lambda: resources.hides_users(door.store())):
         counts = await door.run(lambda: door.store().tags())
         start = argument.value.lstrip("#").casefold()
         found = [tag for tag in sorted(counts, key=lambda tag: (-counts[tag], tag)) if tag.casefold().startswith(start)]

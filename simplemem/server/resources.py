@@ -13,16 +13,19 @@ import mcp_types as types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from simplemem.errors import NotFound
+from simplemem.errors import Ambiguous, NotFound
 from simplemem.faces.render import error_data, index_line, line, pretty
-from simplemem.note.names import compare_key
+from simplemem.kinds.ownership import is_in_a_folder_of_users, notes_of_users
+from simplemem.note.names import compare_key, path_of
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
     from mcp.server.context import ServerRequestContext
 
     from simplemem.kinds.graph.graph import KnowledgeGraph
+    from simplemem.memory import IndexState, Listed, Memory
     from simplemem.server.serve import Door
+    from simplemem.store import EnhancedStore
 
     Context = ServerRequestContext[Any, Any]
 
@@ -74,9 +77,10 @@ class Resources:
     """Answers `resources/*`. A subscriber is told of each URI once, however often it changes before the client has
     read; of the graph with each change made here, before its answer (memento.md §2), and when others changed it."""
 
-    def __init__(self, door: Door, *, is_graph: bool = False) -> None:
+    def __init__(self, door: Door, *, is_graph: bool = False, has_users: bool = False) -> None:
         self._door = door
         self._is_graph = is_graph
+        self._has_users = has_users
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
         self._wanted: set[str] = set()  # every URI that was ever asked for
@@ -94,12 +98,48 @@ class Resources:
         if self._is_graph:
             return types.ListResourcesResult(resources=[_THE_GRAPH])
         cursor = params.cursor if params else None
-        page = await self._door.run(lambda: self._door.store().list(sort="modified", limit=_MOST, cursor=cursor))
+        items, next_cursor, _ = await self._door.run(lambda: self._latest(_MOST, cursor))
         resources = [] if cursor else [_FEED]
-        for item in page.items:
+        for item in items:
             about = line(item.description)
             resources.append(_resource(uri_of(item.name), item.name, line(item.title), about, size=item.size))
-        return types.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
+        return types.ListResourcesResult(resources=resources, next_cursor=next_cursor)
+
+    def _latest(self, limit: int, cursor: str | None = None) -> tuple[list[Listed], str | None, IndexState]:
+        """A page of the notes that may be shown, the last changed first, with the cursor of the next page.
+
+        Where users' notes are hidden, further pages are read until one has something to show.
+        """
+        store = self._door.store()
+        hides_users = self.hides_users(store)
+        while True:
+            page = store.list(sort="modified", limit=limit, cursor=cursor)
+            items, cursor = [*page.items], page.next_cursor
+            if hides_users:
+                hidden = notes_of_users(store, (item.path for item in items))
+                items = [item for item in items if item.path not in hidden]
+            if items or cursor is None:
+                return items, cursor, page.index
+
+    def hides_users(self, store: EnhancedStore) -> bool:
+        """Whether the notes of users are hidden: where calls name a user, unless the server was narrowed to one."""
+        return self._has_users and not store.settings.access.only
+
+    def names(self, prefix: str, limit: int) -> list[str]:
+        """The names of notes that may be shown and begin so, for completion."""
+        store = self._door.store()
+        if not self.hides_users(store):
+            return store.names(prefix, limit=limit)
+
+        asked = limit
+        while True:
+            names = store.names(prefix, limit=asked)
+            elsewhere = [name for name in names if not is_in_a_folder_of_users(path_of(name))]
+            if len(elsewhere) >= limit or len(names) < asked:
+                break
+            asked *= 10
+        hidden = notes_of_users(store, map(path_of, elsewhere[:limit]))
+        return [name for name in elsewhere[:limit] if path_of(name) not in hidden]
 
     async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:
@@ -119,14 +159,28 @@ class Resources:
             return pretty(self._graph().read().as_dict())
         store = self._door.store()
         if uri != CHANGES:
-            return store.read(name_in(uri)).text
-        page = store.list(sort="modified", limit=_LATEST)
+            return self._note(store, name_in(uri)).text
+        latest, cursor, index = self._latest(_LATEST)
+        while len(latest) < _LATEST and cursor is not None:  # a page without the notes of users is a short one
+            more, cursor, index = self._latest(_LATEST, cursor)
+            latest += more
         lines = [
             f"- {line(each.modified, 19)} [{line(each.name)}]({uri_of(each.name)}) {each.sha256[:12]}"
-            for each in page.items
+            for each in latest[:_LATEST]
         ]
-        said = ["# Latest changes", "\n".join(lines) or "There is no memory yet.", index_line(page.index)]
+        said = ["# Latest changes", "\n".join(lines) or "There is no memory yet.", index_line(index)]
         return "\n\n".join(filter(None, said)) + "\n"
+
+    def _note(self, store: EnhancedStore, name: str) -> Memory:
+        """The note of a name. A user's note that is hidden is as if it were not there, in candidates too."""
+        if not self.hides_users(store):
+            return store.read(name)
+
+        with suppress(NotFound, Ambiguous):
+            memory = store.read(name)
+            if not notes_of_users(store, [memory.path]):
+                return memory
+        raise NotFound(f"there is no memory {name[:200]!r}")
 
     def _graph(self) -> KnowledgeGraph:
         from simplemem.kinds.graph.graph import graph_of
@@ -159,6 +213,8 @@ class Resources:
         """Hear of changes from now on, from threads of the store's."""
         if len(self._wanted) > _MOST_WANTED:
             raise MCPError(types.INVALID_PARAMS, "Too many subscriptions: memory://changes tells of all.")
+        if self._has_users:
+            uris = await self._door.run(lambda: self._shown_among(uris))
         self._wanted.update(uris)
         loop = asyncio.get_running_loop()
 
@@ -169,6 +225,16 @@ class Resources:
         if not self._is_hearing:
             await self._door.run(lambda: self._door.store().on_change(hear))
             self._is_hearing = True
+
+    def _shown_among(self, uris: list[str]) -> list[str]:
+        """Without those of hidden notes: nobody is told when one of them changes."""
+        store = self._door.store()
+        if not self.hides_users(store):
+            return uris
+        paths = {uri: path_of(name_in(uri)) for uri in uris if uri not in (CHANGES, _THE_LIST)}
+        there = [path for path in paths.values() if store.bench.is_taken(path)]
+        hidden = notes_of_users(store, there)
+        return [uri for uri in uris if uri not in paths or paths[uri] in set(there) - hidden]
 
     def note(self, names: frozenset[str]) -> None:
         """These memories changed. In the event loop."""

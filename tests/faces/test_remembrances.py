@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from chat_service import ChatService
 from embedding_service import failing
+from web_of_files import pdf
 
 Contract = Callable[..., Any]
 LONG = "The committee met for an hour, and Gudrun will bring the marmalade that she promised to all of us. " * 6
@@ -120,3 +121,88 @@ def test_a_knowledge_base_is_asked_and_written(asking_with: Callable[..., Any], 
     assert not told("update_knowledge_base", file_path="docs/fog.md", content="# Fogs\n").data["created"]
     assert told("update_knowledge_base", file_path="../out.md", content="x").code == "invalid"
     assert "Osmund" not in told("search_memory", query="lighthouse keeper", user_id="ann").text
+
+
+NOTES = "\n\n".join(
+    [
+        "My favourite tea is lapsang.",
+        *(f"Paragraph {number} tells of the quarry, its cranes and its weather. " * 6 for number in range(5)),
+        "At the end Torvald hid the brass sextant.",
+    ]
+)
+
+
+def of_scope(vault: Path, scope: str) -> list[str]:
+    return sorted(path.as_posix() for path in vault.glob(f"*/{scope}/**/*") if path.is_file())
+
+
+@pytest.mark.parametrize("by_passage", [False, True])
+def test_a_long_memory_is_deleted_by_every_id_that_names_it(told: Any, vault: Path, by_passage: bool) -> None:
+    added = told("add_memory", content=NOTES, user_id="ann")
+    assert added.data["document"] in added.text
+    found = told("search_memory", query="brass sextant", user_id="ann").data["memories"]
+    passage = next(each["id"] for each in found if "sextant" in each["memory"])
+    assert passage.startswith(f"{added.data['document']}:")
+    memory_id = passage if by_passage else added.data["document"]
+
+    gone = told("delete_memory", memory_id=memory_id, user_id="ann")
+    assert gone.text == "Memory deleted successfully." and gone.data["id"] == added.data["document"]
+    assert of_scope(vault, "ann") == []
+    for query in ("brass sextant", "favourite tea lapsang", "quarry cranes"):
+        assert not told("search_memory", query=query, user_id="ann").data["memories"]
+
+    told.store.undo(gone.data["version"])
+    text = told("search_memory", query="favourite tea", user_id="ann").text
+    assert "lapsang" in text
+    assert "sextant" in told("search_memory", query="brass sextant", user_id="ann").text
+
+
+@pytest.mark.parametrize("by_passage", [False, True])
+def test_a_long_memory_is_updated_by_every_id_that_names_it(told: Any, by_passage: bool) -> None:
+    document = told("add_memory", content=NOTES, user_id="ann").data["document"]
+    found = told("search_memory", query="brass sextant", user_id="ann").data["memories"]
+    passage = next(each["id"] for each in found if "sextant" in each["memory"])
+
+    changed = told(
+        "update_memory",
+        memory_id=passage if by_passage else document,
+        content="My favourite tea is oolong.\n\nIngrid sold the copper lantern.",
+        user_id="ann",
+    )
+    assert changed.text.startswith("Memory updated successfully.") and changed.data["id"] == document
+    assert ("whole text" in changed.text) == by_passage
+    lantern = told("search_memory", query="copper lantern", user_id="ann").data["memories"]
+    assert lantern[0]["id"].startswith(document) and "copper lantern" in lantern[0]["memory"]
+    tea = told("search_memory", query="what is my favourite tea", user_id="ann")
+    assert [fact["value"] for fact in tea.data["facts"]] == ["oolong"]
+    for query in ("brass sextant", "favourite tea lapsang"):
+        memories = told("search_memory", query=query, user_id="ann").data["memories"]
+        shown = " ".join(each["memory"] for each in memories)
+        assert "sextant" not in shown and "lapsang" not in shown
+
+
+def test_a_passage_of_a_handbook_does_not_stand_for_the_whole_of_it(told: Any, vault: Path) -> None:
+    from simplemem.kinds.documents.ingest import documents_of
+
+    pages = [page.replace(". ", ".\n") for page in NOTES.split("\n\n")]
+    handbook = documents_of(told.store).ingest_file(pdf(*pages), "Handbook.pdf", "ann")
+    found = told("search_memory", query="brass sextant", user_id="ann").data["memories"]
+    passage = next(each["id"] for each in found if "sextant" in each["memory"])
+    for tool, more in (("update_memory", {"content": "Short."}), ("delete_memory", {})):
+        refused = told(tool, memory_id=passage, user_id="ann", **more)
+        assert refused.code == "invalid" and handbook["id"] in refused.text
+    gone = told("delete_memory", memory_id=handbook["id"], user_id="ann")
+    assert of_scope(vault, "ann") == []
+    told.store.undo(gone.data["version"])
+    assert [Path(path).name for path in of_scope(vault, "ann") if path.endswith(".pdf")] == ["Handbook.pdf"]
+
+
+def test_a_long_memory_of_another_user_is_as_if_it_were_not_there(told: Any) -> None:
+    theirs = told("add_memory", content=NOTES, user_id="maria").data["document"]
+    for memory_id in (theirs, f"{theirs}:13"):
+        for tool, more in (("update_memory", {"content": "changed"}), ("delete_memory", {})):
+            there = told(tool, memory_id=memory_id, user_id="ann", **more)
+            absent = told(tool, memory_id="doc_20200101_nobody:13", user_id="ann", **more)
+            assert there.code == absent.code == "not_found"
+            assert there.text.replace(memory_id, "") == absent.text.replace("doc_20200101_nobody:13", "")
+    assert "sextant" in told("search_memory", query="brass sextant", user_id="maria").text

@@ -82,7 +82,7 @@ def save(ask: Ask, content: str, kind: str = "insight", **more: Any) -> str:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"type": "fact"}, {"confidence": 1.1}, {"confidence": "often"}, {"content": None}, {"tags": None}, {"rating": 5}],
+    [{"type": "fact"}, {"confidence": 1.1}, {"confidence": "often"}, {"content": None}, {"tags": 5}, {"rating": 5}],
 )
 def test_wrong_arguments_are_an_error_in_words(ask: Ask, vault: Path, wrong: dict) -> None:
     refused = ask("save_knowledge", **{"type": "error", "content": "x", "confidence": 1, "tags": []} | wrong)
@@ -111,6 +111,116 @@ def test_a_search_is_answered_with_a_json_list_of_entries(ask: Ask) -> None:
     assert ask("search_knowledge", query="pool", minConfidence=0.9).text == "[]"
     missing = ask("link_knowledge", sourceId=fix, targetId="ffffffff")
     assert missing.text.startswith("Error: Knowledge entry not found: ffffffff")
+
+
+def found(ask: Ask, query: str, **more: Any) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = ask("search_knowledge", query=query, **more).data["results"]
+    return results
+
+
+def test_type_and_content_are_enough_to_save_knowledge(ask: Ask) -> None:
+    saved = ask("save_knowledge", type="pattern", content="Retries hide the slow replica")
+    assert saved.text == f"Knowledge saved with ID: {saved.data['id']}"
+    [entry] = found(ask, "slow replica")
+    assert (entry["confidence"], entry["verified"], entry["tags"], entry["context"]) == (0.7, False, [], "")
+
+
+def test_the_same_content_saved_again_updates_its_entry(ask: Ask, vault: Path) -> None:
+    first = ask("save_knowledge", type="error", content="The pool is exhausted", confidence=0.4, tags=["pg"])
+    again = ask(
+        "save_knowledge", type="error", content="The pool is exhausted", confidence=0.9, verified=True, tags=["pool"]
+    )
+    assert again.data["id"] == first.data["id"]
+    assert again.data["changed"] == ["confidence", "verified", "tags"]
+    assert "changed: confidence, verified, tags" in again.text
+    assert [path.name for path in (vault / "knowledge").rglob("*.md")] == ["the-pool-is-exhausted.md"]
+    [entry] = found(ask, "pool exhausted")
+    assert (entry["confidence"], entry["verified"], entry["tags"]) == (0.9, True, ["pg", "pool"])
+
+    silent = ask("save_knowledge", type="error", content="The pool is exhausted")
+    assert silent.data["id"] == first.data["id"] and silent.data["changed"] == []
+    assert found(ask, "pool exhausted")[0]["confidence"] == 0.9
+    where = ask("save_knowledge", type="error", content="The pool is exhausted", context="in staging")
+    assert where.data["changed"] == ["context"] and found(ask, "pool exhausted")[0]["context"] == "in staging"
+
+    others = [
+        {"type": "insight", "content": "The pool is exhausted"},
+        {"type": "error", "content": "The pool is exhausted!"},
+        {"type": "error", "content": "The pool is exhausted", "context": "in production"},
+    ]
+    assert len({first.data["id"], *(ask("save_knowledge", **other).data["id"] for other in others)}) == 4
+
+
+def test_an_entry_that_proves_wrong_is_corrected_in_place(ask: Ask, vault: Path) -> None:
+    error = save(ask, "The pool is exhausted", "error")
+    fix = save(ask, "Raise pool_size to 50", "solution", context="at night", tags=["pg"])
+    ask("link_knowledge", sourceId=fix, targetId=error, relationship="fixes")
+    changed = ask("update_knowledge", id=fix[:8], content="Raise pool_size to 80\n\nand restart.", confidence=0.95)
+    assert changed.data["id"] == fix and changed.data["changed"] == ["content", "confidence"]
+    [entry] = found(ask, "pool_size", type="solution")
+    assert entry["content"] == "Raise pool_size to 80\n\nand restart." and entry["confidence"] == 0.95
+    assert (entry["context"], entry["tags"], entry["relatedIds"]) == ("at night", ["pg"], [error])
+
+    ask("update_knowledge", id=fix, context="", tags=[], verified=True)
+    [entry] = found(ask, "pool_size", type="solution")
+    assert (entry["context"], entry["tags"], entry["verified"], entry["relatedIds"]) == ("", [], True, [error])
+    note = next((vault / "knowledge" / "solution").glob("*.md"))
+    before = note.read_bytes()
+    same = ask("update_knowledge", id=fix, content="Raise pool_size to 80\n\nand restart.", verified=True)
+    assert same.data["changed"] == [] and note.read_bytes() == before
+    for wrong, code in (
+        ({}, "invalid"),
+        ({"content": " "}, "invalid"),
+        ({"content": "```\nopen"}, "invalid"),
+        ({"content": "x" * 10_001}, "too_long"),
+        ({"confidence": 2}, "invalid"),
+    ):
+        refused = ask("update_knowledge", id=fix, **wrong)
+        assert refused.code == code and refused.text.startswith("Error: ") and note.read_bytes() == before
+    assert ask("update_knowledge", id="ffffffff", verified=True).code == "not_found"
+
+
+def test_a_note_of_a_person_keeps_what_is_not_corrected(ask: Ask, write: Callable[..., Path]) -> None:
+    note = write(
+        "knowledge/error/Mine.md",
+        "---\r\nmood: cross # today\r\nconfidence: 0.3\r\n---\r\nWrong.\r\n\r\n## Relations\r\n- fixes [[x]]\r\n",
+    )
+    ask.in_step()
+    assert ask("update_knowledge", id="Mine", content="Right.").data["changed"] == ["content"]
+    text = note.read_bytes().decode()
+    assert "mood: cross # today\r\n" in text and "Wrong" not in text
+    assert text.endswith("---\r\n\r\nRight.\r\n\r\n## Relations\r\n- fixes [[x]]\r\n")
+
+
+def test_an_entry_is_deleted_and_can_be_brought_back(ask: Ask, vault: Path) -> None:
+    wrong = save(ask, "The moon is cheese")
+    other = save(ask, "Cheese is yellow")
+    ask("link_knowledge", sourceId=other, targetId=wrong, relationship="follows_from")
+    gone = ask("delete_knowledge", id=wrong)
+    assert gone.text.startswith(f"Knowledge deleted: {wrong}") and gone.data["related"] == [other]
+    assert [entry["id"] for entry in found(ask, "moon cheese")] == [other]
+    assert ask("delete_knowledge", id=wrong).code == "not_found"
+    ask.store.undo(gone.data["version"])
+    assert wrong in [entry["id"] for entry in found(ask, "moon cheese")]
+
+
+@pytest.mark.parametrize("relationship", ["supersedes", "Supersedes", "superseded_by", "superseded by"])
+def test_to_link_an_entry_as_superseding_another_supersedes_it(ask: Ask, relationship: str) -> None:
+    old = save(ask, "Use port 8080 for the gateway", "decision", confidence=0.9)
+    new = save(ask, "Use port 9090 for the gateway", "decision", confidence=0.8)
+    source, target = (new, old) if relationship.casefold() == "supersedes" else (old, new)
+    linked = ask("link_knowledge", sourceId=source, targetId=target, relationship=relationship)
+    assert linked.data["superseded"] == [old] and linked.data["changed"]
+    results = found(ask, "port of the gateway")
+    assert [entry["id"] for entry in results] == [new, old]
+    assert results[1]["status"] == "superseded" and results[1]["confidence"] == 0.6
+    [gone] = ask("get_superseded_history").data["superseded"]
+    assert gone["id"] == old and gone["winner"]["id"] == new and gone["at"]
+    again = ask("link_knowledge", sourceId=source, targetId=target, relationship=relationship)
+    assert again.data["changed"] is False and found(ask, "port of the gateway")[1]["confidence"] == 0.6
+
+    ask("link_knowledge", sourceId=old, targetId=new, relationship="supersedes")  # the last word counts
+    assert [each["id"] for each in ask("get_superseded_history").data["superseded"]] == [new]
 
 
 def test_an_error_is_found_with_its_solution_and_only_what_is_shown_counts_as_read(ask: Ask) -> None:

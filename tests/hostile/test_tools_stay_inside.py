@@ -127,7 +127,7 @@ def test_a_name_without_malice_takes_the_same_way_and_arrives(room: Room, door: 
     for argument, shape in tool.listing()["inputSchema"]["properties"].items():
         put_back(room.vault)
         name = "id-one" if tool.name == "link_knowledge" else "Apollo"
-        if argument in ("type", "reason") or (value := spoilt(shape, name)) is None:
+        if argument in ("type", "reason", "container_tag") or (value := spoilt(shape, name)) is None:
             continue
         wanted = harmless(tool) | ({"targetId": "id-two"} if argument == "sourceId" else {})
         if argument == "targetId":

@@ -31,6 +31,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
     # what is learned
     "save_knowledge": {"type": "error", "content": "The pool is empty.", "confidence": 0.5, "tags": ["pool"]},
     "search_knowledge": {"query": "pool"}, "link_knowledge": {"sourceId": "id-one", "targetId": "id-two"},
+    "update_knowledge": {"id": "id-one", "content": "The pool was empty."}, "delete_knowledge": {"id": "id-one"},
     "auto_resolve_contradictions": {"apply": True},
     # what was said
     "store_conversation": {"message": "My pin is 4471. I'm vegan.", "context": "c", "response": "r", "topic": "Tides",

@@ -76,7 +76,7 @@ def test_insights_tell_themes_errors_that_come_again_and_what_nobody_reads(
 
 
 def test_duplicates_of_unlike_confidence_are_only_suspected(kept: Knowledge, store: EnhancedStore) -> None:
-    kept.save("error", "The postgres connection pool is exhausted under load", confidence=0.5)
+    kept.save("error", "The postgres connection pool is exhausted under load!", confidence=0.5)
     store.sync()
     analysis = analysis_of(store)
     assert set(rules(analysis.contradictions())) == {"duplicate?"}

@@ -48,6 +48,21 @@ def test_what_is_told_is_found_changed_and_deleted(server: Served) -> None:
     assert server.ask("PUT", f"{API}/memory/{ident}", {"content": "x"}).status == 404
 
 
+@pytest.mark.parametrize("query", ["", "?user_id=dora"])
+def test_a_long_memory_is_changed_and_deleted_by_the_id_of_its_document_or_of_a_passage(
+    server: Served, query: str
+) -> None:
+    content = "The committee met for an hour, and Gudrun brought the marmalade. " * 10
+    added = server.ask("POST", f"{API}/memory", {"content": content, "user_id": "dora"})
+    document = added.data["document"]
+    changed = server.ask("PUT", f"{API}/memory/{document}:13{query}", {"content": "Ragnar mended the weathervane."})
+    assert changed.status == 200 and changed.headers["etag"]
+    assert told(server, "who mended the weathervane", "dora") == ["Ragnar mended the weathervane."]
+    assert server.ask("DELETE", f"{API}/memory/{document}{query}", If_Match=changed.headers["etag"]).status == 204
+    assert told(server, "who mended the weathervane", "dora") == []
+    assert server.ask("DELETE", f"{API}/memory/{document}{query}").status == 404
+
+
 def test_whose_it_is_need_not_be_said_of_an_id(server: Served) -> None:
     ident = add(server, "I play the oboe", "una")
     assert server.ask("PUT", f"{API}/memory/{ident}", {"content": "I play the cello"}).status == 200

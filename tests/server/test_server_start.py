@@ -61,7 +61,7 @@ def test_the_profile_of_what_is_learned_keeps_it_where_the_original_was_told_to(
     env = {"SIMPLEMEM_EMBED_PROVIDER": "none", "MEMORY_STORAGE_PATH": "learned/here"}
     with Bare(here, env=env, command=serving("--profile", "self-improving"), cwd=here) as bare:
         assert bare.initialize()["instructions"].startswith("This is what you have learned")
-        assert len(bare.request("tools/list")["result"]["tools"]) == 25
+        assert len(bare.request("tools/list")["result"]["tools"]) == 27
         bare.call("save_knowledge", type="error", content="It broke", confidence=0.9, tags=[])
         refused = bare.call("link_knowledge", sourceId="a", targetId="b")
         assert refused["isError"] and refused["content"][0]["text"].startswith("Error: Knowledge entry not found: a")
@@ -69,7 +69,7 @@ def test_the_profile_of_what_is_learned_keeps_it_where_the_original_was_told_to(
     assert (here / "learned" / "here" / "knowledge" / "error" / "it-broke.md").exists()
 
 
-@pytest.mark.parametrize("profile", ["default", "simplemem", "self-improving"])
+@pytest.mark.parametrize("profile", ["default", "simplemem"])
 def test_prompts_name_only_tools_that_the_profile_has(here: Path, profile: str) -> None:
     with Bare(here, command=serving("--profile", profile), cwd=here) as bare:
         bare.initialize()
@@ -79,7 +79,7 @@ def test_prompts_name_only_tools_that_the_profile_has(here: Path, profile: str) 
             got = bare.request("prompts/get", {"name": prompt, "arguments": arguments})
             said = got["result"]["messages"][0]["content"]["text"]
             assert {word for word in re.findall(r"[a-z]+_[a-z_]+", said) if word in EVERY_TOOL} <= shown
-            assert "search_memories" in said or profile == "self-improving" or prompt != "recall"
+            assert "search_memories" in said or prompt != "recall"
 
 
 @pytest.mark.parametrize(

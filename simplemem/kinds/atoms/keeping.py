@@ -93,10 +93,15 @@ class Memories(Keeper):
         """The statement of this id, to be changed. NotFound says nothing of another scope's."""
         found = next((each for each in self.atoms(check_scope(scope), expired=True) if each.id == id_), None)
         if found is None:
-            raise NotFound(f"there is no memory {id_[:80]!r}", hint="search_memory names the ids there are.")
+            raise self.no_memory(id_)
         if found.problem:
             raise Unreadable(f"{found.path[:-3]} cannot be changed: {found.problem}", hint="Change it in an editor.")
         return found
+
+    @staticmethod
+    def no_memory(id_: str) -> NotFound:
+        """The error for an id that no memory of the scope has."""
+        return NotFound(f"there is no memory {id_[:80]!r}", hint="search_memory names the ids there are.")
 
     def add(
         self, scope: str, statements: Sequence[Statement], *, source: str = "", outside: bool = False, **by: Unpack[By]
@@ -185,14 +190,22 @@ class Memories(Keeper):
         held = self.atoms(scope)
         return all(self.decide(text, held)[0].event in ("NOOP", "DELETE") for text in texts)
 
+    def drawn_from(self, source: str) -> list[Atom]:
+        """The statements whose note links to the document `source` (a path) as what they were drawn from.
+
+        The caller holds the shelf.
+        """
+        sourced = [atom for atom in self.shelf.items.values() if atom.source]
+        paths = self.bench.meant([(atom.source, atom.path) for atom in sourced])
+        return [atom for atom, path in zip(sourced, paths, strict=True) if path == source]
+
     def forget_drawn(self, source: str, is_gone: Callable[[Atom], bool], **by: Unpack[By]) -> None:
         """Mark as forgotten what was drawn from a document, where that says it no longer."""
 
         def draft(step: ChangeSet) -> None:
-            told = [each for each in self.shelf.items.values() if each.source and each.status == "active"]
-            for each, path in zip(told, self.bench.meant([(e.source, e.path) for e in told]), strict=True):
-                if path == source and not each.problem and is_gone(each):
-                    step.set(each.path, status="forgotten")
+            for atom in self.drawn_from(source):
+                if atom.status == "active" and not atom.problem and is_gone(atom):
+                    step.set(atom.path, status="forgotten")
 
         self.shelf.change(draft, by)
 

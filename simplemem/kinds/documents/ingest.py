@@ -11,9 +11,9 @@ import threading
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
-from simplemem.errors import Invalid, SimplememError
+from simplemem.errors import Invalid, SimplememError, Unreadable
 from simplemem.kinds.answers import Ingested, Remembered
 from simplemem.kinds.atoms.atom import Atom, Statement, link_in
 from simplemem.kinds.atoms.keeping import Added, memories_of
@@ -28,7 +28,7 @@ from simplemem.note.note import read_note
 from simplemem.note.passages import cut_passages
 from simplemem.note.properties import remove_property, set_property
 from simplemem.note.scopes import check_scope, folder_of, scope_of
-from simplemem.store import Read
+from simplemem.store import Carried, Read
 from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _MOST_CHARACTERS, _MOST_TITLE, _MOST_NAME = 1_000_000, 200, 100
+_PASSAGE_ID: Final = re.compile(r"(?P<document>.+):\d+")  # the document's id and the passage's first line
 _WORDS: Final = ("id", "title", "content_type", "status", "error", "source_url", "fetched", "content_hash", "original")
 
 
@@ -69,6 +70,11 @@ class Document:
         told |= {"scope": scope_of(read.path, note.string("scope")), "problem": read.problem or note.problem or ""}
         return cls(read.path, read.sha256, is_own=DOCUMENT.holds(read.path, note.string("type")), **told)
 
+    def is_named_by(self, id_: str) -> bool:
+        """Whether an id is the document's own, or that of one of its passages."""
+        passage = _PASSAGE_ID.fullmatch(id_)
+        return id_ == self.id or (passage is not None and passage["document"] == self.id)
+
     def note(self, before: str) -> str:
         """Its note: a new one, or what was there before with what it says."""
         told = {key: getattr(self, key) or None for key in (*_WORDS, "scope")}
@@ -82,6 +88,13 @@ class Document:
 
 
 DOCUMENT: Final[Kind[Document]] = Kind("documents", "document", read=Document.of, place=lambda each: each.path)
+
+
+class MemoryChange(NamedTuple):
+    """A memory as it is after a change, or was before its deletion, and the step that was written."""
+
+    memory: Atom | Document
+    step: Carried
 
 
 class Documents(Keeper):
@@ -160,6 +173,117 @@ class Documents(Keeper):
             "reconciliation": drawn.reconciliation, "warnings": [*filter(None, [why]), *drawn.warnings],
         }  # fmt: skip
 
+    def find_memory(self, id_: str, scope: str) -> Atom | Document:
+        """Return the statement or the document of this id, so that it can be changed.
+
+        The id of a passage (`doc_…:13`, as a search names it) stands for its document.
+        Raise NotFound if the scope has no such memory, in the same words whether or not
+        another scope has it; Invalid if the id names one passage of several of a document
+        that was not told by the user; Unreadable if the note cannot be changed.
+        """
+        document = self._document_of(id_, check_scope(scope))
+        if document is None:
+            return self.memories.find(id_, scope)
+        if document.problem:
+            why = f"{name_of(document.path)} cannot be changed: {document.problem}"
+            raise Unreadable(why, hint="Change it in an editor.")
+        return document
+
+    def _document_of(self, id_: str, scope: str) -> Document | None:
+        """The document that an id, or the id of one of its passages, stands for."""
+        named = [each for each in self.documents(scope) if each.is_named_by(id_)]
+        document = next((each for each in named if each.id == id_), named[0] if named else None)
+        if document is None or document.id == id_ or document.content_type == "conversation":
+            return document
+        text = self._text_of(document.path)
+        count = len(cut_passages(text, read_note(text.encode()).body))
+        if count > 1:
+            why = f"{id_} is one of {count} passages of the document {document.title!r}"
+            raise Invalid(why, hint=f"Give {document.id} to change or delete the whole document.")
+        return document
+
+    def update_memory(self, id_: str, content: str, scope: str, **by: Unpack[By]) -> MemoryChange:
+        """Replace the text of a statement or of a document. Its id stays.
+
+        The history keeps the old text. Statements that were drawn from a document and are not
+        in its new text are marked as forgotten.
+        """
+        found = self.find_memory(id_, scope)
+        if isinstance(found, Atom):
+            carried = self.memories.update(id_, content, scope, **by)
+            return MemoryChange(self.memories.find(id_, scope), carried)
+
+        old_text = self._text_of(found.path)
+        new = _document(content, "", found.scope, found.content_type)
+        has_own_title = found.title != _title_in(old_text)
+
+        def draft(step: ChangeSet) -> Document:
+            current = self.shelf.items.get(found.path)
+            if current is None:
+                raise self.memories.no_memory(id_)
+            before = step.text(found.path)
+            changed = replace(
+                current,
+                title=found.title if has_own_title else new.title,
+                text=new.text,
+                content_hash=new.content_hash,
+                status="extracting",
+                error="",
+            )
+            step.put(found.path, changed.note(before))
+            return changed
+
+        with nullcontext() if self.chat else self._turn:
+            changed, carried = self.shelf.change(draft, by)
+            if self.chat is None:
+                self._draw(changed, by)
+        if self.chat is not None:
+            self._draw_later()
+        return MemoryChange(self.find_memory(found.id, scope), carried)
+
+    def delete_memory(self, id_: str, scope: str, **by: Unpack[By]) -> MemoryChange:
+        """Put a statement, or a document with all that came from it, into the trash as one step.
+
+        With a document go its original file and the statements that were drawn from it.
+        """
+        found = self.find_memory(id_, scope)
+        if isinstance(found, Atom):
+            carried = self.memories.forget(id_, scope, **by)
+            return MemoryChange(found, carried)
+
+        def draft(step: ChangeSet) -> None:
+            if found.path not in self.shelf.items:
+                raise self.memories.no_memory(id_)
+            step.drop(found.path)
+            original = self._original_of(found)
+            if original:
+                step.drop_file(original)
+            for atom in self.memories.drawn_from(found.path):
+                step.drop_file(atom.path)
+
+        # The statements are read while the vault is locked: take their lock first, as all others do.
+        with self.memories.shelf.reading():
+            _, carried = self.shelf.change(draft, by)
+        return MemoryChange(found, carried)
+
+    def _original_of(self, document: Document) -> str:
+        """The path of the file that was kept beside a document, "" if it has none of its own."""
+        if not document.original:
+            return ""
+        [path] = self.bench.meant([(link_in(document.original), document.path)])
+        folder = f"{DOCUMENT.folder}/{folder_of(document.scope)}/files/"
+        is_shared = any(
+            each.original == document.original
+            for each in self.shelf.items.values()
+            if each.path != document.path and each.scope == document.scope
+        )
+        return path if path and path.startswith(folder) and not is_shared else ""
+
+    def _text_of(self, path: str) -> str:
+        """The body of a document's note, "" if there is none."""
+        read = next(self.bench.read([path]), None)
+        return "" if read is None else read.text[read_header(read.text).body_start :].strip()
+
     def _keep(self, new: Document, by: By) -> tuple[Document, Added, bool]:
         """Keep a document: as it is kept, what was drawn from it at once, and whether it was there already."""
         if new.content_type == "text" and to_forget(new.text):
@@ -197,7 +321,7 @@ class Documents(Keeper):
     def _draw(self, document: Document, by: By) -> Added:
         """Keep what a document states, and forget what was drawn from it and is there no longer."""
         path = document.path
-        text = next((each.text[read_header(each.text).body_start :].strip() for each in self.bench.read([path])), "")
+        text = self._text_of(path)
         statements, method, why = self._stated(
             None if self.bench.private([path]) else self.chat, text, drawn_from(text)
         )
@@ -280,6 +404,11 @@ def _document(text: str, title: str, scope: str, content_type: str, **more: Any)
     if not re.search(r"\w", said):
         raise Invalid("there is no content", hint="Give a text with a word in it.")
     called = " ".join(clean_text(title, "title", _MOST_TITLE, "Give a shorter one.").split())
-    called = called or " ".join(said.lstrip("# ").split("\n")[0].split())[:80].rstrip()
+    called = called or _title_in(said)
     digest = hashlib.sha256(said.encode()).hexdigest()
     return Document("", "", "", called, check_scope(scope), content_type, content_hash=digest, text=said, **more)
+
+
+def _title_in(text: str) -> str:
+    """The title of a text that has none of its own: the beginning of its first line."""
+    return " ".join(text.lstrip("# ").split("\n")[0].split())[:80].rstrip()

@@ -14,7 +14,7 @@ from simplemem.kinds.atoms.atom import Atom, Slot, as_name
 from simplemem.kinds.atoms.reading import answers, asked_slot, read_statement
 from simplemem.kinds.documents.ingest import Document, Documents, documents_of
 from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.values import Graph
+from simplemem.kinds.graph.values import SHARED, Graph
 from simplemem.note.clock import now, stamp
 from simplemem.note.names import name_of, path_of
 from simplemem.note.scopes import check_scope
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _MOST_QUESTION, _MOST_SHOWN = 2_000, 10  # characters; of what was found, to a model that answers
 _NEAREST: Final = 0.5  # of a score, where no more was found than what is nearest
 _STEPS, _MOST_WAYS, _LONGEST_NAME = (0.5, 0.25), 20, 6  # scores of a walk's steps; ways one takes; words of a name
-_SHARED: Final = "default"  # whose entities are, and what conversations keep
 _MEANING: Final = 0.6  # of how like a question a note is; the rest is words
 
 
@@ -76,7 +75,7 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     every = documents.memories.atoms(scope, expired=asked.expired) if asked.mode != "rag" else ()
     atoms = {each.path: each for each in every if not asked.types or each.memory_type in asked.types}
     texts = {each.path: each for each in documents.documents(scope)}
-    graph = graph_of(store).read() if asked.mode != "rag" and scope in (None, _SHARED) else Graph()
+    graph = graph_of(store).read(scope) if asked.mode != "rag" else Graph()
     entities = {each.path: each for each in graph.entities if not each.is_note}
     slots = _filled(question, atoms.values())
     note("slots", slots, "a statement fills it" if slots else "the question names none that is filled")
@@ -109,7 +108,7 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
         for e, of in zip(found, origins, strict=True)
     ]
     hits += [
-        _hit(scores[e.path], "entity", e.name, "; ".join([e.name, *e.texts]), _SHARED, e.path)
+        _hit(scores[e.path], "entity", e.name, "; ".join([e.name, *e.texts]), e.owner or SHARED, e.path)
         for e in (entities[path] for path in scores if path in entities)
     ]
     for part in written.passages:
@@ -147,7 +146,7 @@ def _walked(
 ) -> tuple[list[Edge], dict[str, float]]:
     """The ways from the names in a question and in its best hits, and the notes met, each step with half a score."""
     called = {as_name(each.name): each.path for each in graph.entities if not each.is_note}
-    related = (Atom("", "", each.source, "", _SHARED, slot=Slot(*each.key)) for each in graph.relations)
+    related = (Atom("", "", each.source, "", SHARED, slot=Slot(*each.key)) for each in graph.relations)
     ways = [*atoms.values(), *related]
     words, walked, met = as_name(question).split(), dict[Atom, None](), dict[str, float]()
     names = {" ".join(words[at:end]) for at in range(len(words)) for end in range(at + 1, at + 1 + _LONGEST_NAME)}

@@ -6,12 +6,13 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.kinds.graph import page as pages
 from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, graph_of_pages, literal, read_page
-from simplemem.kinds.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
+from simplemem.kinds.graph.values import SHARED, Entity, Graph, NoSuchEntity, Observation, Relation
 from simplemem.kinds.kind import ChangeSet
 from simplemem.note.names import base_name, compare_key, legal_name, name_of
 from simplemem.note.properties import remove_property, set_property
@@ -36,6 +37,7 @@ class GraphEdit(ChangeSet):
         self._lines: dict[tuple[str, str], list[str]] = defaultdict(list)  # that are added, by page and section
         self._updates: list[tuple[str, Bullet, Mapping[str, Any]]] = []  # attributes that a bullet is given
         self._held: dict[str, dict[Key, tuple[str, Bullet]]] = {}
+        self._owner: str | None = None  # the user whose entities are changed; None: everybody's
 
     def drafts(self) -> list[Draft]:
         moment = now()
@@ -54,11 +56,15 @@ class GraphEdit(ChangeSet):
                 self.put(path, pages.with_lines(text, read_page(path, text), section, lines))
         return super().drafts()
 
-    def create(self, entities: Iterable[Entity]) -> list[Entity]:
-        """Make entities; those that are there are left as they are. Returns those that were made."""
+    def create(self, entities: Iterable[Entity], *, owner: str | None = None) -> list[Entity]:
+        """Make entities; those that are there are left as they are. Returns those that were made.
+
+        With `owner` they belong to that user, and entities of the same name of other users do not count.
+        """
+        self._owner = owner
         made: dict[str, Entity] = {}
         for entity in entities:
-            there = self._graph.named(entity.name)
+            there = self._graph.named(entity.name, owner)
             if entity.name in made or (there is not None and not there.is_stub):
                 continue
             made[entity.name] = entity
@@ -71,12 +77,18 @@ class GraphEdit(ChangeSet):
             self._lines[there.path, "observations"] += map(pages.observation_line, entity.observations)
         return list(made.values())
 
-    def say(self, additions: Iterable[tuple[str, Sequence[Observation]]], *, missing: str = "refuse") -> Added:
+    def say(
+        self,
+        additions: Iterable[tuple[str, Sequence[Observation]]],
+        *,
+        missing: str = "refuse",
+        owner: str | None = None,
+    ) -> Added:
         """Say what is new of entities: what was added, for each. A name of none refuses all, or is skipped ("skip")."""
         added: Added = []
         held: dict[str, set[str]] = {}
         for name, said in additions:
-            if (page := self._graph.page_of(name)) is not None:
+            if (page := self._graph.page_of(name, owner)) is not None:
                 known = held.setdefault(page.path, {each.text for each in page.observations})
                 new = [each for each in said if each.text not in known]
                 known |= {each.text for each in new}
@@ -86,13 +98,22 @@ class GraphEdit(ChangeSet):
                 raise NoSuchEntity(name)
         return added
 
-    def relate(self, relations: Iterable[Relation], *, missing: str = "stub", again: bool = True) -> list[Relation]:
+    def relate(
+        self,
+        relations: Iterable[Relation],
+        *,
+        missing: str = "stub",
+        again: bool = True,
+        owner: str | None = None,
+    ) -> list[Relation]:
         """Make relations: those that are new, and with `again` those that are given other attributes, which are updated.
         A source of no entity gets a page ("stub"), or is skipped ("skip")."""
+        self._owner = owner
         made: dict[Key, Relation] = {}
-        find = self._graph.page_of
         for relation in relations:
-            if relation.key in made or (missing == "skip" and not (find(relation.source) and find(relation.target))):
+            ends = (relation.source, relation.target)
+            is_incomplete = any(self._graph.page_of(end, owner) is None for end in ends)
+            if relation.key in made or (missing == "skip" and is_incomplete):
                 continue
             if (there := self._bullet_of(relation)) is not None:
                 if again and relation.attributes:
@@ -100,7 +121,7 @@ class GraphEdit(ChangeSet):
                     made[relation.key] = relation
                 continue
             made[relation.key] = relation
-            own = [page for page in self._graph.all_named(relation.source) if page.is_own]
+            own = [page for page in self._graph.all_named(relation.source, owner) if page.is_own]
             if own:
                 source = min(own, key=lambda page: page.is_stub).path
             elif (new := self._new.get(relation.source)) is not None:
@@ -168,7 +189,8 @@ class GraphEdit(ChangeSet):
         """The first bullet that says a relation, and its page."""
         source = relation.source
         if source not in self._held:
-            every = [(page, *each) for page in self._graph.all_named(source) for each in self._relations_on(page)]
+            named = self._graph.all_named(source, self._owner)
+            every = [(page, *each) for page in named for each in self._relations_on(page)]
             self._held[source] = {said.key: (page.path, bullet) for page, bullet, said in reversed(every)}
         return self._held[source].get(relation.key)
 
@@ -186,21 +208,22 @@ class GraphEdit(ChangeSet):
             awaited = self._graph.is_awaited(stem, entity.name)
             return bool(is_anothers or awaited or called or self.bench.is_taken(path))
 
-        path = file_for(entity.name, is_taken)
+        owner = "" if self._owner in (None, SHARED) else self._owner or ""
+        path = file_for(entity.name, is_taken, owner)
         self._stems[compare_key(base_name(path))] = entity.name
         self._order += 1
-        self._new[entity.name] = (path, entity, self._order, stub)
+        self._new[entity.name] = (path, replace(entity, owner=owner), self._order, stub)
         return path
 
     def _link_to(self, name: str, source: str) -> str:
         """A link to the page or note of a name; to what is not there yet a link, or a literal."""
-        page, new = self._graph.named(name), self._new.get(name)
+        page, new = self._graph.named(name, self._owner), self._new.get(name)
         if (page is None or page.is_stub) and (new is None or new[3]):
             to = self.bench.meant([(name, source)])[0] if _carries(name) else ""
             if to is None or (page is not None and to == page.path):
                 return f"[[{name}]]" if self._stems.setdefault(compare_key(name), name) == name else literal(name)
             page = self._graph.page_at(to) if to.lower().endswith(".md") else None
-            if page is None or page.name != name:
+            if page is None or page.name != name or not page.is_of(self._owner):
                 return literal(name)
         if new is not None and not new[3]:
             target = base_name(new[0])  # no index knows it yet, and nothing else is called so
@@ -215,12 +238,16 @@ class GraphEdit(ChangeSet):
         return f"[[{target}|{name}]]" if is_shown else f"[[{target}]]"
 
 
-def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False) -> str:
-    """The path of the note for a new entity: its own name where every system and link can carry it, else a near one."""
+def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False, owner: str = "") -> str:
+    """The path of the note for a new entity: its own name where every system and link can carry it, else a near one.
+
+    Entities of one name that belong to different users differ in the digest behind it.
+    """
     path = f"{FOLDER}/{name}.md"
     if _carries(name) and not is_taken(path):
         return path
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    identity = f"{owner}\0{name}" if owner else name
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
     readable = legal_name(name.replace("~", "-").encode("utf-8", "replace").decode())
     readable = readable.encode()[:120].decode("utf-8", "ignore").rstrip(" .")
     return next(path for length in (12, 24, 64) if not is_taken(path := f"{FOLDER}/{readable}~{digest[:length]}.md"))

@@ -60,21 +60,22 @@ class KnowledgeGraph(Shelf[GraphPage]):
         self._states: dict[str, States] = {}  # by path, of changes up to a number
         self._upto = 0
 
-    def read(self) -> Graph:
-        """All of it, in the order in which it came."""
+    def read(self, owner: str | None = None) -> Graph:
+        """All of it, in the order in which it came; with `owner` what belongs to that user."""
         with self.reading():
-            return graph_of_pages(self.in_order(), self.ties, self.items)
+            pages = [page for page in self.in_order() if page.is_of(owner)]
+            return graph_of_pages(pages, self.ties, self.items)
 
-    def search(self, query: str) -> Graph:
+    def search(self, query: str, owner: str | None = None) -> Graph:
         """The entities with this text in name, type or an observation, whatever its case, with their relations."""
         with self.reading():
             text = query.lower()
-            return self._part(page for page in self.items.values() if text in page.searched)
+            return self._part((page for page in self.items.values() if text in page.searched), owner)
 
-    def open(self, names: Iterable[str]) -> Graph:
+    def open(self, names: Iterable[str], owner: str | None = None) -> Graph:
         """The entities with these names, with their relations."""
         with self.reading():
-            return self._part(page for name in set(names) for page in self.all_named(name))
+            return self._part((page for name in set(names) for page in self.all_named(name)), owner)
 
     def entity(self, name: str) -> Entity | None:
         """The entity of exactly this name."""
@@ -105,16 +106,19 @@ class KnowledgeGraph(Shelf[GraphPage]):
         with self.reading():
             return GraphEdit(self).take_in(graph)
 
-    def all_named(self, name: str) -> list[GraphPage]:
-        return sorted((self.items[path] for path in self._named.get(name, ())), key=ENTITY.place)
+    def all_named(self, name: str, owner: str | None = None) -> list[GraphPage]:
+        """The pages of an exact name; with `owner` those that belong to that user."""
+        pages = [self.items[path] for path in self._named.get(name, ())]
+        return sorted((page for page in pages if page.is_of(owner)), key=ENTITY.place)
 
-    def named(self, name: str) -> GraphPage | None:
+    def named(self, name: str, owner: str | None = None) -> GraphPage | None:
         """The page of an exact name: the entity, else the note, else the stub that has it."""
-        return min(self.all_named(name), key=lambda page: (page.is_stub, not page.is_own), default=None)
+        pages = self.all_named(name, owner)
+        return min(pages, key=lambda page: (page.is_stub, not page.is_own), default=None)
 
-    def page_of(self, name: str) -> GraphPage | None:
+    def page_of(self, name: str, owner: str | None = None) -> GraphPage | None:
         """The page of an entity or a note."""
-        page = self.named(name)
+        page = self.named(name, owner)
         return None if page is None or page.is_stub else page
 
     def page_at(self, path: str) -> GraphPage | None:
@@ -132,10 +136,14 @@ class KnowledgeGraph(Shelf[GraphPage]):
         ties = (tie for source in self._linking.get(key, ()) for tie in self.ties.get(source, ()))
         return any(tie.path is None and tie.name != name and _key(tie.bond.link) == key for tie in ties)
 
-    def _part(self, pages: Iterable[GraphPage]) -> Graph:
-        """Pages as entities, with the relations that have an end among them."""
-        some = sorted((page for page in pages if not page.is_stub), key=ENTITY.place)
+    def _part(self, pages: Iterable[GraphPage], owner: str | None = None) -> Graph:
+        """Pages as entities, with the relations that have an end among them.
+
+        With `owner`, neither entities nor relations of other users are in it.
+        """
+        some = sorted((page for page in pages if not page.is_stub and page.is_of(owner)), key=ENTITY.place)
         near = {each.path: each for page in some for each in (page, *self.pointing_at(page.path, page.name))}
+        near = {path: page for path, page in near.items() if page.is_of(owner)}
         names = {page.name for page in some}
         every = graph_of_pages(sorted(near.values(), key=ENTITY.place), self.ties, self.items).relations
         return Graph(tuple(some), tuple(each for each in every if each.source in names or each.target in names))
@@ -195,9 +203,16 @@ class KnowledgeGraph(Shelf[GraphPage]):
         if drawn or idle:
             self.settle([*(page.path for page in drawn), *idle], ())
 
-    def entity_history(self, store: EnhancedStore, name: str) -> Past[Entity]:
-        """All that an entity was, oldest first; nothing for a name that never was one."""
-        return self._history(store, name, lambda p: None if p.is_stub else Entity(p.name, p.type, p.observations))
+    def entity_history(self, store: EnhancedStore, name: str, path: str = "") -> Past[Entity]:
+        """All that an entity was, oldest first; nothing for a name that never was one.
+
+        `path` says which page is meant where several users have an entity of that name.
+        """
+
+        def entity_on(page: GraphPage) -> Entity | None:
+            return None if page.is_stub else Entity(page.name, page.type, page.observations)
+
+        return self._history(store, name, entity_on, path)
 
     def relation_history(self, store: EnhancedStore, wanted: Relation) -> Past[Relation]:
         """All that a relation was, oldest first."""
@@ -210,10 +225,12 @@ class KnowledgeGraph(Shelf[GraphPage]):
 
         return self._history(store, wanted.source, relation_on)
 
-    def _history(self, store: EnhancedStore, name: str, read: Callable[[GraphPage], V | None]) -> Past[V]:
+    def _history(
+        self, store: EnhancedStore, name: str, read: Callable[[GraphPage], V | None], path: str = ""
+    ) -> Past[V]:
         """What was read of the page of a name after each change of it, as far as the change made it another."""
         past: Past[V] = []
-        for page, when, who in self._states_of(store, name):
+        for page, when, who in self._states_of(store, path or self._path_of(name)):
             value = read(page) if page is not None and page.name == name else None
             if past and past[-1][2] is None:
                 former, begun, _, by = past[-1]
@@ -224,9 +241,9 @@ class KnowledgeGraph(Shelf[GraphPage]):
                 past.append((value, when, None, who))
         return past
 
-    def _states_of(self, store: EnhancedStore, name: str) -> States:
-        """The page of a name after each change of it, and when and by whom it was made. Read once until it changes."""
-        path, newest = self._path_of(name), store.bench.last_version()
+    def _states_of(self, store: EnhancedStore, path: str) -> States:
+        """A page after each change of it, and when and by whom it was made. Read once until it changes."""
+        newest = store.bench.last_version()
         for version in store.bench.changes(after=self._upto) if newest != self._upto else ():
             self._states.pop(version.path, None)
             self._states.pop(version.new_path or "", None)

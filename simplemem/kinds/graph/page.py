@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -100,6 +101,7 @@ def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
         name=name,
         type=own,
         is_note=not is_entity,
+        owner=unicodedata.normalize("NFC", said.get("scope", "")),
         is_stub=is_entity and header.properties.get("stub") is True and told is None and not observations,
         order=order if isinstance(order, int) and not isinstance(order, bool) else None,
         created=said.get("created", ""),
@@ -224,6 +226,8 @@ def new_page(path: str, entity: Entity, order: int, now: str, *, stub: bool = Fa
     """The text of a new page. A stub only holds a name that relations begin at."""
     properties: dict[str, Any] = {"title": spell(entity.name)} if base_name(path) != entity.name else {}
     properties |= {"stub": True} if stub else {"entity_type": spell(entity.type)}
+    if entity.owner:
+        properties["scope"] = entity.owner
     lists = {"Observations": [observation_line(each) for each in entity.observations], "Relations": bonds}
     parts = ["\n".join([f"## {title}", *lines, ""]) for title, lines in lists.items() if lines]
     return ENTITY.render(properties | {"order": order}, "\n".join(parts), now)

@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from simplemem.errors import NotFound
+
+SHARED: Final = "default"
+"""The user that everything without an owner belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,14 @@ class Entity:
     created: str = ""
     modified: str = ""
     is_note: bool = False  # a note of another kind that an entity links to
+    owner: str = ""  # the user it was made for; "" for an entity that is everybody's
+
+    def is_of(self, owner: str | None) -> bool:
+        """Whether it belongs to this user; every entity matches None.
+
+        An entity without an owner belongs to the shared user `default`.
+        """
+        return owner is None or owner == (self.owner or SHARED)
 
     @property
     def texts(self) -> list[str]:

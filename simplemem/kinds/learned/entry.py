@@ -118,14 +118,20 @@ LEARNED: Final[Kind[KnowledgeEntry]] = Kind(
 )
 
 
-def _parts(note: Note) -> tuple[str, str]:
-    """What was learned, and its context. Whatever is in no section of ours belongs to what was learned."""
+def _sections(note: Note) -> dict[str, tuple[int, int, int]]:
+    """Where `context` and `relations` begin, where their headings end, and where they end, as far as they are there."""
     sections, headings = dict[str, tuple[int, int, int]](), note.body.headings
     for number, heading in enumerate(headings):
         key = heading.text.strip().casefold()
         if key in ("context", "relations") and note.text.startswith("## ", heading.start):  # and not in a quotation
             end = next((later.start for later in headings[number + 1 :] if later.level <= 2), len(note.text))
             sections[key] = heading.start, heading.end, end
+    return sections
+
+
+def _parts(note: Note) -> tuple[str, str]:
+    """What was learned, and its context. Whatever is in no section of ours belongs to what was learned."""
+    sections = _sections(note)
     kept, at = [], note.header.body_start
     for start, _, end in sorted(sections.values()):
         kept.append(note.text[at:start].strip())
@@ -141,6 +147,23 @@ def body_of(content: str, context: str) -> str:
         why = "the content leaves something open that would swallow what follows it"
         raise Invalid(why, hint="Close the code block or comment in it.")
     return body
+
+
+def reworded(text: str, content: str, context: str) -> str:
+    """The note with another content and context. Its frontmatter and its relations stay.
+
+    Invalid if the content leaves something open, such as a code block.
+    """
+    note = read_note(text.encode("utf-8", "surrogatepass"), "")
+    start, _, end = _sections(note).get("relations", (0, 0, 0))
+    relations = note.text[start:end].strip()
+    body = body_of(content, context)
+    if relations:
+        body += f"\n{relations}\n"
+    if "\r\n" in text:
+        body = body.replace("\r\n", "\n").replace("\n", "\r\n")
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return f"{text[: note.header.body_start]}{newline if note.header.body_start else ''}{body}"
 
 
 def with_tie(text: str, relationship: str, link: str) -> str:

@@ -8,7 +8,7 @@ import uuid
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, StateLog, clean_text
@@ -16,7 +16,7 @@ from simplemem.kinds.learned import entry as entries
 from simplemem.kinds.learned.entry import FOLDER, LEARNED, KnowledgeEntry
 from simplemem.memory import By, Filter, Hit
 from simplemem.note.names import path_of
-from simplemem.note.properties import set_property
+from simplemem.note.properties import remove_property
 from simplemem.note.tags import tags_for_new_note
 from simplemem.store import now
 
@@ -35,6 +35,23 @@ Related = dict[str, list[tuple[str, KnowledgeEntry]]]
 Reads = dict[str, tuple[int, str]]
 """By the ids of entries, how often each was read, and when last (UTC)."""
 NEVER: Final = (0, "")
+
+
+DEFAULT_CONFIDENCE: Final = 0.7
+"""Of a new entry whose confidence nobody gave."""
+SUPERSEDING: Final = ("supersedes", "superseded_by")
+"""Relations after which one of two entries no longer holds."""
+_MARKS: Final = ("status", "superseded_by", "superseded_at", "superseded_reason")
+
+
+class EntryChange(NamedTuple):
+    """What of an entry is to be another. None stays as it is."""
+
+    content: str | None = None
+    context: str | None = None
+    confidence: float | None = None
+    verified: bool | None = None
+    tags: tuple[str, ...] | None = None
 
 
 class Knowledge(Keeper):
@@ -115,42 +132,123 @@ class Knowledge(Keeper):
         content: str,
         *,
         context: str = "",
-        confidence: float,
-        verified: bool = False,
+        confidence: float | None = None,
+        verified: bool | None = None,
         tags: Sequence[str] = (),
         **by: Unpack[By],
     ) -> tuple[KnowledgeEntry, list[KnowledgeEntry], list[str]]:
-        """Keep what was learned, as a note. Returns the entry, those that said the same before, and warnings."""
+        """Keep what was learned, as a note, or bring the entry up to date that says the same.
+
+        An entry that holds says the same if its type and content are these, and its context is not
+        another one. It then gets the confidence, `verified` and context that are given, and the tags
+        beside its own.
+
+        Returns the entry, those that said the same before (as they were), and warnings.
+        """
         said, where = _clean(content, "content"), _clean(context, "context")
         if not said:
             raise Invalid("the content is empty")
-        legal, warnings = list[str](), list[str]()
-        for tag in tags:
-            try:
-                legal += tags_for_new_note([tag])[0]
-            except Invalid as refused:
-                legal.append(str(refused.details.get("proposed", "tag")))
-                warnings.append(f"the tag {tag!r} is kept as {legal[-1]!r}: a tag has letters, digits, _, - and / only")
-        legal = list(dict.fromkeys(legal))
+        legal, warnings = _legal_tags(tags)
         properties: dict[str, Any] = {"tags": legal, "id": str(uuid.uuid4()), "knowledge_type": kind}
-        properties |= {"confidence": int(confidence) if confidence in (0, 1) else confidence, "verified": verified}
+        properties["confidence"] = _as_number(DEFAULT_CONFIDENCE if confidence is None else confidence)
+        properties["verified"] = bool(verified)
         text = LEARNED.render(properties, entries.body_of(said, where), now())
         slug, new = f"{FOLDER}/{kind}/{entries.slug_of(said)}", entries.read_entry(f"{FOLDER}/{kind}/x.md", text)
 
         def draft(step: ChangeSet) -> tuple[str, list[KnowledgeEntry]]:
-            path = self.free(step, slug, between="-")
-            step.put(path, text)
-            every = self.shelf.in_order()
-            return path, [e for e in every if (e.type, e.content, e.context) == (kind, new.content, new.context)]
+            twins = [
+                entry
+                for entry in self.shelf.in_order()
+                if entry.is_own
+                and (entry.type, entry.content) == (kind, new.content)
+                and (not new.context or entry.context in ("", new.context))
+            ]
+            standing = [entry for entry in twins if not entry.is_superseded]
+            if not standing:
+                path = self.free(step, slug, between="-")
+                step.put(path, text)
+                return path, twins
+
+            known = next((entry for entry in standing if entry.context == new.context), standing[0])
+            more_tags = [tag for tag in legal if tag not in known.tags]
+            change = EntryChange(
+                context=where or None,
+                confidence=confidence,
+                verified=verified,
+                tags=(*known.tags, *more_tags) if more_tags else None,
+            )
+            self._apply(step, known, change)
+            return known.path, twins
 
         (path, twins), carried = self.shelf.change(draft, By(tool="save_knowledge") | by)
         return self.shelf.items[path], twins, [*warnings, *carried.warnings]
 
+    def update(self, ref: str, change: EntryChange, **by: Unpack[By]) -> tuple[KnowledgeEntry, list[str]]:
+        """Correct an entry: what is None in the change stays. Its id and its relations stay too.
+
+        Returns the entry as it is now, and warnings.
+        """
+        if all(value is None for value in change):
+            raise Invalid("there is nothing to change", hint="Give content, context, confidence, verified or tags.")
+        warnings = list[str]()
+        if change.tags is not None:
+            legal, warnings = _legal_tags(change.tags)
+            change = change._replace(tags=tuple(legal))
+        if change.content is not None:
+            change = change._replace(content=_clean(change.content, "content"))
+            if not change.content:
+                raise Invalid("the content is empty", hint="delete_knowledge removes an entry.")
+        if change.context is not None:
+            change = change._replace(context=_clean(change.context, "context"))
+
+        def draft(step: ChangeSet) -> str:
+            entry = _pick(self.shelf.in_order(), ref)
+            self._apply(step, entry, change)
+            return entry.path
+
+        path, carried = self.shelf.change(draft, By(tool="update_knowledge") | by)
+        return self.shelf.items[path], [*warnings, *carried.warnings]
+
+    def _apply(self, step: ChangeSet, entry: KnowledgeEntry, change: EntryChange) -> None:
+        """Write the changed parts of an entry; nothing where all is as it was."""
+        content = entry.content if change.content is None else change.content
+        context = entry.context if change.context is None else change.context
+        if (content, context) != (entry.content, entry.context):
+            text = remove_property(step.text(entry.path), "context")  # where a person may have put it
+            step.put(entry.path, entries.reworded(text, content, context))
+        if change.tags is not None and change.tags != entry.tags:
+            step.set(entry.path, tags=[*change.tags])
+        if change.confidence is not None and change.confidence != entry.confidence:
+            step.set(entry.path, confidence=_as_number(change.confidence))
+        if change.verified is not None and change.verified != entry.verified:
+            step.set(entry.path, verified=change.verified)
+
+    def delete(self, ref: str, **by: Unpack[By]) -> tuple[KnowledgeEntry, list[KnowledgeEntry], str]:
+        """Put an entry into the trash.
+
+        Returns the entry, those that have a relation to it, and the version that undoes the deletion.
+        """
+
+        def draft(step: ChangeSet) -> tuple[KnowledgeEntry, list[KnowledgeEntry]]:
+            every = self.shelf.in_order()
+            entry = _pick(every, ref)
+            leading = self.leading_to(every)
+            related = [other for other in every if any(to.path == entry.path for _, to in leading[other.path])]
+            step.drop(entry.path)
+            return entry, related
+
+        (entry, related), carried = self.shelf.change(draft, By(tool="delete_knowledge") | by)
+        return entry, related, carried.written[0].version
+
     def link(
         self, source: str, target: str, relationship: str = "relates_to", **by: Unpack[By]
     ) -> tuple[KnowledgeEntry, KnowledgeEntry, bool]:
-        """Relate an entry to another. Returns both, and whether that was new."""
+        """Relate an entry to another. Returns both, and whether that was new.
+
+        `supersedes` and `superseded_by` also mark the entry that no longer holds as superseded.
+        """
         kind = " ".join(relationship.split()) or "relates_to"
+        word = kind.casefold().replace(" ", "_")
 
         def draft(step: ChangeSet) -> tuple[KnowledgeEntry, KnowledgeEntry, bool]:
             one, other = (_pick(self.shelf.in_order(), ref) for ref in (source, target))
@@ -159,14 +257,39 @@ class Knowledge(Keeper):
             is_new = (kind, other) not in self.leading_to([one])[one.path]
             if is_new:
                 step.put(one.path, entries.with_tie(step.text(one.path), kind, other.name))
+            if word in SUPERSEDING:
+                winner, loser = (one, other) if word == "supersedes" else (other, one)
+                is_new = self._decide(step, winner, loser) or is_new
             return one, other, is_new
 
         (one, other, is_new), _ = self.shelf.change(draft, By(tool="link_knowledge") | by)
         return self.shelf.items[one.path], other, is_new
 
+    def _decide(self, step: ChangeSet, winner: KnowledgeEntry, loser: KnowledgeEntry) -> bool:
+        """Mark an entry as superseded by another, as a client decided. Whether that was new."""
+        if loser.is_superseded and self._superseder_of(loser) == winner.path:
+            return False
+        if winner.is_superseded and self._superseder_of(winner) == loser.path:  # the last word counts
+            step.set(winner.path, **dict.fromkeys(_MARKS))
+        self._lay_aside(step, winner, loser, "decided by a client")
+        return True
+
+    def _superseder_of(self, entry: KnowledgeEntry) -> str | None:
+        """The path of the entry that took the place of another."""
+        [path] = self.bench.meant([(entry.superseded_by, entry.path)])
+        return path
+
+    @staticmethod
+    def _lay_aside(step: ChangeSet, winner: KnowledgeEntry, loser: KnowledgeEntry, reason: str) -> None:
+        """Mark an entry as superseded: by which, when and why. It is less sure then."""
+        values = ("superseded", f"[[{winner.name}]]", now(), reason)
+        step.set(loser.path, **dict(zip(_MARKS, values, strict=True)))
+        if loser.confidence is not None:
+            step.set(loser.path, confidence=max(0.1, round(loser.confidence - 0.3, 4)))
+
     def supersede(self, found: Iterable[Contradiction], **by: Unpack[By]) -> str:
         """Lay the losers aside as one step; its version. Loser and winner name each other, and when and why."""
-        moment, decided = now(), [(*each.verdict, each.data["rule"]) for each in found if each.verdict]
+        decided = [(*each.verdict, each.data["rule"]) for each in found if each.verdict]
 
         def draft(step: ChangeSet) -> str:
             for entry in (entry for pair in decided for entry in pair[:2]):
@@ -175,12 +298,7 @@ class Knowledge(Keeper):
                     return entry.name  # and nothing is written
             for winner, loser, why, rule in decided:
                 step.put(winner.path, entries.with_tie(step.text(winner.path), "supersedes", loser.name))
-                properties: dict[str, Any] = {"status": "superseded", "superseded_by": f"[[{winner.name}]]"}
-                properties |= {"superseded_at": moment, "superseded_reason": f"{rule}: {why}"}
-                if loser.confidence is not None:
-                    properties["confidence"] = max(0.1, round(loser.confidence - 0.3, 4))
-                for key, value in properties.items():
-                    step.put(loser.path, set_property(step.text(loser.path), key, value))
+                self._lay_aside(step, winner, loser, f"{rule}: {why}")
             return ""
 
         reason = f"{len(decided)} contradictions resolved"
@@ -237,6 +355,23 @@ def _pick(every: Sequence[KnowledgeEntry], ref: str) -> KnowledgeEntry:
         candidates = [f"{each.id} ({each.name})" for each in found]
         raise Ambiguous(f"{wanted[:60]} may be any of {len(found)} entries", candidates=candidates)
     return found[0]
+
+
+def _legal_tags(tags: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Tags as a note can have them, each once, and a warning for each that had to be changed."""
+    legal, warnings = list[str](), list[str]()
+    for tag in tags:
+        try:
+            legal += tags_for_new_note([tag])[0]
+        except Invalid as refused:
+            legal.append(str(refused.details.get("proposed", "tag")))
+            warnings.append(f"the tag {tag!r} is kept as {legal[-1]!r}: a tag has letters, digits, _, - and / only")
+    return list(dict.fromkeys(legal)), warnings
+
+
+def _as_number(share: float) -> float:
+    """A confidence as a note has it: 1, not 1.0."""
+    return int(share) if share in (0, 1) else share
 
 
 def _clean(text: str, what: str) -> str:

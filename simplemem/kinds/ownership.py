@@ -1,0 +1,36 @@
+"""Which notes belong to one user: statements, documents, user profiles, and whatever says `scope:` in its frontmatter.
+
+A profile whose tools name a user in each call shows such a note only to a call that names its user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
+
+_FOLDERS: Final = ("atoms/", "documents/", "profiles/")
+_TYPES: Final = ("atom", "document", "profile")
+
+
+def is_in_a_folder_of_users(path: str) -> bool:
+    """Whether a note lies where the notes of users lie."""
+    return path.startswith(_FOLDERS)
+
+
+def notes_of_users(store: EnhancedStore, paths: Iterable[str]) -> set[str]:
+    """Return those of these notes that belong to one user. A note that cannot be read counts as one."""
+    asked = set(paths)
+    elsewhere = {path for path in asked if not is_in_a_folder_of_users(path)}
+    shared = {read.path for read in store.bench.read(sorted(elsewhere)) if not _names_a_user(read.text)}
+    return asked - shared
+
+
+def _names_a_user(text: str) -> bool:
+    from simplemem.note.note import read_note  # most servers start without it
+
+    note = read_note(text.encode("utf-8", "surrogatepass"))
+    note_type = (note.string("type") or "").casefold()
+    return note_type in _TYPES or note.header.get("scope") is not None

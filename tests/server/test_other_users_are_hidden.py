@@ -1,0 +1,112 @@
+"""A profile whose calls name a user shows no user's notes to a request that names none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bare_client import Inside
+from waiting import eventually
+
+NAME = {"type": "ref/resource", "uri": "memory://{+name}"}
+REVIEW = {"type": "ref/prompt", "name": "review"}
+SHARED_NOTE = "Harbour rules"
+
+
+def served(vault: Path, profile: str, **settings: Any) -> Inside:
+    """A server on what two users told and a note that is nobody's."""
+    return Inside(vault, profile=profile, **{"embed__provider": "none", **settings})
+
+
+@pytest.fixture(params=["remembrances", "supermemento"])
+def profile(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def told(vault: Path, write: Callable[..., Path]) -> Path:
+    write(f"{SHARED_NOTE}.md", "Boats moor at the east quay.\n")
+    write("graph/Quay.md", "## Observations\n- lies in the east\n")
+    write("graph/Dr Quill.md", "---\nscope: maria\n---\n## Observations\n- treats zinnia allergies\n")
+    write("atoms/maria/The zinnia pot hides the key.md", "---\ntags: [zinnia]\n---\nThe zinnia pot hides the key.\n")
+    write("atoms/ann/I live in Bergen.md", "I live in Bergen.\n")
+    write("documents/maria/Zinnia letter.md", "---\ntitle: Zinnia letter\n---\nThe zinnia grows.\n")
+    write("profiles/maria.md", "# Zinnia lover\n")
+    write("elsewhere/Zinnia.md", "---\ntype: atom\nscope: maria\n---\nThe zinnia is red.\n")
+    return vault
+
+
+def listed(bare: Inside) -> set[str]:
+    """The resources there are, once the vault is indexed."""
+
+    def names() -> set[str]:
+        found = bare.request("resources/list", {})["result"]["resources"]
+        return {each["name"] for each in found} - {"changes"}
+
+    assert eventually(lambda: bool(names()))
+    return names()
+
+
+def asked_without_a_user(bare: Inside) -> dict[str, Any]:
+    return {
+        "resources/list": bare.request("resources/list", {}),
+        "changes": bare.request("resources/read", {"uri": "memory://changes"}),
+        **{
+            f"complete {start!r}": bare.request(
+                "completion/complete", {"ref": NAME, "argument": {"name": "name", "value": start}}
+            )
+            for start in ("", "a", "The z", "z", "doc", "Dr", "prof")
+        },
+        "complete a tag": bare.request(
+            "completion/complete", {"ref": REVIEW, "argument": {"name": "tag", "value": "z"}}
+        ),
+    }
+
+
+def test_resources_changes_and_completion_show_no_notes_of_users(told: Path, profile: str) -> None:
+    with served(told, profile) as bare:
+        bare.initialize()
+        assert listed(bare) == {SHARED_NOTE, "graph/Quay"}
+        for asked, answer in asked_without_a_user(bare).items():
+            said = json.dumps(answer)
+            assert "inia" not in said and "maria" not in said and "ann/" not in said, asked
+            assert "Quill" not in said, asked
+        read = bare.request("resources/read", {"uri": "memory://changes"})["result"]["contents"][0]["text"]
+        assert SHARED_NOTE in read and "graph/Quay" in read
+        completed = bare.request("completion/complete", {"ref": NAME, "argument": {"name": "name", "value": ""}})
+        assert completed["result"]["completion"]["values"] == [SHARED_NOTE, "graph/Quay"]
+
+
+@pytest.mark.parametrize(
+    "name", ["atoms/maria/The zinnia pot hides the key", "elsewhere/Zinnia", "graph/Dr Quill", "profiles/maria"]
+)
+def test_a_note_of_a_user_is_read_as_if_it_were_not_there(told: Path, profile: str, name: str) -> None:
+    with served(told, profile) as bare:
+        bare.initialize()
+        absent = name[:-1] + "0"
+        answers = [
+            bare.request("resources/read", {"uri": f"memory://{each.replace(' ', '%20')}"}) for each in (name, absent)
+        ]
+        assert all("error" in each for each in answers), answers
+        one, other = (json.dumps(each["error"]) for each in answers)
+        assert one.replace(name, "").replace(name.replace(" ", "%20"), "") == other.replace(absent, "").replace(
+            absent.replace(" ", "%20"), ""
+        )
+        shared = bare.request("resources/read", {"uri": "memory://Harbour%20rules"})
+        assert "east quay" in json.dumps(shared["result"])
+
+
+def test_a_server_that_is_narrowed_to_one_user_shows_that_user_s_notes(told: Path, profile: str) -> None:
+    with served(told, profile, access__only=["atoms/ann/"]) as bare:
+        bare.initialize()
+        assert listed(bare) == {"atoms/ann/I live in Bergen"}
+
+
+def test_a_profile_without_users_shows_every_note(told: Path) -> None:
+    with served(told, "default") as bare:
+        bare.initialize()
+        every = listed(bare)
+        assert "atoms/maria/The zinnia pot hides the key" in every and len(every) == 8
