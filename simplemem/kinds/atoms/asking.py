@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.kinds.atoms.atom import MEMORY_TYPES, Atom, Slot, Statement, moment
+from simplemem.kinds.atoms.reading import states_end
 from simplemem.kinds.kind import Keeper, StateLog
 from simplemem.note.clock import now
 from simplemem.note.passages import text_hash
@@ -96,6 +97,19 @@ def _is_quoted(row: Mapping[str, str], plain: str) -> bool:
     return is_sound and bool(quote) and quote in plain
 
 
+def _end_of(row: Mapping[str, str]) -> datetime | None:
+    """Return until when a model's statement holds, if its words say so.
+
+    A day such as "today" tells when something began. Models give it as the end too, and the statement would expire
+    as it is stored. An episode has no end but the day it happened on.
+    """
+    end = moment(row["valid_to"], ends=True)
+    if end is None or row["type"] == "episode":
+        return end
+    is_stated = states_end(row["text"], is_ahead=end > now()) or states_end(row["quote"], is_ahead=end > now())
+    return end if is_stated else None
+
+
 def _statement_of(row: Mapping[str, str], chat: Chat) -> Statement:
     """Return the statement that a model's row tells of."""
     slot = Slot(row["subject"], row["relation"], row["object"]) if row["relation"] else None
@@ -104,7 +118,7 @@ def _statement_of(row: Mapping[str, str], chat: Chat) -> Statement:
         row["type"],
         slot,
         moment(row["valid_from"]),
-        moment(row["valid_to"], ends=True),
+        _end_of(row),
         row["quote"],
         _sureness(row),
         chat.method,
