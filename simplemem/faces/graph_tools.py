@@ -125,7 +125,7 @@ def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
 
 def _checked(owner: str | None) -> str | None:
     """The user whose entities are meant. Invalid and TooLong say why a tag can be none."""
-    from simplemem.kinds.atoms.atom import check_scope  # of no use to the profiles without owners
+    from simplemem.note.scopes import check_scope  # of no use to the profiles without owners
 
     return None if owner is None else check_scope(owner)
 

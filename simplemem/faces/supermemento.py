@@ -99,8 +99,8 @@ def semantic_search(
 ) -> Reply[Alike]:
     """Find entities by meaning, or by meaning and words together; with a container_tag or a search_mode also statements
     and passages of documents."""
-    from simplemem.kinds.atoms.atom import check_scope
     from simplemem.kinds.documents.recall import Asked, recall, rows_of
+    from simplemem.note.scopes import check_scope
 
     owner = None if container_tag is None else check_scope(container_tag)
     weight = semantic_weight if hybrid_search else 1.0

@@ -125,6 +125,10 @@ class ChangeSet:
         """Whether this change gives a file of that path something to hold."""
         return path in self._after
 
+    def texts(self) -> dict[str, str]:
+        """The notes that this change has touched, each with its text so far."""
+        return {path: text for path, text in self._after.items() if isinstance(text, str)}
+
     def drop(self, path: str) -> None:
         """Put a note into the trash."""
         self.text(path)

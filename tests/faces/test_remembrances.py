@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from chat_service import ChatService
 from embedding_service import failing
+from waiting import eventually
 from web_of_files import pdf
+
+from simplemem.kinds.documents.ingest import documents_of
 
 Contract = Callable[..., Any]
 LONG = "The committee met for an hour, and Gudrun will bring the marmalade that she promised to all of us. " * 6
@@ -206,3 +209,50 @@ def test_a_long_memory_of_another_user_is_as_if_it_were_not_there(told: Any) -> 
             assert there.code == absent.code == "not_found"
             assert there.text.replace(memory_id, "") == absent.text.replace("doc_20200101_nobody:13", "")
     assert "sextant" in told("search_memory", query="brass sextant", user_id="maria").text
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["Hello!", "Thanks a lot for your help.", "Where did I park the car?", "¿Dónde vivo?", "Muchas gracias.",
+     "Hi! How are you? Thank you."],
+)  # fmt: skip
+def test_without_a_model_questions_greetings_and_thanks_are_not_stored(told: Any, content: str) -> None:
+    answer = told("add_memory", content=content, user_id="ann")
+    assert not answer.failed and not answer.data["events"]
+    assert answer.text == "Nothing was stored: the text states no fact." == answer.data["warnings"][0]
+    assert not (told.vault / "atoms").exists()
+
+
+def test_a_greeting_beside_a_statement_is_left_out(told: Any) -> None:
+    answer = told("add_memory", content="Hi there! I live in Berlin. Thanks!", user_id="ann")
+    assert [each["memory"] for each in answer.data["events"]] == ["I live in Berlin."]
+    assert not answer.data["warnings"]
+
+
+@pytest.mark.parametrize("content", ["Hello!", "What is my name?", "Oh great, it rains again.", "I live in Berlin."])
+def test_a_model_that_finds_no_facts_stores_nothing(contract: Contract, content: str) -> None:
+    with ChatService(lambda _: {"facts": []}) as service:
+        told = contract("remembrances", llm={"provider": "openai", "model": "m", "url": service.url})
+        answer = told("add_memory", content=content, user_id="ann")
+        assert not answer.failed and not answer.data["events"] and answer.data["extraction"] == "llm:m"
+        assert answer.text == "Nothing was stored: the text states no fact."
+        assert not (told.vault / "atoms").exists() and len(service.asked) == 1
+
+
+def test_a_document_in_which_a_model_finds_no_facts_states_none(contract: Contract) -> None:
+    with ChatService(lambda _: {"facts": []}) as service:
+        told = contract("remembrances", llm={"provider": "openai", "model": "m", "url": service.url})
+        told("add_memory", content=f"I live in Berlin. {LONG}", user_id="ann")
+        documents = documents_of(told.store)
+        assert eventually(lambda: documents.documents("ann")[0].status == "done")
+        assert len(service.asked) == 1 and not (told.vault / "atoms").exists()
+
+
+def test_a_model_that_quotes_nothing_leaves_the_text_to_the_rules(contract: Contract) -> None:
+    row = {"text": "Ann lives in Rome", "type": "fact", "quote": "Ann lives in Rome", "confidence": 0.9}
+    with ChatService(lambda said: {"facts": [row]} if "today" in said else {"relations": []}) as service:
+        told = contract("remembrances", llm={"provider": "openai", "model": "m", "url": service.url})
+        answer = told("add_memory", content="I live in Berlin.", user_id="ann")
+        assert [each["memory"] for each in answer.data["events"]] == ["I live in Berlin."]
+        assert answer.data["extraction"] == "verbatim"
+        assert answer.data["warnings"] == ["the model was no help: the model listed nothing that the text says"]

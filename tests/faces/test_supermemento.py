@@ -210,3 +210,22 @@ def test_any_number_of_containers_have_an_entity_of_one_name(ask: Any) -> None:
         assert [each["observations"] for each in graph["entities"]] == [[f"is cat {number}"]]
         ties = {(each["from"], each["to"]) for each in graph["relations"]}
         assert ties == {("Vega", f"Toy {number}"), (f"Toy {number}", "Vega")}
+
+
+def test_a_memory_without_relations_is_listed_without_relations(contract: Contract) -> None:
+    asking = contract("supermemento")
+    for content in ("I live in Berlin.", "My favourite colour is green.", "I moved to Lisbon."):
+        asking.json("ingest_text", content=content, container_tag="ann", title=content)
+    (asking.vault / "atoms/ann/By hand.md").write_text("Collects stamps.\n", encoding="utf-8")
+    listed = asking.json("list_memories", container_tag="ann", include_expired=True)["memories"]
+    rows = {row["memory"]: row for row in listed}
+    relations = ("updates", "extends", "superseded_by", "derived_from")
+
+    for row in listed:
+        assert row["id"] not in (*[row[name] for name in relations], row["source_doc_id"])
+    for memory in ("My favourite colour is green.", "Collects stamps."):
+        assert not any(rows[memory][name] for name in relations), rows[memory]
+    assert rows["Collects stamps."]["source_doc_id"] is None
+    assert rows["My favourite colour is green."]["source_doc_id"].startswith("doc_")
+    assert rows["I moved to Lisbon."]["updates"] == rows["I live in Berlin."]["id"]
+    assert rows["I live in Berlin."]["superseded_by"] == rows["I moved to Lisbon."]["id"]

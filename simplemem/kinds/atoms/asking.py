@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.kinds.atoms.atom import MEMORY_TYPES, Atom, Slot, Statement, moment
+from simplemem.kinds.atoms.reading import states_end
 from simplemem.kinds.kind import Keeper, StateLog
 from simplemem.note.clock import now
 from simplemem.note.passages import text_hash
@@ -66,17 +67,62 @@ def _sureness(row: Mapping[str, str]) -> float:
 
 
 def extract(keeper: Keeper, chat: Chat, text: str) -> tuple[list[Statement], str]:
-    """The statements that a model reads in a text, as far as it quotes them; and what is to be said of that."""
-    parts, found, plain = _portions(text), dict[str, Statement](), " ".join(text.casefold().split())
+    """Return the statements that a model reads in a text, and a remark on how it was read.
+
+    An empty list is an answer: the text states nothing. Unavailable when the model lists statements, and none of
+    them quotes the text.
+    """
+    parts = _portions(text)
+    plain = " ".join(text.casefold().split())
+    statements = dict[str, Statement]()
+    rejected = 0
     for part in parts:
-        for row in _rows(_ask(keeper, chat, "extract", {"text": part, "today": f"{now():%Y-%m-%d}"})["facts"]):
-            said, quote, kind = row["text"], row["quote"], row["type"]
-            if quote and quote.casefold() in plain and 0 < len(said) <= _MOST_FACT and kind in MEMORY_TYPES:
-                slot = Slot(row["subject"], row["relation"], row["object"]) if row["relation"] else None
-                since, until = moment(row["valid_from"]), moment(row["valid_to"], ends=True)
-                found[said] = Statement(said, kind, slot, since, until, quote, _sureness(row), chat.method)
-    cut = f"the text was read in {len(parts)} parts" if len(parts) > 1 else ""
-    return list(found.values())[:_MOST_FACTS], cut
+        answer = _ask(keeper, chat, "extract", {"text": part, "today": f"{now():%Y-%m-%d}"})
+        for row in _rows(answer["facts"]):
+            if _is_quoted(row, plain):
+                statements[row["text"]] = _statement_of(row, chat)
+            else:
+                rejected += 1
+
+    if rejected and not statements:
+        raise Unavailable("the model listed nothing that the text says")
+    remark = f"the text was read in {len(parts)} parts" if len(parts) > 1 else ""
+    return list(statements.values())[:_MOST_FACTS], remark
+
+
+def _is_quoted(row: Mapping[str, str], plain: str) -> bool:
+    """Return whether a model's statement is of a known type and quotes the text, given in small letters."""
+    quote = row["quote"].casefold()
+    is_sound = 0 < len(row["text"]) <= _MOST_FACT and row["type"] in MEMORY_TYPES
+    return is_sound and bool(quote) and quote in plain
+
+
+def _end_of(row: Mapping[str, str]) -> datetime | None:
+    """Return until when a model's statement holds, if its words say so.
+
+    A day such as "today" tells when something began. Models give it as the end too, and the statement would expire
+    as it is stored. An episode has no end but the day it happened on.
+    """
+    end = moment(row["valid_to"], ends=True)
+    if end is None or row["type"] == "episode":
+        return end
+    is_stated = states_end(row["text"], is_ahead=end > now()) or states_end(row["quote"], is_ahead=end > now())
+    return end if is_stated else None
+
+
+def _statement_of(row: Mapping[str, str], chat: Chat) -> Statement:
+    """Return the statement that a model's row tells of."""
+    slot = Slot(row["subject"], row["relation"], row["object"]) if row["relation"] else None
+    return Statement(
+        row["text"],
+        row["type"],
+        slot,
+        moment(row["valid_from"]),
+        _end_of(row),
+        row["quote"],
+        _sureness(row),
+        chat.method,
+    )
 
 
 def _portions(text: str) -> list[str]:

@@ -279,6 +279,8 @@ class _Adding:
     ) -> Atom:
         at, link = now(), self.memories.link_text
         kind, until = kind_of(statement.text, at)
+        if kind == "episode" and statement.memory_type not in ("", "episode"):
+            until = None  # the day it happened on ends nothing that lasts
         path = self.memories.free(self.step, place_of(self.scope, statement.text), between=" ")
         links: dict[str, Any] = {relation.lower(): link(old.path)} if old else {}
         new = Atom(

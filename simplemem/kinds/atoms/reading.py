@@ -72,6 +72,19 @@ class _Language:
 _LANGUAGES: Final = [english := _Language("en"), _Language("es", english.sources)]
 
 
+def _load_ends() -> list[dict[str, re.Pattern[str]]]:
+    """Return how texts say until when something holds, by language."""
+    file = Path(__file__).parent / "words" / "ends.toml"
+    languages = tomllib.loads(file.read_text(encoding="utf-8")).values()
+    return [
+        {name: re.compile(source.replace("{day}", patterns["day"])) for name, source in patterns.items()}
+        for patterns in languages
+    ]
+
+
+_ENDS: Final = _load_ends()
+
+
 class Reading(NamedTuple):
     """A statement as the rules see it."""
 
@@ -197,9 +210,20 @@ def kind_of(text: str, at: datetime) -> tuple[str, datetime | None]:
         return "fact", until
     if language.patterns["liking"].search(said):
         return "preference", None
+    if language.patterns["state"].search(said):
+        return "fact", None
     until = _day_in(language, said, at, ahead=False) if read_statement(text).episode else None
     is_remembered = until is not None and at - until < _REMEMBERED  # what is told now is not forgotten now
     return ("episode", until) if is_remembered else ("fact", None)
+
+
+def states_end(text: str, *, is_ahead: bool) -> bool:
+    """Return whether a text says in words until when something holds; a duration counts if its end is ahead."""
+    said = " ".join(text[:_MOST_READ].lower().replace("’", "'").split())
+    patterns = [each["end"] for each in _ENDS]
+    if is_ahead:
+        patterns += [each["duration"] for each in _ENDS]
+    return any(pattern.search(said) for pattern in patterns)
 
 
 def _day_in(language: _Language, said: str, at: datetime, *, ahead: bool) -> datetime | None:

@@ -18,6 +18,7 @@ from simplemem.kinds.answers import Ingested, Remembered
 from simplemem.kinds.atoms.atom import Atom, Statement, link_in
 from simplemem.kinds.atoms.keeping import Added, memories_of
 from simplemem.kinds.atoms.reading import drawn_from, statements_in, to_forget
+from simplemem.kinds.atoms.small_talk import is_small_talk
 from simplemem.kinds.documents.convert import File, convert, form_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.memory import By
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _MOST_CHARACTERS, _MOST_TITLE, _MOST_NAME = 1_000_000, 200, 100
 _PASSAGE_ID: Final = re.compile(r"(?P<document>.+):\d+")  # the document's id and the passage's first line
+_NOTHING_STATED: Final = "Nothing was stored: the text states no fact."
 _WORDS: Final = ("id", "title", "content_type", "status", "error", "source_url", "fetched", "content_hash", "original")
 
 
@@ -164,10 +166,13 @@ class Documents(Keeper):
             kept, drawn, _ = self._keep(replace(new, more=metadata or {}), by)
             id_, method = kept.id, self.chat.method if self.chat else "rules"
         else:
+            parts = [part for part in parts if not is_small_talk(part)]
             chat = self.memories.model_for(new.scope, new.text)
-            chat = None if chat and self.memories.knows(new.scope, parts) else chat
-            statements, method, why = self._stated(chat, new.text, parts)
+            is_known = bool(parts) and self.memories.knows(new.scope, parts)
+            statements, method, why = self._stated(None if is_known else chat, new.text, parts)
             drawn = self.memories.add(scope, statements, **by)
+            if not statements:
+                drawn.warnings.append(_NOTHING_STATED)
         return {
             "events": drawn.events, "document": id_, "extraction": method or "verbatim", "needs_review": drawn.needs_review,
             "reconciliation": drawn.reconciliation, "warnings": [*filter(None, [why]), *drawn.warnings],
@@ -353,11 +358,16 @@ class Documents(Keeper):
         return any(each and each in " ".join(text.split()).casefold() for each in said)
 
     def _stated(self, chat: Chat | None, text: str, by_rules: list[str]) -> tuple[list[Statement], str, str]:
-        """What a text states, by the model or else by rules; which model; what is to be said of it, or why it did not."""
-        said, method, why = self.asked(chat, "extract", text)
-        if said and said[0]:
-            return said[0], method, said[1]
-        return [Statement(each) for each in by_rules], "", why if chat else ""
+        """Return what a text states, by the model or else by rules; which model; and a remark, or why it did not.
+
+        A model that answers with an empty list has found no fact, and then the rules are not asked.
+        """
+        answer, method, why = self.asked(chat, "extract", text)
+        if answer is None:
+            return [Statement(each) for each in by_rules], "", why if chat else ""
+
+        statements, remark = answer
+        return statements, method, remark
 
     def asked(self, chat: Chat | None, task: str, *said: Any) -> tuple[Any, str, str]:
         """What the model says to a task, None for nothing of use; who it is; and why that is so."""

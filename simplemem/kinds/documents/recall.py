@@ -203,8 +203,14 @@ def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
     documents, moment = documents_of(store), now()
     every: list[Atom | Document] = [*documents.memories.atoms(None, expired=True), *documents.documents(None)]
     ids = {(each.scope, each.path): each.id for each in every}
-    links = [(e, at) for e in atoms for at in (e.source, e.updates, e.extends, e.superseded_by, *e.derived_from)]
-    paths = documents.bench.meant([(link, e.path) for e, link in links])
+    # A link without a name would mean the note that it stands in, so those are not resolved.
+    links = [
+        (atom, link)
+        for atom in atoms
+        for link in (atom.source, atom.updates, atom.extends, atom.superseded_by, *atom.derived_from)
+        if link
+    ]
+    paths = documents.bench.meant([(link, atom.path) for atom, link in links])
     linked = {key: ids.get((key[0].scope, path or "")) for key, path in zip(links, paths, strict=True)}
 
     def told(at: datetime | None) -> str | None:
@@ -215,10 +221,10 @@ def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
             "id": e.id, "memory": e.statement, "memory_type": e.memory_type, "container_tag": e.scope,
             "is_latest": e.status == "active", "confidence": round(life.confidence_at(e, moment), 4),
             "base_confidence": e.confidence, "valid_from": told(e.valid_from), "valid_to": told(e.valid_to),
-            "forgotten_at": told(life.forgotten_at(e)), "source_doc_id": linked[e, e.source],
-            "updates": linked[e, e.updates], "extends": linked[e, e.extends],
-            "derived_from": [id_ for link in e.derived_from if (id_ := linked[e, link])],
-            "superseded_by": linked[e, e.superseded_by], "status": e.status,
+            "forgotten_at": told(life.forgotten_at(e)), "source_doc_id": linked.get((e, e.source)),
+            "updates": linked.get((e, e.updates)), "extends": linked.get((e, e.extends)),
+            "derived_from": [id_ for link in e.derived_from if (id_ := linked.get((e, link)))],
+            "superseded_by": linked.get((e, e.superseded_by)), "status": e.status,
             "created_at": e.created or told(e.valid_from) or "", "name": name_of(e.path),
         }
         for e in atoms

@@ -22,7 +22,18 @@ from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import EPOCH, TOPIC, Block, Turn
 from simplemem.kinds.talk.cues import keywords_of, label_of
-from simplemem.kinds.talk.facts import FACT, Fact, Statement, Told, fact_out, new_fact, stated_by, statements, with_told
+from simplemem.kinds.talk.facts import (
+    FACT,
+    Fact,
+    Statement,
+    Told,
+    fact_out,
+    new_fact,
+    read_fact,
+    stated_by,
+    statements,
+    with_told,
+)
 from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, within
 from simplemem.kinds.talk.profile import PROFILE, Profile, Trait, traits, with_traits
 from simplemem.memory import By
@@ -217,7 +228,7 @@ class Conversation(Keeper):
     def keep(self, step: ChangeSet, said: Statement, turn: Turn, path: str, block: str) -> FactOut:
         """Keep a fact in its note, and say what is kept. One that names a noun alone is the one fact of that noun."""
         told = Told(turn.at, said.value, self.link_text(path, turn.mark)[2:-2])
-        every = [each for each in self.held(Fact) if not each.problem]
+        every = [each for each in self._facts_of(step) if not each.problem]
         known = max((each for each in every if each.key == said.key), key=attrgetter("valid_from"), default=None)
         alike = [each for each in every if said.category == "secret" and each.key.endswith(f"_{said.key}")]
         if known := known or (alike[0] if len(alike) == 1 else None):
@@ -227,6 +238,14 @@ class Conversation(Keeper):
             place = self.free(step, f"{FACT.folder}/{legal_name(said.key.replace('_', ' '))}", between="-")
             step.put(place, new_fact(said, told, block, now()))
         return fact_out(said, block)
+
+    def _facts_of(self, step: ChangeSet) -> list[Fact]:
+        """Return all facts as `step` leaves them so far, those that it has just made included."""
+        facts = {fact.path: fact for fact in self.held(Fact)}
+        for path, text in step.texts().items():
+            if path in facts or path.startswith(f"{FACT.folder}/"):
+                facts[path] = read_fact(Read(path, text, "", ""))
+        return list(facts.values())
 
     def _know(self, step: ChangeSet, saying: Saying, link: str) -> list[str]:
         """Keep what a turn says of the person; what is to be said of that."""

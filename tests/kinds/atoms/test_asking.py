@@ -19,6 +19,7 @@ from simplemem.kinds.atoms.atom import Statement
 from simplemem.kinds.atoms.keeping import Added, memories_of
 from simplemem.kinds.documents.ingest import documents_of
 from simplemem.kinds.documents.recall import Asked, Recalled, answered, recall
+from simplemem.note import clock
 from simplemem.store import EnhancedStore
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -195,3 +196,46 @@ def test_only_what_a_text_says_is_drawn_from_it(vault: Path) -> None:
         parts = [each["text"] for each in said_to(service)[1:]]
         assert len(many) == 50 and cut == f"the text was read in {len(parts)} parts" and len(parts) > 1
         assert all(new[:300] in old for old, new in pairwise(parts))
+
+
+def job_model(new: dict[str, Any]) -> Model:
+    """Answer as a model that reads each text as one statement, and takes a new job for an update of the old one."""
+
+    def answer(said: dict[str, Any]) -> Any:
+        if "existing" in said:
+            updates = [{"existingMemoryId": each["id"], "relationType": "UPDATE"} for each in said["existing"]]
+            return {"relations": [each | {"confidence": 0.9, "derivedFact": None} for each in updates]}
+        text = said["text"]
+        row = {"text": text, "quote": text, "type": "fact", "confidence": 0.9, "valid_from": None, "valid_to": None}
+        return {"facts": [row | {"subject": "", "relation": "job", "object": ""} | new]}
+
+    return answer
+
+
+@pytest.mark.parametrize("valid_to", [None, "", "2026-11-22", "2026-11-22T09:00:00Z", "2026-11-15", "2026-12-31"])
+@pytest.mark.parametrize(
+    "told", ["I started at Northlight Labs today.", "I started at Northlight Labs last week.", "Hoy empecé en Acme."]
+)
+def test_with_a_model_what_began_today_does_not_end_today(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, told: str, valid_to: str | None
+) -> None:
+    monkeypatch.setenv("SIMPLEMEM_NOW", "2026-11-22T09:00:00Z")
+    clock._fixed.cache_clear()
+    with asking(vault, job_model({"valid_to": valid_to})) as (store, _):
+        write(store, vault, Job="I have a job at the docks today or started at the docks, empecé hoy en el puerto.")
+        documents_of(store).add_memory(told, "ann")
+        monkeypatch.setenv("SIMPLEMEM_NOW", "2027-03-01T09:00:00Z")
+        clock._fixed.cache_clear()
+        [job] = memories_of(store).atoms("ann")
+        assert (job.statement, job.memory_type, job.valid_to) == (told, "fact", None)
+        [old] = [each for each in memories_of(store).atoms("ann", expired=True) if each is not job]
+        assert old.status == "superseded"
+    monkeypatch.undo()
+    clock._fixed.cache_clear()
+
+
+def test_with_a_model_an_end_that_the_text_states_holds(vault: Path) -> None:
+    with asking(vault, job_model({"valid_to": "2031-06-30"})) as (store, _):
+        documents_of(store).add_memory("My contract at Acme runs until 30 June 2031.", "ann")
+        [job] = memories_of(store).atoms("ann")
+        assert job.valid_to is not None and f"{job.valid_to:%Y-%m-%d %H:%M}" == "2031-06-30 23:59"

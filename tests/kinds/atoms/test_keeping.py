@@ -319,3 +319,9 @@ def test_forget_that_takes_away_what_says_it_and_nothing_else(memories: Memories
     assert said(memories, expired=True) == ["I like coffee"]
     page = memories.add("ann", [Statement("Forget that I like coffee")], source="documents/ann/Page.md", outside=True)
     assert not page.events and "Nothing was forgotten" in page.warnings[0] and said(memories) == ["I like coffee"]
+
+
+def test_a_dated_state_is_still_held_months_later(memories: Memories, at: Callable[[datetime], None]) -> None:
+    add(memories, "I started at Northlight Labs today.", "Our son Theo was born yesterday.", "Met Ruth yesterday.")
+    at(NOW + 200 * DAY)
+    assert said(memories) == ["I started at Northlight Labs today.", "Our son Theo was born yesterday."]

@@ -15,7 +15,7 @@ from simplemem.config import Settings
 from simplemem.kinds.answers import Stored
 from simplemem.kinds.talk.block import Block
 from simplemem.kinds.talk.conversation import Conversation, conversation_of, said_now
-from simplemem.kinds.talk.facts import Fact
+from simplemem.kinds.talk.facts import Fact, history_of
 from simplemem.kinds.talk.governor import Decision, Governor
 from simplemem.store import EnhancedStore
 
@@ -221,3 +221,44 @@ def test_a_garden_without_an_answer_closes_all_the_same(tmp_path: Path) -> None:
         assert (
             [talk.find(each).label for each in done["closed"]] == ["Clock"] and done["warnings"] and not done["facts"]
         )
+
+
+def colours_in(said: dict[str, Any]) -> Any:
+    """Answer with every colour that a turn states, as a model that reads turn by turn."""
+    rows = []
+    for turn in said["turns"]:
+        for colour in ("red", "blue", "green"):
+            evidence = f"My favourite colour is {colour}"
+            if evidence in turn["message"]:
+                row = {"key": "favourite colour", "value": colour, "evidence": evidence, "turn_id": turn["turn_id"]}
+                rows.append(row)
+    return {"facts": rows}
+
+
+def test_a_garden_keeps_what_a_topic_states_twice_in_one_note(tmp_path: Path) -> None:
+    with ChatService(colours_in) as service, talking(tmp_path, service) as talk:
+        tell(talk, "My favourite colour is red.", topic="Paint")
+        tell(talk, "My favourite colour is blue.", 1, topic="Paint")
+        tell(talk, "Plum jam?", 2, topic="Jam")
+
+        done = talk.garden(after_days=1)
+
+        [fact] = talk.items(Fact)
+        assert [each["value"] for each in done["facts"]] == ["red", "blue"]
+        assert (fact.key, fact.value, fact.sentence) == ("favourite_colour", "blue", "My favourite colour is blue")
+        assert [told.value for _, told in history_of(fact.text)] == ["red", "blue"]
+        assert [each.name for each in (tmp_path / "facts").iterdir()] == ["favourite colour.md"]
+
+
+def test_a_garden_keeps_the_value_said_last_whichever_topic_it_reads_first(tmp_path: Path) -> None:
+    with ChatService(colours_in) as service, talking(tmp_path, service) as talk:
+        tell(talk, "Plum jam?", 30, topic="Jam")
+        tell(talk, "My favourite colour is green.", 20, topic="Paint")
+        tell(talk, "My favourite colour is red.", 10, topic="Walls")
+        tell(talk, "My favourite colour is blue.", 15, topic="Doors")
+
+        talk.garden(after_days=1)
+
+        [fact] = talk.items(Fact)
+        assert fact.value == "green"
+        assert [told.value for _, told in history_of(fact.text)] == ["red", "blue", "green"]
