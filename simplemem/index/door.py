@@ -3,6 +3,7 @@ engine's syntax crosses it. Ids of notes and places mean nothing to who asks, an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -109,10 +110,15 @@ class Outline(NamedTuple):
 
 
 class Term(NamedTuple):
-    """Words side by side. With `beginning`, of the last one only the beginning is said."""
+    """Words side by side. With `beginning`, of the last one only the beginning is said.
+
+    `stem_of` are the words of the question that these are stems of. Of the forms of a word only the best counts in a
+    note, and no stem counts more than the word (docs/search.md).
+    """
 
     words: tuple[str, ...]
     beginning: bool = False
+    stem_of: tuple[str, ...] = ()
 
 
 AnyOf = Sequence[Term]  # what a note holds when it holds one of them
@@ -324,9 +330,33 @@ def rank(words: Words, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg,
 
 
 def telling(words: Words, db: Any, name: str, terms: Sequence[Term]) -> Sequence[Term]:
-    """The terms without those of half of the notes or a quarter of the blocks: BM25 gives these little."""
+    """The terms without those of half of the notes or a quarter of the blocks: BM25 gives these little.
+
+    A stem goes with its word: what is said of a frequent word by its stem is no rarer.
+    """
     if words.notes <= FEW_NOTES:
         return terms
     most = words.notes // 2 if name == "note" else words.blocks(db) // 4
-    found = [term for term in terms if words.count(db, name, term) <= most]
+
+    def is_frequent(term: Term) -> bool:
+        return words.count(db, name, term) > most
+
+    found = [term for term in terms if not is_frequent(term)]
+    found = [term for term in found if not (term.stem_of and is_frequent(Term(term.stem_of)))]
     return found if 0 < len(found) < len(terms) else terms
+
+
+def by_word(terms: Sequence[Term]) -> list[list[Term]]:
+    """Terms grouped by the word that they are forms of: first the word, then its stems. A stem whose word is not asked
+    is a group of its own."""
+    groups = {(term.words, term.beginning): [term] for term in terms if not term.stem_of}
+    for term in terms:
+        if term.stem_of:
+            word = term.stem_of, False
+            groups.setdefault(word if word in groups else (term.words, False), []).append(term)
+    return list(groups.values())
+
+
+def idf(rows: int, holding: int) -> float:
+    """How much a term counts that so many of the rows hold: as FTS5 counts it."""
+    return max(math.log((rows - holding + 0.5) / (holding + 0.5)), LEAST_IDF)

@@ -4,7 +4,7 @@ words choose, and all words rank (limits.md C.3); of frequent words all notes, o
 from __future__ import annotations
 
 import json
-import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from simplemem.index import door
-from simplemem.index.door import BODY_WEIGHT, K1, LEAST_IDF, TITLE_WEIGHT, AnyOf, B, Ids, Leg, Term
+from simplemem.index.door import BODY_WEIGHT, K1, TITLE_WEIGHT, AnyOf, B, Ids, Leg, Match, Term
 from simplemem.index.text import SHIFT
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _MOST_NOTES = 25_000  # that are scored where all words are frequent; 100,000 pa
 _IN_PAIRS = 100_000  # notes: up to here the frequent words are dealt into two groups, beyond it into three
 _A_SEEK = 200  # entries that are walked in the time in which one word is sought in one note
 _SOUGHT = 30  # rows: so few are sought one by one
+_ALL = -1  # SQLite's limit for all rows
 
 LEGS = {"note": "note_text", "block": "block_text"}
 _MOST_TERMS = 20_000  # whose counts are kept
@@ -107,7 +108,7 @@ def scored(row: apsw.FTS5ExtensionApi, *given: apsw.SQLiteValue) -> float:
     told: tuple[list[float], float] | None = row.aux_data
     if told is None:  # the first row of a question
         rows, counts = row.row_count, json.loads(str(given[0]))
-        idfs = [max(math.log((rows - count + 0.5) / (count + 0.5)), LEAST_IDF) for count in counts]
+        idfs = [door.idf(rows, count) for count in counts]
         told = idfs, K1 * B * rows / max(1, row.column_total_size(-1))
         row.aux_data = told
     idfs, by_size = told
@@ -127,13 +128,17 @@ class Counts:
     def __init__(self, notes: int, most_scored: int = MOST_SCORED) -> None:
         self.notes, self._most_scored = notes, most_scored
         self._of: dict[tuple[str, str], int] = {}
-        self._blocks: int | None = None
+        self._rows: dict[str, int] = {}
 
     def blocks(self, db: Any) -> int:
         """How many blocks there are."""
-        if self._blocks is None:
-            self._blocks = int(db.execute("SELECT count(*) FROM block_text_docsize").get)
-        return self._blocks
+        return self.rows(db, "block")
+
+    def rows(self, db: Any, name: str) -> int:
+        """How many rows a leg has."""
+        if name not in self._rows:
+            self._rows[name] = int(db.execute(f"SELECT count(*) FROM {LEGS[name]}_docsize").get)
+        return self._rows[name]
 
     def of(self, db: Connection, table: str, term: str) -> int:
         if (table, term) not in self._of:
@@ -151,6 +156,52 @@ class Counts:
         """The best rows that hold any of some terms, among `ids`. Where notes are few, every row is scored."""
         if ids is not None and not ids:
             return []
+        if any(term.stem_of for term in asked):
+            return self._by_word(db, name, asked, limit, ids)
+        return self._any_of(db, name, asked, limit, ids)
+
+    def _by_word(self, db: Any, name: str, asked: Sequence[Term], limit: int, ids: Ids) -> Leg:
+        """The best rows where words are asked by their stems as well. FTS5 would count all forms of a word, and a stem
+        that few notes hold for more than the word, so each form is scored by itself."""
+        entries = sum(self.count(db, name, term) for term in asked)
+        if name == "note" and entries > self._most_scored:
+            ids = self._candidates(db, asked, limit, ids)
+        scores: defaultdict[tuple[int, int], float] = defaultdict(float)
+        for forms in door.by_word(asked):
+            for row, score in self._best_form(db, name, forms, ids).items():
+                scores[row] += score
+        best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
+        return [Match(note, place, score) for (note, place), score in best]
+
+    def _candidates(self, db: Any, asked: Sequence[Term], limit: int, ids: Ids) -> Sequence[int]:
+        """The notes among which the best of very many are: the best by the words, and the best by their stems."""
+        words = [term for term in asked if not term.stem_of]
+        stems = [term for term in asked if term.stem_of]
+        found = [match for terms in (words, stems) if terms for match in self._any_of(db, "note", terms, limit, ids)]
+        return sorted({match.note for match in found})
+
+    def _best_form(self, db: Any, name: str, forms: Sequence[Term], ids: Ids) -> dict[tuple[int, int], float]:
+        """For each row the score of that form of one word that scores best in it."""
+        rows = self.rows(db, name)
+        holding_word = self.count(db, name, forms[0])
+        scores: dict[tuple[int, int], float] = {}
+        for form in forms:
+            holding = self.count(db, name, form)
+            share = door.idf(rows, max(holding, holding_word)) / door.idf(rows, holding)
+            for note, place, score in self._of_one(db, name, form, ids):
+                scores[note, place] = max(share * score, scores.get((note, place), 0.0))
+        return scores
+
+    def _of_one(self, db: Any, name: str, term: Term, ids: Ids) -> Leg:
+        """Every row that holds a term, with its score."""
+        match = fts_terms([term])[0]
+        count = self.of(db, LEGS[name], match)
+        if ids is not None and len(ids) * _A_SEEK < count:
+            return _best(db, name, match, _ALL, sorted(ids), json.dumps([count]), sought=name == "block")
+        return _best(db, name, match, _ALL, ids)
+
+    def _any_of(self, db: Any, name: str, asked: Sequence[Term], limit: int, ids: Ids) -> Leg:
+        """The best rows by the sum of what every term scores."""
         table, terms = LEGS[name], fts_terms(asked)
         any_of = " OR ".join(terms)
         if self.notes <= self._most_scored // 3:

@@ -68,6 +68,7 @@ class Query:
     beginnings: tuple[str, ...] = ()  # words asked as the beginning of words
     last: str = ""  # the word that may not be typed to its end
     forms: Mapping[str, tuple[Term, ...]] = field(default_factory=dict)  # what else a word is asked as
+    stem_pairs: tuple[Term, ...] = ()  # the stems of neighbouring words
     without_forms: tuple[str, ...] = ()
     instead: str = ""  # what was asked instead of what stands there
     holders: tuple[int, ...] = ()  # how many notes hold each word
@@ -90,7 +91,7 @@ class Query:
 
     def side_by_side(self) -> tuple[Term, ...]:
         """The pairs of neighbouring words, and of their stems."""
-        return tuple(map(Term, self.pairs))
+        return (*map(Term, self.pairs), *self.stem_pairs)
 
 
 def read_query(text: str) -> Query:
@@ -147,8 +148,11 @@ def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, Standing]:
     languages = [each for each, is_held in zip(lexicon.MARKS, held, strict=False) if is_held]
     held = held[len(lexicon.MARKS) :]
     if languages:
+        by_word = dict(zip(query.words, held, strict=True))
         query = _in_languages(query, languages)
         held = vocabulary([query.forms_of(word) for word in query.words])[0]
+        query = _without_idle_stems(query, by_word, held)
+        query = replace(query, stem_pairs=_stem_pairs(query, languages))
     query = replace(query, holders=tuple(held))
     unknown = [word for word, is_held in zip(query.words, held, strict=True) if not is_held]
     if not unknown and not query.beginnings:
@@ -175,12 +179,30 @@ def _in_languages(query: Query, languages: Collection[str]) -> Query:
     """The question with the stems of its words in the languages of the vault, without the small words of its own."""
     small = lexicon.holding_together(query.words, languages)
     words = tuple(word for word in query.words if word not in small) or query.words
-    stems = {word: _stems(word, languages) for word in words}
-    forms = {word: tuple(Term((one,)) for one in stems[word]) for word in words}
-    pairs = [pair for pair in query.pairs if not small.issuperset(pair)]
-    pairs += [pair for a, b in pairwise(words) for pair in zip(stems[a], stems[b], strict=False)]
+    forms = {word: _stem_terms((word,), languages) for word in words}
+    pairs = tuple(pair for pair in query.pairs if not small.issuperset(pair))
     without = [each for word in query.without for each in _stems(word.lower(), languages)]
-    return replace(query, words=words, pairs=tuple(pairs), forms=forms, without_forms=tuple(without))
+    return replace(query, words=words, pairs=pairs, forms=forms, without_forms=tuple(without))
+
+
+def _without_idle_stems(query: Query, by_word: Mapping[str, int], by_forms: Sequence[int]) -> Query:
+    """The question without the stems that lead to no further note: notes hold each word itself as often (`by_word`) as
+    any of its forms (`by_forms`). Such stems would only favour the notes of their language."""
+    counts = zip(query.words, by_forms, strict=True)
+    useful = {word for word, held in counts if held > by_word[word]}
+    return replace(query, forms={word: terms for word, terms in query.forms.items() if word in useful})
+
+
+def _stem_pairs(query: Query, languages: Collection[str]) -> tuple[Term, ...]:
+    """The stems of neighbouring words, where one of the two is asked by its stem."""
+    pairs = [pair for pair in pairwise(query.words) if not query.forms.keys().isdisjoint(pair)]
+    return tuple(term for pair in pairs for term in _stem_terms(pair, languages))
+
+
+def _stem_terms(words: tuple[str, ...], languages: Collection[str]) -> tuple[Term, ...]:
+    """Words side by side by their stems, once for each language."""
+    by_language = zip(*(_stems(word, languages) for word in words), strict=False)
+    return tuple(Term(stems, stem_of=words) for stems in by_language)
 
 
 def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:

@@ -212,3 +212,15 @@ def test_notes_that_are_gone_have_no_say_in_how_words_are_scored(tmp_path: Path)
             counts.leg(db, "note", asked(chance), 20, None)
             assert bool(counts._of) == (most_scored == 27)
     database.close()
+
+
+def test_among_very_many_notes_the_forms_of_words_score_as_among_few(filled: Database) -> None:
+    chance = random.Random(11)
+    words = chance.sample(WORDS, 3)
+    stems = [Term((chance.choice(WORDS),), stem_of=(word,)) for word in words]
+    asked = [*(Term((word,)) for word in words), *stems]
+    with filled.reading() as db:
+        few = scores(ALL.leg(db, "note", asked, NOTES, None))
+        many = scores(Counts(NOTES, most_scored=0).leg(db, "note", asked, 20, None))
+    assert many
+    assert many == pytest.approx({row: few[row] for row in many})

@@ -131,3 +131,43 @@ def test_a_phrase_that_is_nowhere_is_told_without_hits_too(vault_of_all: Enhance
     assert found.hits and found.degraded == f"{let_go}; these are found by its words."
     found = vault_of_all.search('"bread of butter"', filter=Filter.of(prefix="nowhere/"), mode="text")
     assert (found.hits, found.degraded.partition(" No note")[0]) == ((), f"{let_go}.")
+
+
+def an_english_vault_with(write: Write, **others: str) -> None:
+    """200 English notes that hold "project", "meeting" and "tag", beside some notes in other languages."""
+    topics = ("budget", "report", "design", "travel", "hiring", "launch", "survey")
+    for k in range(200):
+        about = f"{topics[k % 7]} and the {topics[k % 5]}"
+        write(f"english/Note {k}.md", f"The project is about the {about}. We tag it after the meeting number {k}.\n")
+    for name, text in others.items():
+        write(f"{name}.md", text)
+
+
+REUNION = (
+    "La reunión del equipo fue larga. El meeting sobre el project se repite cada semana, y también hablamos de los "
+    "viajes, de las facturas y de la casa, que ya no está en la lista.\n"
+)
+
+
+@pytest.mark.parametrize("question", ["project meeting", "meeting", "What was the project meeting about?"])
+@pytest.mark.parametrize("mode", ["hybrid", "text"])
+def test_the_one_note_in_another_language_is_not_first_for_words_that_all_notes_hold(
+    store: EnhancedStore, write: Write, question: str, mode: str
+) -> None:
+    an_english_vault_with(write, reunion=REUNION)
+    store.sync()
+    assert "reunion" not in [hit.name for hit in store.search(question, limit=20, mode=mode).hits]
+
+
+def test_a_stem_counts_no_more_than_its_word_where_it_leads_to_a_further_note(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    one_form = "Der Tag mit dem Team war lang, und wir haben über die Reise, die Rechnung und das Haus gesprochen.\n"
+    another_form = "Die Tage mit dem Team waren lang, und wir haben über die Reise und das Haus gesprochen.\n"
+    an_english_vault_with(write, one=one_form, another=another_form)
+    plain_store.sync()
+    names = [hit.name for hit in plain_store.search("tag", limit=200).hits]
+    assert "one" not in names[:20]
+    assert "another" not in names[:20]
+    by_its_form = [hit.name for hit in plain_store.search("Tages", limit=2, mode="text").hits]
+    assert set(by_its_form) == {"one", "another"}

@@ -3,7 +3,6 @@ texts of few notes. What was counted and read is kept as long as nobody writes."
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from functools import partial, reduce
 from itertools import chain
@@ -206,27 +205,41 @@ class PackedWords:
     def leg(self, db: Any, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
         if ids is not None and not len(ids):
             return []
-        asked = phrases(terms)
+        by_word = [group for forms in door.by_word(terms) if (group := phrases(forms))]
+        asked = [phrase for group in by_word for phrase in group]
         if name == "note":
             found = self._read(db, asked)
-            return self._best_notes([stored.in_notes(found[phrase]) for phrase in asked], limit, ids)
+            every = [[stored.in_notes(found[phrase]) for phrase in group] for group in by_word]
+            return self._best_notes(every, limit, ids)
         self._count(db, [phrase[0] for phrase in asked if len(phrase) == 1 and not phrase[0].endswith("*")])
-        return self._best_blocks(db, [(phrase, self._blocks_with(db, phrase)) for phrase in asked], limit, ids or ())
+        counts = [[(phrase, self._blocks_with(db, phrase)) for phrase in group] for group in by_word]
+        return self._best_blocks(db, counts, limit, ids or ())
 
-    def _best_notes(self, postings: Sequence[Any], limit: int, ids: Ids) -> Leg:
+    def _best_notes(self, by_word: Sequence[Sequence[Any]], limit: int, ids: Ids) -> Leg:
+        """The best notes by the postings of words, for each word those of its forms: only the best form counts in a
+        note, and none for more than the first, the word itself."""
         count, words, *_ = self._totals
-        size = 1 + max((int(rows["note"].max(initial=0)) for rows in postings), default=0)
+        every = [rows for forms in by_word for rows in forms]
+        size = 1 + max((int(rows["note"].max(initial=0)) for rows in every), default=0)
         sums, chosen = np.zeros(size), None if ids is None else np.zeros(size, bool)
         if chosen is not None:
             few = np.asarray(ids)
             chosen[few[few < size]] = True
-        for rows in postings:
-            idf = _idf(count, len(rows))
-            if chosen is not None:
-                rows = rows[chosen[rows["note"]]]
-            held = door.TITLE_WEIGHT * rows["title"] + door.BODY_WEIGHT * rows["body"]
-            flat = door.K1 * (1 - door.B) + (door.K1 * door.B * count / max(1, words)) * rows["words"]
-            sums[rows["note"]] += (idf * (door.K1 + 1)) * (held / (held + flat))
+        for forms in by_word:
+            best_form = sums if len(forms) == 1 else np.zeros(size)
+            for rows in forms:
+                idf = door.idf(count, max(len(rows), len(forms[0])))
+                if chosen is not None:
+                    rows = rows[chosen[rows["note"]]]
+                held = door.TITLE_WEIGHT * rows["title"] + door.BODY_WEIGHT * rows["body"]
+                flat = door.K1 * (1 - door.B) + (door.K1 * door.B * count / max(1, words)) * rows["words"]
+                scores = (idf * (door.K1 + 1)) * (held / (held + flat))
+                if best_form is sums:
+                    sums[rows["note"]] += scores
+                else:
+                    best_form[rows["note"]] = np.maximum(best_form[rows["note"]], scores)
+            if best_form is not sums:
+                sums += best_form
         found = np.flatnonzero(sums)
         if limit < len(found):
             found = found[sums[found] >= np.partition(sums[found], -limit)[-limit]]
@@ -234,10 +247,11 @@ class PackedWords:
         return [Match(note, 0, score) for note, score in zip(best.tolist(), sums[best].tolist(), strict=True)]
 
     def _best_blocks(
-        self, db: Connection, counts: Sequence[tuple[Phrase, int]], limit: int, some: Sequence[int]
+        self, db: Connection, by_word: Sequence[Sequence[tuple[Phrase, int]]], limit: int, some: Sequence[int]
     ) -> Leg:
+        """The best blocks of some notes, by the forms of words and how many blocks hold each: as `_best_notes`."""
         _, _, count, words = self._totals
-        wanted = [(stored.sought(phrase), _idf(count, each) * (door.K1 + 1)) for phrase, each in counts if each]
+        wanted = _forms(by_word, count)
         per_word = door.K1 * door.B * count / max(1, words)
         sql = "SELECT note_id, title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(?))"
         notes, *lacking = db.together((sql, (list(some),)), *self._lacking(self._next))
@@ -245,23 +259,47 @@ class PackedWords:
         found: Leg = []
         for note, title, blocks in notes if wanted else ():
             here = [
-                (words, most, door.TITLE_WEIGHT * stored.occurrences(words, title))
-                for words, most in wanted
-                if words in title or words in blocks
+                (form, door.TITLE_WEIGHT * stored.occurrences(form.text, title))
+                for form in wanted
+                if form.text in title or form.text in blocks
             ]
             size = title.count(" ") // 2
             for line in blocks.split("\n")[:-1] if here else ():
                 held = [
-                    (most, weight + door.BODY_WEIGHT * stored.occurrences(words, line))
-                    for words, most, weight in here
-                    if weight or words in line
+                    (form, weight + door.BODY_WEIGHT * stored.occurrences(form.text, line))
+                    for form, weight in here
+                    if weight or form.text in line
                 ]
                 if held:
                     flat = door.K1 * (1 - door.B) + per_word * (size + line.count(" ") // 2)
-                    score = sum(most * weight / (weight + flat) for most, weight in held)
+                    best_form: dict[int, float] = {}
+                    for form, weight in held:
+                        score = form.most * weight / (weight + flat)
+                        best_form[form.word] = max(score, best_form.get(form.word, 0.0))
+                    score = sum(best_form.values())
                     found.append(Match(note, note << SHIFT | int(line[: line.index(":")]), score))
         found.sort(key=lambda match: (-match.score, match.place))
         return found[:limit]
+
+
+class _Form(NamedTuple):
+    """A form of a word as it stands in the text of a block, the number of its word, and what it can score at most."""
+
+    text: str
+    word: int
+    most: float
+
+
+def _forms(by_word: Sequence[Sequence[tuple[Phrase, int]]], rows: int) -> list[_Form]:
+    """The forms of words that any block holds. None scores more than the first, the word itself."""
+    found = []
+    for word, forms in enumerate(by_word):
+        _, holding_word = forms[0]
+        for phrase, holding in forms:
+            idf = door.idf(rows, max(holding, holding_word))
+            if holding:
+                found.append(_Form(stored.sought(phrase), word, idf * (door.K1 + 1)))
+    return found
 
 
 class _Packed(NamedTuple):
@@ -307,7 +345,3 @@ def _summed(rows: Any) -> Any:
     for column in ("title", "body"):
         every[column] = np.minimum(stored.MOST, np.bincount(of, rows[column], len(notes)))
     return every
-
-
-def _idf(rows: int, holding: int) -> float:
-    return max(math.log((rows - holding + 0.5) / (holding + 0.5)), door.LEAST_IDF)

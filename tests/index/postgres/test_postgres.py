@@ -195,6 +195,22 @@ def test_what_notes_say_is_found_alike_in_a_vault_that_people_wrote(tmp_path: Pa
     both.close()
 
 
+def test_a_stem_weighs_no_more_than_its_word_in_either_engine(contract: Both) -> None:
+    for k in range(40):
+        text = f"We tag it in project {k} before the meeting and after it, as the plan for the budget says."
+        contract.sidecar.create(f"english/n{k}", text)
+    contract.sidecar.create("eins", "Der Tag war lang, und wir haben über das Haus und die Reise gesprochen.")
+    contract.sidecar.create("zwei", "Die Tage waren lang, und wir haben über das Project und das Meeting gesprochen.")
+    stores = contract.each()
+    for question in ("tag", "project meeting", "tag meeting", "die Tage", "langer Tag im Haus"):
+        hits = [contract._hits(store, question) for store in stores]
+        assert hits[0] == hits[1], question
+    for question in ("tag", "project meeting", "tag meeting"):
+        for store in stores:
+            names = [hit.name for hit in store.search(question, limit=30, mode="text").hits]
+            assert not {"eins", "zwei"}.intersection(names[:20]), (store.root, question)
+
+
 def test_words_that_were_merged_count_as_before(both: Both) -> None:
     chance = random.Random(1)
     for k in range(60):  # a segment each
