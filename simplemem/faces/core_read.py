@@ -14,6 +14,7 @@ from simplemem.errors import Invalid, NotFound
 from simplemem.faces import arguments, render
 from simplemem.faces.arguments import LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
 from simplemem.faces.face import Data, Reply, Result, tool
+from simplemem.faces.session import Session
 from simplemem.memory import Backlink, Hit, IndexState, Listed
 from simplemem.note.words import count_tokens
 
@@ -156,6 +157,7 @@ class MemoryPage(TypedDict):
 @tool("Read a memory", routes=("GET /memories/{name}",))
 def read_memory(
     store: EnhancedStore,
+    session: Session,
     name: Annotated[Name, about("name, title or alias")],
     section: Annotated[str | None, about('a heading; "[2]" is page 2 of a long memory')] = None,
     version: Annotated[str | None, about("of memory_history, or a date: as it was then")] = None,
@@ -168,6 +170,7 @@ def read_memory(
             memory = store.read(name, section=asked)
         except NotFound:
             memory = store.read(arguments.resolved(store, name), section=asked)
+        session.record_read(memory)
     else:
         when = {"version": version} if _AN_ID.fullmatch(version.strip()) else {"at": version}
         memory = store.read(name, section=asked, **when)

@@ -16,11 +16,13 @@ from mcp.shared.exceptions import MCPError
 from simplemem.errors import NotFound
 from simplemem.faces.render import error_data, index_line, line, pretty
 from simplemem.note.names import compare_key
+from simplemem.server.sessions import Sessions
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
     from mcp.server.context import ServerRequestContext
 
+    from simplemem.faces.session import Session
     from simplemem.kinds.graph.graph import KnowledgeGraph
     from simplemem.server.serve import Door
 
@@ -74,8 +76,9 @@ class Resources:
     """Answers `resources/*`. A subscriber is told of each URI once, however often it changes before the client has
     read; of the graph with each change made here, before its answer (memento.md §2), and when others changed it."""
 
-    def __init__(self, door: Door, *, is_graph: bool = False) -> None:
+    def __init__(self, door: Door, *, is_graph: bool = False, sessions: Sessions | None = None) -> None:
         self._door = door
+        self._sessions = sessions or Sessions()
         self._is_graph = is_graph
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
@@ -101,9 +104,10 @@ class Resources:
             resources.append(_resource(uri_of(item.name), item.name, line(item.title), about, size=item.size))
         return types.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
 
-    async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        session = self._sessions.of(ctx)
         try:
-            text = await self._door.run(lambda: self._text(params.uri))
+            text = await self._door.run(lambda: self._text(params.uri, session))
         except NotFound as error:
             data = {**error_data(error), "uri": params.uri[:_LONGEST]}
             raise MCPError(types.INVALID_PARAMS, line(error.message, 400), data=data) from None
@@ -111,7 +115,7 @@ class Resources:
         part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
         return types.ReadResourceResult(contents=[part])
 
-    def _text(self, uri: str) -> str:
+    def _text(self, uri: str, session: Session) -> str:
         """The graph; the feed: the memories that changed last, newest first; or a memory."""
         if self._is_graph and uri != _GRAPH:
             raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {uri} not found")
@@ -119,7 +123,9 @@ class Resources:
             return pretty(self._graph().read().as_dict())
         store = self._door.store()
         if uri != CHANGES:
-            return store.read(name_in(uri)).text
+            memory = store.read(name_in(uri))
+            session.record_read(memory)
+            return memory.text
         page = store.list(sort="modified", limit=_LATEST)
         lines = [
             f"- {line(each.modified, 19)} [{line(each.name)}]({uri_of(each.name)}) {each.sha256[:12]}"

@@ -18,6 +18,7 @@ from simplemem.index.door import Question, Term
 from simplemem.memory import By, Saved
 from simplemem.note.body import newline_of
 from simplemem.note.clock import local
+from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
 from simplemem.note.header import find_key, read_header
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import Note, read_note, tag_map
@@ -52,10 +53,12 @@ def create(
     *,
     overwrite: bool = False,
     tags_as_map: bool = False,
+    if_sha256: str | None = None,
     **by: Unpack[By],
 ) -> Saved:
     """Make a memory, and say what it links to that is not there, and what says nearly the same. With `overwrite` it
-    replaces the note of that name, and qualifies links that the new name would steal; else it touches no other note."""
+    replaces the note of that name, and qualifies links that the new name would steal; else it touches no other note.
+    With `if_sha256` as well, it raises Conflict if the note there is not that text."""
     core.must_be_writable()
     clean, change = check_name(name), change_by(by, "create")
     path = path_of(clean)
@@ -65,6 +68,8 @@ def create(
         old = core.file(path)
         if old is not None and overwrite:
             core.vault.access.check_gone(path, instead="Read it, and change it with update_memory.")
+            if if_sha256 is not None:
+                _check_unchanged(core, old, if_sha256, data)
             warnings = judge(core.settings, clean, read_note(old.data).text, text)
             return answer(core, core.vault.replace(path, data, old.sha256, change), data, warnings)
         if old is not None:
@@ -85,6 +90,16 @@ def create(
     with suppress(SimplememError, Damaged):  # it is written, whatever the index says
         return replace(saved, warnings=(*saved.warnings, *_remarks(core, path, read_note(data))))
     return saved
+
+
+def _check_unchanged(core: Core, file: File, if_sha256: str, wanted: bytes) -> None:
+    """Raise Conflict if a note that is to be overwritten is neither the text that was read nor the wanted one."""
+    if file.sha256 == if_sha256 or file.data == wanted:
+        return
+    had = core.vault.history.content(if_sha256) or core.remembered(if_sha256)
+    message = f"{name_of(file.path)} has changed since it was read"
+    hint = "Read it again. If you still want to replace all of it, repeat the call."
+    raise Conflict(message, current_sha256=file.sha256, diff=unified_diff(had, file.data, WHAT_YOU_HAD), hint=hint)
 
 
 def update(
