@@ -171,7 +171,10 @@ def update_memory(
     session: Session,
     name: Name,
     content: Annotated[str | None, about("replaces the whole text")] = None,
-    append: str | None = None,
+    append: Annotated[
+        str | None,
+        about("added at the end as a new block; a list item or table row goes on with the last list or table"),
+    ] = None,
     edits: Annotated[Several[EditIn] | None, about("exact text that occurs once -> new text")] = None,
     metadata: Annotated[Object | None, about("merged key by key; null removes a key")] = None,
     if_sha256: IfSha = None,

@@ -16,6 +16,7 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, T
 from simplemem.index.database import Damaged
 from simplemem.index.door import Question, Term
 from simplemem.memory import By, Saved
+from simplemem.note.appending import append_content, open_at_end
 from simplemem.note.body import newline_of
 from simplemem.note.clock import local
 from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
@@ -113,24 +114,35 @@ def update(
     if_sha256: str | None = None,
     **by: Unpack[By],
 ) -> Saved:
-    """Change a memory's body (one of `content`, `append`, `edits`), its metadata, or both."""
+    """Change a memory's body (one of `content`, `append`, `edits`), its metadata, or both.
+
+    `append` becomes a block of its own at the end, or more of the list or table that the note ends with.
+    """
     if sum(given is not None for given in (content, append, edits)) > 1:
         raise Invalid("give one of content, append and edits, not several")
     if content is None and append is None and not edits and not metadata:
         raise Invalid("nothing to change", hint="Give content, append, edits or metadata.")
 
+    open_block = ""  # what took in the appended text
+
     def changed(note: Note) -> str:
+        nonlocal open_block
         text = note.text
         if content is not None:
             text = replace_content(note, content)
         elif append is not None:
             text = append_content(note, append)
+            open_block = open_at_end(note)
         elif edits:
             text = apply_edits(note, edits)
         return apply_metadata(text, metadata) if metadata else text
 
     making = Making(changed, again=content is None and not metadata)
-    return _carry_out(core, name, making, if_sha256, change_by(by, "update"))
+    saved = _carry_out(core, name, making, if_sha256, change_by(by, "update"))
+    if open_block and saved.changed:
+        remark = f"{saved.name} ends in {open_block} that is not closed, and what was appended is now part of it"
+        return replace(saved, warnings=(*saved.warnings, remark))
+    return saved
 
 
 def write_text(core: Core, name: str, text: str, *, if_sha256: str, **by: Unpack[By]) -> Saved:
@@ -287,13 +299,6 @@ def replace_content(note: Note, content: str) -> str:
     if body and not _ends(body) and (_ends(old) or not old):
         body += newline_of(note.text)
     return note.text[:start] + body
-
-
-def append_content(note: Note, addition: str) -> str:
-    """The note with text added at its end, on a line of its own."""
-    text, newline = note.text, newline_of(note.text)
-    added = _in_line_ends_of(text, addition)
-    return text + ("" if not text or _ends(text) else newline) + added + ("" if _ends(added) else newline)
 
 
 def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
