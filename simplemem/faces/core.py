@@ -235,10 +235,10 @@ def move_memory(
     try:
         found = arguments.to_change(store, name)
     except NotFound:  # the same move may be asked for again because its answer was lost
-        gone = arguments.what_became_of(store, name)
-        if gone is None or gone.new_name is None or compare_key(gone.new_name) != compare_key(new_name):
+        fate = store.bench.fate_of(name)
+        if fate is None or fate.now is None or compare_key(fate.now) != compare_key(new_name):
             raise
-        there = store.read(gone.new_name)
+        there = store.read(fate.now)
         return _reply(Renamed, there, f"It is {render.name_of(there.name)} already.", rewritten=[], warnings=[])
     moved = store.move(found, new_name, reason=reason, **caller)
     session.record_step(store, moved.version)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, TypeVa
 
 from pydantic import Field, WithJsonSchema
 
-from simplemem.errors import Invalid, NotFound
-from simplemem.faces import arguments, render
+from simplemem.errors import Invalid
+from simplemem.faces import render
 from simplemem.faces.arguments import LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
 from simplemem.faces.face import Data, Reply, Result, tool
 from simplemem.faces.session import Session
@@ -166,10 +166,7 @@ def read_memory(
     a change."""
     asked, number = render.asked_page(section)
     if version is None:
-        try:
-            memory = store.read(name, section=asked)
-        except NotFound:
-            memory = store.read(arguments.resolved(store, name), section=asked)
+        memory = store.read(name, section=asked)
         session.record_read(memory)
     else:
         when = {"version": version} if _AN_ID.fullmatch(version.strip()) else {"at": version}
