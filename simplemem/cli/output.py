@@ -43,6 +43,13 @@ _TYPED = {  # what agents call it in a hint, and what a person types
     'Give {"todo": true, "status": "done"} or ["todo", "status/done"]': "Give todo, status=done or -todo",
     "delete_memory deletes it": "`simplemem rm` deletes it",
 }
+_TYPED_CALLS = (  # the same for calls that have arguments
+    (re.compile(r'undo_change\(version="(v\d+)"\)'), r"`simplemem undo \1`"),
+    (
+        re.compile(r'read_memory\(name="(.+)", version="v\d+"\) shows what it said'),
+        r"`simplemem restore '\1'` brings it back",
+    ),
+)
 
 
 def plain(text: str) -> str:
@@ -328,6 +335,8 @@ def print_error(error: SimplememError, *, as_json: bool) -> None:
     """Say what failed: one red line and a hint on stderr, or with `--json` the error object on stdout."""
     for for_agents, typed in _TYPED.items():
         error.hint = error.hint.replace(for_agents, typed)
+    for call, command in _TYPED_CALLS:
+        error.hint = call.sub(command, error.hint)
     if as_json:
         print_json({"error": error.as_dict()})
         return

@@ -17,8 +17,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import ValidationInfo
 
 from simplemem.errors import Invalid, NotFound
-from simplemem.memory import Filter, HistoryEntry
-from simplemem.note.names import clean_reference, compare_key
+from simplemem.memory import Filter
+from simplemem.note.names import is_named
 from simplemem.note.tags import parse_tag_request
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ Schema = dict[str, Any]
 _PLAIN: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _PLAIN |= {dict: "object", Mapping: "object"}
 _BOUNDS = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}
-_REMEMBERED = 200  # changes looked through for a memory that had the name
 _HASHES = r"^[0-9a-f]{12,64}(\+[0-9a-f]{12,64})?$"
 """A hash, or its first twelve digits or more. Two with a plus between them accept the merge that a lost race offered."""
 
@@ -160,32 +159,21 @@ class LinkNarrowing(Narrowing):
 
 def resolved(store: EnhancedStore, name: str) -> str:
     """The memory of that name, title or alias. NotFound says what became of it."""
-    try:
-        return store.resolve(name)
-    except NotFound:
-        if (gone := what_became_of(store, name)) is None:
-            raise
-        raise _gone(gone, "" if gone.new_name else f'undo_change(version="{gone.version}") brings it back.') from None
+    return store.resolve(name)
 
 
 def to_change(store: EnhancedStore, name: str) -> str:
     """The memory to be changed. NotFound says what became of it, though another may have the name for a title."""
-    found = resolved(store, name)
-    if not _is_called(found, name) and (gone := what_became_of(store, name)):
-        raise _gone(gone, f"{found} has that title or alias. Give its name if it is meant.", found)
-    return found
-
-
-def _gone(gone: HistoryEntry, hint: str, *others: str) -> NotFound:
-    became = f"is now {gone.new_name}" if gone.new_name else "was deleted"
-    candidates = [*filter(None, [gone.new_name]), *others]
-    return NotFound(f"{gone.name} {became} (version {gone.version}).", hint=hint, candidates=candidates)
-
-
-def what_became_of(store: EnhancedStore, name: str) -> HistoryEntry | None:
-    """The change that moved or deleted the memory of that name, if we know of one."""
-    last = next((each for each in store.history(limit=_REMEMBERED) if _is_called(each.name, name)), None)
-    return last if last is not None and (last.new_name or last.sha256 is None) else None
+    found = store.resolve(name)
+    if is_named(found, name):
+        return found
+    fate = store.bench.fate_of(name)
+    if fate is None or (fate.now is None and not fate.is_deleted):
+        return found
+    error = fate.error()
+    candidates = [*filter(None, [fate.now]), found]
+    hint = f"{found} has that title or alias. Give its name if it is meant."
+    raise NotFound(error.message, hint=hint, candidates=candidates)
 
 
 def whole_hash(store: EnhancedStore, name: str, sha256: str | None) -> str | None:
@@ -194,11 +182,6 @@ def whole_hash(store: EnhancedStore, name: str, sha256: str | None) -> str | Non
         return sha256
     now = store.read(name).sha256
     return now if now.startswith(sha256) else sha256
-
-
-def _is_called(name: str, wanted: str) -> bool:
-    """By its whole name, or by the last part of it."""
-    return compare_key(clean_reference(wanted)) in (compare_key(name), compare_key(name.rsplit("/", 1)[-1]))
 
 
 # --- what models call the arguments of a tool

@@ -15,7 +15,8 @@ from simplemem.errors import AlreadyExists, Invalid, NotFound, SimplememError
 from simplemem.faces.arguments import Object, Words, also, from_json
 from simplemem.faces.basic_project import CONTRACT, MOST, Project, Result, is_outside, said
 from simplemem.faces.face import Caller, Data, Manner, Reply, Tool
-from simplemem.memory import Filter
+from simplemem.faces.session import Session
+from simplemem.memory import Filter, Moved
 from simplemem.note.body import newline_of
 from simplemem.note.names import legal_name, name_of, path_of
 from simplemem.note.note import read_note
@@ -51,9 +52,11 @@ class _Theirs(Manner):
 class _Tool(Tool):
     """A tool as the contract has it: its arguments come as one."""
 
-    def __call__(self, store: EnhancedStore, caller: Caller, arguments: BaseModel) -> Reply[Result]:
+    def __call__(
+        self, store: EnhancedStore, caller: Caller, arguments: BaseModel, session: Session | None = None
+    ) -> Reply[Result]:
         asked = SimpleNamespace(tool=self.name, **{name: getattr(arguments, name) for name in self.arguments})
-        return self.run(Project(store, caller, asked), asked)
+        return self.run(Project(store, caller, asked, session or Session()), asked)
 
     @cached_property
     def arguments(self) -> dict[str, tuple[Any, Any]]:
@@ -93,23 +96,36 @@ def write_note(vault: Project, a: Any) -> Reply[Result]:
     tags = [bare for each in tags for part in str(each).split(",") if (bare := part.strip().lstrip("#"))]
     given = metadata | {"type": a.note_type} | block | {"title": a.title} | ({"tags": tags} if tags else {})
     new, did = {"permalink": vault.address(path)} | given, "created"
+    replaced = ""
     try:
         if a.overwrite and vault.store.bench.is_taken(path):
             did, note, body = "updated", vault.store.read(name), f"\n{content}" if content else ""
-            vault.rewrite(
+            replaced = vault.replace(
                 note, "stale", lambda text: _with(text[: read_note(text.encode()).header.body_start] + body, given)
             )
         else:
-            vault.store.create(name, content, new, **vault.caller)
+            vault.session.record_whole_write(vault.store.create(name, content, new, **vault.caller))
     except AlreadyExists:
         if vault.store.bench.is_taken(path):
             facts = {"title": a.title, "permalink": new["permalink"], "file_path": path, "action": "conflict"}
             raise vault.refused("exists", "NOTE_ALREADY_EXISTS", **facts) from None
         # Links that the new name would steal are qualified.
-        vault.store.create(name, content, new, overwrite=True, **vault.caller)
+        vault.session.record_whole_write(vault.store.create(name, content, new, overwrite=True, **vault.caller))
     tagged = [{"type": "tags", "tags": ", ".join(tags)}] if tags else []
     row = vault.row(vault.store.read(name)) | {"action": did, "similar_notes": []}
-    return vault.reply("written", row | {"did": did.title(), "tagged": tagged})
+    reply = vault.reply("written", row | {"did": did.title(), "tagged": tagged})
+    return _with_notice(reply, replaced) if replaced else reply
+
+
+def _with_notice(reply: Reply[Result], notice: str) -> Reply[Result]:
+    """Return an answer with a sentence that the contract does not have: below its text, or as `notice` in its JSON."""
+    assert reply.value is not None
+    result = reply.value["result"]
+    if isinstance(result, dict):
+        noted = result | {"notice": notice}
+        return Reply(json.dumps(noted, ensure_ascii=False, separators=(",", ":"), default=str), {"result": noted})
+    text = f"{reply.text}\n\n{notice}"
+    return Reply(text, {"result": text})
 
 
 @face_tool
@@ -207,6 +223,12 @@ def delete_note(vault: Project, a: Any) -> Reply[Result]:
     return reply if a.output_format == "json" else Reply(str(row["deleted"]).lower(), {"result": row["deleted"]})
 
 
+def _moved(vault: Project, name: str, new_name: str) -> Moved:
+    moved = vault.store.move(name, new_name, **vault.caller)
+    vault.session.record_step(vault.store, moved.version)
+    return moved
+
+
 @face_tool
 def move_note(vault: Project, a: Any) -> Reply[Result]:
     to, folder, file = a.destination_path, a.destination_folder, a.destination_path.rpartition("/")[2]
@@ -225,14 +247,14 @@ def move_note(vault: Project, a: Any) -> Reply[Result]:
         if not (names := _below(vault, a)):
             raise vault.refused("no_files_move", "Directory not found or empty: no files matched", **facts)
         old = len(a.identifier.removeprefix("memory://").strip("/"))
-        moved = [vault.store.move(name, to.strip("/") + name[old:], **vault.caller).path for name in names]
+        moved = [_moved(vault, name, to.strip("/") + name[old:]).path for name in names]
         return vault.reply("directory_moved", facts | _all(names, moved))
     try:
         note = vault.find(a.identifier)
         facts["destination"] = path = to or f"{folder.strip('/')}/{note.path.rpartition('/')[2]}".lstrip("/")
         if path == note.path:
             return vault.reply("move_same", facts | {"moved": False, "error": "SAME_PATH"})
-        moved_to = vault.store.move(note.name, name_of(path), **vault.caller)
+        moved_to = _moved(vault, note.name, name_of(path))
     except NotFound:
         raise vault.refused("move_missing", f"Entity not found: '{a.identifier}'", **facts) from None
     except AlreadyExists:

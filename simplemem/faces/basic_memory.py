@@ -80,6 +80,7 @@ def read_note(vault: Project, a: Any) -> Reply[Result]:
     lines, first = note.text.splitlines(), a.start_line or 1
     if not a.include_content:
         return vault.reply("metadata", row)
+    vault.session.record_read(note)
     if a.start_line is None and a.end_line is None:
         content = note.text if a.include_frontmatter else note.content
         return vault.reply("read", row | {"content": content, "text": note.text})

@@ -18,11 +18,12 @@ from zlib import crc32
 
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.faces.face import Caller, Data, Reply
+from simplemem.faces.session import Session, replaced_and_undo
 from simplemem.memory import Filter, Memory
 from simplemem.note.clock import moment_of
 from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note
-from simplemem.store import Draft, EnhancedStore
+from simplemem.store import Carried, Draft, EnhancedStore
 
 CONTRACT: Final = tomllib.loads(Path(__file__).with_name("basic_memory.toml").read_text(encoding="utf-8"))
 MOST: Final = 200  # hits that one search looks through
@@ -95,8 +96,9 @@ def observations(text: str) -> Iterator[tuple[str, str]]:
 class Project:
     """One store, for one call."""
 
-    def __init__(self, store: EnhancedStore, caller: Caller, asked: Any) -> None:
+    def __init__(self, store: EnhancedStore, caller: Caller, asked: Any, session: Session) -> None:
         self.store, self.caller, self.asked, made = store, caller, asked, store.bench.made
+        self.session = session
         if store.state().state == "indexing":  # what is not there yet is not to be called absent
             store.bench.catch_up()
         if "basic-memory" not in made:  # the prefix of the permalinks that the notes have: those of old have none
@@ -236,14 +238,32 @@ class Project:
 
     def rewrite(self, note: Memory, stale: str, make: Callable[[str], str]) -> Memory:
         """Write a note anew, of what it is in that moment; not when it is another than the caller had read."""
+        carried = self._rewrite(note, stale, make, self.asked.expected_checksum)
+        for written in carried.written:
+            self.session.record_step(self.store, written.version)
+        return self.store.read(note.name)
 
+    def replace(self, note: Memory, stale: str, make: Callable[[str], str]) -> str:
+        """Replace the whole text of a note, unless it is another than the one that the client read in this session.
+
+        Return what was replaced, if the client had read none; else "".
+        """
+        expected = self.asked.expected_checksum or self.session.known_hash(note.path)
+        carried = self._rewrite(note, stale, make, expected)
+        replaced = ""
+        for written in carried.written:
+            self.session.record_hash(written.path, written.sha256 or "")
+            if written.changed and expected is None and written.previous_sha256 is not None:
+                replaced = replaced_and_undo(self.store, note.name, written.previous_sha256, written.version)
+        return replaced
+
+    def _rewrite(self, note: Memory, stale: str, make: Callable[[str], str], expected: str | None) -> Carried:
         def draft() -> Sequence[Draft]:
             now = self.store.read(note.name)
-            if self.asked.expected_checksum not in (None, now.sha256):
+            if expected not in (None, now.sha256):
                 row = self.row(now) | {"checksum": None, "action": "conflict", "currentChecksum": now.sha256}
                 raise self.refused(stale, "NOTE_REVISION_CONFLICT", **row)
             read_note(self.store.bench.bytes_of(now.path) or b"").must_be_editable(now.name)
             return [Draft(now.path, make(now.text), now.text)]
 
-        self.store.bench.change(draft, **self.caller)
-        return self.store.read(note.name)
+        return self.store.bench.change(draft, **self.caller)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NotRequired, TypedDict
 
 from pydantic import Field
 
@@ -13,9 +13,10 @@ from simplemem.faces import arguments, render
 from simplemem.faces import core_read as read
 from simplemem.faces.arguments import EditIn, Name, Object, Several, Sha, Tags, about, at_most
 from simplemem.faces.face import Caller, Data, Reply, Result, tool
+from simplemem.faces.session import Session, describe_replaced
 from simplemem.memory import LeftAsIs, Saved, Value
 from simplemem.note.header import find_value
-from simplemem.note.names import compare_key
+from simplemem.note.names import check_name, compare_key, path_of
 from simplemem.note.tags import respelled, without_header
 
 if TYPE_CHECKING:
@@ -42,10 +43,28 @@ class VersionLine(Result):
     diff: str | None = None
 
 
-Created = TypedDict("Created", {"name": str, "path": str, "sha256": str, "warnings": Texts})
+Created = TypedDict(
+    "Created",
+    {
+        "name": str,
+        "path": str,
+        "sha256": str,
+        "warnings": Texts,
+        "version": NotRequired[str],
+        "hint": NotRequired[str],
+    },
+)
 Updated = TypedDict(
     "Updated",
-    {"name": str, "sha256": str, "previous_sha256": str | None, "changed": bool, "warnings": NotRequired[Texts]},
+    {
+        "name": str,
+        "sha256": str,
+        "previous_sha256": str | None,
+        "changed": bool,
+        "warnings": NotRequired[Texts],
+        "version": NotRequired[str],
+        "hint": NotRequired[str],
+    },
 )
 Tagged = TypedDict(
     "Tagged",
@@ -96,6 +115,21 @@ def _said(saved: Saved, metadata: Mapping[str, Any] | None, more: Texts = ()) ->
     return (*more, *saved.warnings, *respelled(find_value(metadata or {}, "tags"), saved.tag_map))
 
 
+class Replaced(NamedTuple):
+    """What an answer says of a text that was replaced although the client had not read it; nothing by default."""
+
+    warnings: Texts = ()
+    version: str | None = None
+    hint: str = ""
+
+
+def _replaced(store: EnhancedStore, saved: Saved, *, is_known: bool) -> Replaced:
+    if is_known or not saved.changed or saved.previous_sha256 is None:
+        return Replaced()
+    warning = describe_replaced(store, saved.name, saved.previous_sha256)
+    return Replaced((warning,), saved.version, "undo_change(version) brings it back.")
+
+
 @tool(
     "Create a memory",
     writes=True,
@@ -106,6 +140,7 @@ def _said(saved: Saved, metadata: Mapping[str, Any] | None, more: Texts = ()) ->
 def create_memory(
     store: EnhancedStore,
     caller: Caller,
+    session: Session,
     name: Annotated[Name, about('the path, e.g. "projects/apollo"; "daily" is the note of today')],
     content: Annotated[str, about("Markdown, without frontmatter")],
     metadata: Meta = None,
@@ -117,19 +152,29 @@ def create_memory(
     content, metadata, said = without_header(content, metadata)
     if compare_key(name) == "daily":  # Obsidian's daily note, made of its template
         saved = store.update(store.daily(**caller).name, append=content, metadata=metadata, reason=reason, **caller)
+        session.record_change(saved)
+        replaced = Replaced()
     else:
-        saved = store.create(name, content, metadata, overwrite=overwrite, reason=reason, **caller)
+        known = session.known_hash(path_of(check_name(name))) if overwrite else None
+        saved = store.create(name, content, metadata, overwrite=overwrite, if_sha256=known, reason=reason, **caller)
+        replaced = _replaced(store, saved, is_known=known is not None)
+        session.record_whole_write(saved)
     first = f"Saved {render.name_of(saved.name)} as {render.name_of(saved.path)}."
-    return _reply(Created, saved, first, warnings=_said(saved, metadata, said))
+    warnings = (*_said(saved, metadata, said), *replaced.warnings)
+    return _reply(Created, saved, first, warnings=warnings, version=replaced.version, hint=replaced.hint)
 
 
 @tool("Update a memory", writes=True, destructive=True, idempotent=False, routes=("PATCH /memories/{name}",))
 def update_memory(
     store: EnhancedStore,
     caller: Caller,
+    session: Session,
     name: Name,
     content: Annotated[str | None, about("replaces the whole text")] = None,
-    append: str | None = None,
+    append: Annotated[
+        str | None,
+        about("added at the end as a new block; a list item or table row goes on with the last list or table"),
+    ] = None,
     edits: Annotated[Several[EditIn] | None, about("exact text that occurs once -> new text")] = None,
     metadata: Annotated[Object | None, about("merged key by key; null removes a key")] = None,
     if_sha256: IfSha = None,
@@ -144,16 +189,28 @@ def update_memory(
         name = store.daily(**caller).name
     found = arguments.to_change(store, name)
     sha256 = arguments.whole_hash(store, found, if_sha256)
+    if content is not None and sha256 is None:
+        sha256 = session.known_hash(path_of(found))
     saved = store.update(found, **given, metadata=metadata, if_sha256=sha256, reason=reason, **caller)
+
+    replaced = Replaced()
+    if content is not None:
+        replaced = _replaced(store, saved, is_known=sha256 is not None)
+        session.record_whole_write(saved)
+    else:
+        session.record_change(saved)
+
     shown = render.name_of(saved.name)
     first = f"Changed {shown}." if saved.changed else f"{shown} already says so."
-    return _reply(Updated, saved, first, warnings=_said(saved, metadata, said))
+    warnings = (*_said(saved, metadata, said), *replaced.warnings)
+    return _reply(Updated, saved, first, warnings=warnings, version=replaced.version, hint=replaced.hint)
 
 
 @tool("Change tags", writes=True, destructive=True, routes=("PATCH /tags/{name}",))
 def change_tag(
     store: EnhancedStore,
     caller: Caller,
+    session: Session,
     name: Name,
     tags: Annotated[Tags, about('{"status": "done", "todo": true, "old": null}; null removes')],
     if_sha256: IfSha = None,
@@ -163,6 +220,7 @@ def change_tag(
     found = arguments.to_change(store, name)
     sha256 = arguments.whole_hash(store, found, if_sha256)
     saved = store.change_tags(found, tags, if_sha256=sha256, reason=reason, **caller)
+    session.record_change(saved)
     shown, as_map = render.name_of(saved.name), f"as a map {json.dumps(saved.tag_map, ensure_ascii=False, default=str)}"
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
     now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
@@ -170,17 +228,20 @@ def change_tag(
 
 
 @tool("Move a memory", writes=True, destructive=True, idempotent=False, routes=("POST /move/{name}",))
-def move_memory(store: EnhancedStore, caller: Caller, name: Name, new_name: Name, reason: str = "") -> Reply[Renamed]:
+def move_memory(
+    store: EnhancedStore, caller: Caller, session: Session, name: Name, new_name: Name, reason: str = ""
+) -> Reply[Renamed]:
     """Rename or move a memory; links to it are rewritten."""
     try:
         found = arguments.to_change(store, name)
     except NotFound:  # the same move may be asked for again because its answer was lost
-        gone = arguments.what_became_of(store, name)
-        if gone is None or gone.new_name is None or compare_key(gone.new_name) != compare_key(new_name):
+        fate = store.bench.fate_of(name)
+        if fate is None or fate.now is None or compare_key(fate.now) != compare_key(new_name):
             raise
-        there = store.read(gone.new_name)
+        there = store.read(fate.now)
         return _reply(Renamed, there, f"It is {render.name_of(there.name)} already.", rewritten=[], warnings=[])
     moved = store.move(found, new_name, reason=reason, **caller)
+    session.record_step(store, moved.version)
     rewritten, warnings = moved.rewritten, list(moved.warnings)
     if len(rewritten) > _MOST:
         warnings.insert(0, f"Links were rewritten in {len(rewritten)} memories; {_MOST} of them are named.")
@@ -246,6 +307,7 @@ def memory_history(
 def undo_change(
     store: EnhancedStore,
     caller: Caller,
+    session: Session,
     version: Annotated[str | None, about("from memory_history")] = None,
     name: Annotated[Name | None, about("or a memory: its last change")] = None,
     by: Annotated[str | None, about("or a client: all it changed since")] = None,
@@ -258,16 +320,20 @@ def undo_change(
     if sum(map(bool, (version, name, by))) != 1 or bool(by) != bool(since):
         raise Invalid("Give either a version, or a name, or by and since.", hint="memory_history lists versions.")
     if by and since:
-        return _undo_all(store, by, since, preview, {"reason": reason, **caller})
+        return _undo_all(store, session, by, since, preview, {"reason": reason, **caller})
     # A memory may be called 2026, and that is no version.
     undone = store.undo(version or store.last_step(name), reason=reason, **caller)
+    session.record_step(store, undone.version)
     first = render.line(undone.what[:1].upper() + undone.what[1:] + ".", 4096)
     there = f"It is {render.name_of(undone.name)} now." if undone.sha256 else ""
     return _reply(UndoAnswer, undone, first, there, hint=_AGAIN, notes=None, left=None)
 
 
-def _undo_all(store: EnhancedStore, by: str, since: str, preview: bool, change: Any) -> Reply[UndoAnswer]:
+def _undo_all(
+    store: EnhancedStore, session: Session, by: str, since: str, preview: bool, change: Any
+) -> Reply[UndoAnswer]:
     done = store.undo_all(by, since, preview=preview, **change)
+    session.record_step(store, done.version)
     doing = "would take back" if preview else "took back" if done.version else "took back nothing of"
     what = f"{doing} what {by} changed since {since}"
     what += f" in {render.counted(len(done.notes), 'memory', 'memories')}" if done.notes else ""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, TypeVa
 
 from pydantic import Field, WithJsonSchema
 
-from simplemem.errors import Invalid, NotFound
-from simplemem.faces import arguments, render
+from simplemem.errors import Invalid
+from simplemem.faces import render
 from simplemem.faces.arguments import LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
 from simplemem.faces.face import Data, Reply, Result, tool
+from simplemem.faces.session import Session
 from simplemem.memory import Backlink, Hit, IndexState, Listed
 from simplemem.note.words import count_tokens
 
@@ -156,6 +157,7 @@ class MemoryPage(TypedDict):
 @tool("Read a memory", routes=("GET /memories/{name}",))
 def read_memory(
     store: EnhancedStore,
+    session: Session,
     name: Annotated[Name, about("name, title or alias")],
     section: Annotated[str | None, about('a heading; "[2]" is page 2 of a long memory')] = None,
     version: Annotated[str | None, about("of memory_history, or a date: as it was then")] = None,
@@ -164,10 +166,8 @@ def read_memory(
     a change."""
     asked, number = render.asked_page(section)
     if version is None:
-        try:
-            memory = store.read(name, section=asked)
-        except NotFound:
-            memory = store.read(arguments.resolved(store, name), section=asked)
+        memory = store.read(name, section=asked)
+        session.record_read(memory)
     else:
         when = {"version": version} if _AN_ID.fullmatch(version.strip()) else {"at": version}
         memory = store.read(name, section=asked, **when)

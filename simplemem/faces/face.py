@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from simplemem.errors import Invalid, SimplememError
 from simplemem.faces import render
 from simplemem.faces.arguments import Arguments, Narrowing, Schema, meant, record, record_of, wrong
+from simplemem.faces.session import Session
 from simplemem.memory import Value
 
 if TYPE_CHECKING:
@@ -82,15 +83,16 @@ _KEPT = {
     "base": ("KnowledgeBase", "documents.base", "base_of"),
 }
 """Parameters that are no arguments: their types, which are not imported to make a list of tools, and what makes them."""
-_GIVEN = {"store": "EnhancedStore", "caller": "Caller"} | {name: each[0] for name, each in _KEPT.items()}
+_GIVEN = {"store": "EnhancedStore", "caller": "Caller", "session": "Session"}
+_GIVEN |= {name: each[0] for name, each in _KEPT.items()}
 
 
-def _given(name: str, store: EnhancedStore, caller: Caller) -> Any:
+def _given(name: str, store: EnhancedStore, caller: Caller, session: Session) -> Any:
     """What one of these parameters stands for in a call."""
     if name in _KEPT:
         _, module, maker = _KEPT[name]
         return getattr(importlib.import_module(f"simplemem.kinds.{module}"), maker)(store)
-    return store if name == "store" else caller
+    return {"store": store, "caller": caller, "session": session}[name]
 
 
 class Manner:
@@ -119,8 +121,10 @@ class Manner:
             faults = "; ".join(f"{place!r} {said}" for place, said in wrong(error))
             raise Invalid(f"{faults}.", hint="It takes " + ", ".join(tool.input["properties"]) + ".") from None
 
-    def perform(self, tool: Tool, store: EnhancedStore, caller: Caller, arguments: BaseModel) -> Reply[Any]:
-        return tool(store, caller, arguments)
+    def perform(
+        self, tool: Tool, store: EnhancedStore, caller: Caller, arguments: BaseModel, session: Session
+    ) -> Reply[Any]:
+        return tool(store, caller, arguments, session)
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
         shown = render.error_data(error)
@@ -148,12 +152,16 @@ class Tool:
     hints: Mapping[str, Any] = field(default_factory=dict)  # in the place of the function's own
     given: Mapping[str, Any] = field(default_factory=dict)  # the values of parameters that are no arguments
 
-    def __call__(self, store: EnhancedStore, caller: Caller, arguments: BaseModel) -> Reply[Any]:
-        """Do it. What is said in the arguments goes to the function by name."""
+    def __call__(
+        self, store: EnhancedStore, caller: Caller, arguments: BaseModel, session: Session | None = None
+    ) -> Reply[Any]:
+        """Call the tool. Without a `session`, the client has read nothing before."""
+        session = session or Session()
         values = {name: getattr(arguments, name) for name in self.arguments}
         for name, group in self._groups.items():
             values[name] = group(**{each.name: values.pop(each.name) for each in dataclasses.fields(group)})
-        values |= {name: _given(name, store, caller) for name in self._hints.keys() & _GIVEN}
+        given = self._hints.keys() & _GIVEN
+        values |= {name: _given(name, store, caller, session) for name in given}
         return self.run(**values, **self.given)
 
     def listing(self) -> Data:

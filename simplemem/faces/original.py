@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from simplemem.config import read_toml
-from simplemem.errors import Invalid, TooLong
+from simplemem.errors import Conflict, Invalid, TooLong
 from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_most, resolved, to_change
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.faces.render import brief, index_line, line, name_of, unheld
+from simplemem.faces.session import Session, replaced_and_undo, without_offer
 from simplemem.note.note import map_entries
 from simplemem.note.tags import parse_tag_request, respelled, without_header
 
@@ -35,17 +36,22 @@ Content = Annotated[str, about("Markdown with [[name]] links; 2,500 characters u
 
 
 @tool("Create a memory", writes=True, idempotent=False)
-def create_memory(store: EnhancedStore, caller: Caller, name: NewName, metadata: Meta, content: Content) -> Reply[None]:
+def create_memory(
+    store: EnhancedStore, caller: Caller, session: Session, name: NewName, metadata: Meta, content: Content
+) -> Reply[None]:
     """Create a memory: a small Markdown note about one thing, with metadata and [[links]]."""
     content, metadata, said = without_header(content, metadata)
     kept = _checked(store, metadata, content)
     saved = store.create(name, content, kept, tags_as_map=True, **caller)
+    session.record_whole_write(saved)
     said += [*saved.warnings, *respelled(metadata.get("tags"), saved.tag_map)]
     return Reply("\n".join([f"Memory '{name_of(saved.name)}' was created.", *map(line, said)]))
 
 
 @tool("Update a memory", writes=True, destructive=True)
-def update_memory(store: EnhancedStore, caller: Caller, name: NewName, metadata: Meta, content: Content) -> Reply[None]:
+def update_memory(
+    store: EnhancedStore, caller: Caller, session: Session, name: NewName, metadata: Meta, content: Content
+) -> Reply[None]:
     """Replace a memory: its content and all of its metadata. Read it first."""
     content, metadata, said = without_header(content, metadata)
     kept = _checked(store, metadata, content)
@@ -55,8 +61,17 @@ def update_memory(store: EnhancedStore, caller: Caller, name: NewName, metadata:
     gone = {key: None for key in memory.frontmatter if key.casefold() not in keys | _SET_BY_US}
     untagged = {tag: None for tag in memory.tag_map if tag.casefold() not in tags}
     whole = gone | kept | {"tags": untagged | kept["tags"]}
-    saved = store.update(memory.name, content=content, metadata=whole, **caller)
-    return Reply("\n".join([f"Memory '{name_of(saved.name)}' was updated.", *map(line, [*said, *saved.warnings])]))
+    known = session.known_hash(memory.path)
+    try:
+        saved = store.update(memory.name, content=content, metadata=whole, if_sha256=known, **caller)
+    except Conflict as error:
+        hint = "Read it again with read_memory, keep what changed, and update it."
+        raise without_offer(error, hint) from None
+    said += saved.warnings
+    if known is None and saved.changed and saved.previous_sha256 is not None:
+        said.append(replaced_and_undo(store, saved.name, saved.previous_sha256, saved.version))
+    session.record_whole_write(saved)
+    return Reply("\n".join([f"Memory '{name_of(saved.name)}' was updated.", *(line(each, 600) for each in said)]))
 
 
 def _checked(store: EnhancedStore, metadata: dict[str, Any], content: str) -> dict[str, Any]:
@@ -94,12 +109,14 @@ def delete_memory(store: EnhancedStore, caller: Caller, name: Name) -> Reply[Non
 def change_tag(
     store: EnhancedStore,
     caller: Caller,
+    session: Session,
     name: Name,
     tags: Annotated[Tags, about('{"status": "done", "old": null}; null removes')],
 ) -> Reply[None]:
     """Set or remove tags of a memory and leave all else as it is."""
     before = store.read(to_change(store, name))
     saved = store.change_tags(before.name, tags, **caller)
+    session.record_change(saved)
     had, has = ({key.casefold(): tags[key] for key in tags} for tags in (before.tag_map, saved.tag_map))
     lines = [f"Tags of memory '{line(saved.name)}':"]
     for key, value in parse_tag_request(tags).items():
@@ -112,9 +129,10 @@ def change_tag(
 
 
 @tool("Read a memory")
-def read_memory(store: EnhancedStore, name: Name) -> Reply[None]:
+def read_memory(store: EnhancedStore, session: Session, name: Name) -> Reply[None]:
     """Read a memory with its metadata and links."""
     memory = store.read(resolved(store, name))
+    session.record_read(memory)
     lines = [memory.text.removesuffix("\n") + "\n", "---", "", *_facts(memory, 1000)]
     lines += ["", "**Links:**"] if memory.links else []
     for link in memory.links[:200]:

@@ -16,6 +16,7 @@ from simplemem.faces import render
 from simplemem.faces.arguments import Several, Share, Words, about, also, at_most, one_of
 from simplemem.faces.face import Caller, Data, Manner, Reply, Tool, as_json, tool
 from simplemem.faces.graph_tools import RelationOut, Rules, graph_tools
+from simplemem.faces.session import Session
 from simplemem.kinds.graph.page import ENTITY
 from simplemem.kinds.learned import TYPES
 from simplemem.kinds.learned.analysis import Analysis, analysis_of, export_text
@@ -43,10 +44,12 @@ ENTITY_TYPES: Final = (
 class _Learning(Manner):
     failure = "Error: "
 
-    def perform(self, tool: Tool, store: EnhancedStore, caller: Caller, arguments: BaseModel) -> Reply[Any]:
+    def perform(
+        self, tool: Tool, store: EnhancedStore, caller: Caller, arguments: BaseModel, session: Session
+    ) -> Reply[Any]:
         began = time.perf_counter()
         try:
-            return super().perform(tool, store, caller, arguments)
+            return super().perform(tool, store, caller, arguments, session)
         finally:
             knowledge_of(store).took[tool.name].append(1000 * (time.perf_counter() - began))
 

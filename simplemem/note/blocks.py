@@ -48,6 +48,7 @@ class Scan:
         self.lines = lines
         self.leaves: list[Leaf] = []
         self.stack: list[int] = []  # how far each open list item is indented; a quote is -1
+        self.marks: list[str] = []  # of each of them: what its marker is made of, ">" for a quote
         self.fresh = False  # the innermost of them is an item that is still empty
         self.open = self.kind = self.fence = ""  # an open paragraph is one, whatever kind of leaf it will be
         self.skip_to = self.first = self.last = 0
@@ -57,11 +58,16 @@ class Scan:
         self.before = (0, 0, False)
 
     def read(self) -> list[Leaf]:
+        """Return the leaves of all lines."""
+        self.read_lines()
+        self.close(len(self.lines))
+        return self.leaves
+
+    def read_lines(self) -> None:
+        """Read all lines, and leave open what is open at their end."""
         for number, line in enumerate(self.lines):
             if number >= self.skip_to:
                 self.take(number, line)
-        self.close(len(self.lines))
-        return self.leaves
 
     def close(self, number: int) -> None:
         if not self.open:
@@ -81,10 +87,11 @@ class Scan:
         self.leaves.append(Leaf(kind, number, number + 1, level))
         self.fresh = False
 
-    def enter(self, width: int, number: int, matched: int) -> int:
+    def enter(self, width: int, mark: str, number: int, matched: int) -> int:
         """Open a container; how many are open then."""
         self._end(number, matched)
         self.stack.append(width)
+        self.marks.append(mark)
         self.fresh = width >= 0
         self.opened_at = number
         return len(self.stack)
@@ -134,6 +141,7 @@ class Scan:
             self.close(number)
         if self.fresh:  # an item that begins with a blank line has no second one
             self.stack.pop()
+            self.marks.pop()
             self.fresh = False
 
     def _goes_on(self, number: int, line: str, at: int, indent: int, matched: int) -> bool:
@@ -184,7 +192,7 @@ class Scan:
                 break
             if mark == ">":
                 at, indent = _after_quote(line, at)
-                matched = self.enter(-1, number, matched)
+                matched = self.enter(-1, mark, number, matched)
             elif (found := _MARKER.match(line, at)) is not None and not _RULE.match(line, at):
                 after = _BLANK_START.match(line, found.end()).end()  # type: ignore[union-attr]
                 empty = after == len(line)
@@ -194,7 +202,8 @@ class Scan:
                 column += found.end() - at
                 room = len(gap) if "\t" not in gap else _columns(gap, column)
                 used = 1 if empty or room > 4 else room
-                matched = self.enter(indent + found.end() - at + used, number, matched)
+                width = indent + found.end() - at + used
+                matched = self.enter(width, line[found.end() - 1], number, matched)
                 column, at, indent = column + room, after, room - used
             elif self._leaf(number, line, at, mark, matched):
                 return
@@ -219,6 +228,7 @@ class Scan:
         self.close(number)
         self.fresh = self.fresh and matched == len(self.stack)
         del self.stack[matched:]
+        del self.marks[matched:]
 
     def _leaf(self, number: int, line: str, at: int, mark: str, matched: int) -> bool:
         """Begin a leaf that its first characters announce. False when the line is only text."""

@@ -122,6 +122,11 @@ def path_of(name: str) -> str:
     return name + ".md"
 
 
+def is_named(name: str, reference: str) -> bool:
+    """Whether a reference gives this name, or its last part: `people/Ada` is named by `ada` too."""
+    return compare_key(clean_reference(reference)) in (compare_key(name), compare_key(name.rsplit("/", 1)[-1]))
+
+
 def base_name(path: str) -> str:
     """`a/b.md` -> `b`."""
     return name_of(path.rsplit("/", 1)[-1])

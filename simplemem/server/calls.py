@@ -8,7 +8,7 @@ import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import mcp_types as types
 from mcp.server.caching import CacheHint
@@ -20,9 +20,11 @@ from pydantic import ValidationError
 from simplemem import __version__
 from simplemem.errors import ReadOnly, SimplememError, Unavailable
 from simplemem.faces.arguments import Narrowing, about
-from simplemem.faces.face import Face, Reply, Tool, of_what_is_there, tool, words_for_models
+from simplemem.faces.face import Caller, Face, Reply, Tool, of_what_is_there, tool, words_for_models
 from simplemem.faces.render import answer, error_data, index_line, line, tags_line
+from simplemem.faces.session import Session
 from simplemem.server.resources import Resources
+from simplemem.server.sessions import Granted, Sessions, client_name, grant_of
 
 if TYPE_CHECKING:
     from simplemem.server.serve import Door
@@ -39,7 +41,8 @@ _COMMIT = "simplemem/commit"  # in the `_meta` of a call: what it must know of; 
 
 def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
     """A server of the SDK for a face on a store, for any transport."""
-    resources = Resources(door, is_graph=face.known_as is not None, has_users=face.has_users)
+    sessions = Sessions()
+    resources = Resources(door, is_graph=face.known_as is not None, has_users=face.has_users, sessions=sessions)
     by_name, door.tools = {tool.name: tool for tool in tools}, tools
 
     async def list_tools(_ctx: Context, _params: Any) -> types.ListToolsResult:
@@ -51,11 +54,12 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
             if face.known_as:
                 return _result(f"MCP error -32602: Tool {params.name} not found", None)
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {line(params.name, 60)!r}.")
-        client = ctx.session.client_params
-        who = line(f"{client.client_info.name} {client.client_info.version}", 100) if client else ""
-        granted = getattr(ctx.request, "scope", {}).get("grant")  # over the network
+        who = client_name(ctx)
+        granted = grant_of(ctx)
         after = (params.meta or {}).get(_COMMIT)
-        work = partial(perform, wanted, door, params.arguments, who, granted, after if isinstance(after, str) else "")
+        after = after if isinstance(after, str) else ""
+        session = sessions.of(ctx)
+        work = partial(perform, wanted, door, params.arguments, who, granted, after, session)
         result = await door.run(work, writes=wanted.writes)
         if wanted.writes and not result.is_error:
             await resources.changed_here()
@@ -113,34 +117,39 @@ async def _around(door: Door, ctx: Context, call_next: CallNext) -> HandlerResul
     return answer
 
 
-class Granted(Protocol):
-    """What a token allows, and the name that the history knows its bearer by."""
-
-    @property
-    def name(self) -> str: ...
-    def may(self, scope: str) -> bool: ...
-    def bound(self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]) -> Mapping[str, Any] | None: ...
-
-
-def carry_out(tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str, granted: Granted | None) -> Reply[Any]:
-    """Call a tool in this thread, as far as a token allows."""
+def carry_out(
+    tool: Tool,
+    door: Door,
+    sent: Mapping[str, Any] | None,
+    who: str,
+    granted: Granted | None,
+    session: Session | None = None,
+) -> Reply[Any]:
+    """Call a tool in this thread, as far as a token allows. Without a session, the client has read nothing before."""
     if granted is not None:
         if tool.writes and not granted.may("write"):
             raise ReadOnly(f"{tool.name} writes, and this token may only read: nothing was changed.")
         sent, who = granted.bound(sent, tool.arguments), f"{granted.name}: {who}" if who else granted.name
     arguments = tool.manner.read(tool, sent)
-    return tool.manner.perform(tool, door.store(), {"who": who, "tool": tool.name}, arguments)
+    caller: Caller = {"who": who, "tool": tool.name}
+    return tool.manner.perform(tool, door.store(), caller, arguments, session or Session())
 
 
 def perform(
-    tool: Tool, door: Door, sent: Mapping[str, Any] | None, who: str, granted: Granted | None = None, after: str = ""
+    tool: Tool,
+    door: Door,
+    sent: Mapping[str, Any] | None,
+    who: str,
+    granted: Granted | None = None,
+    after: str = "",
+    session: Session | None = None,
 ) -> types.CallToolResult:
     """Run a tool in this thread. Failures are answers; none is silent, tells a secret or hints at a tool not shown."""
     try:
         if after:
             door.store().reach(after)
         before = "" if tool.writes else door.store().commit()  # no later than what is answered
-        reply = carry_out(tool, door, sent, who, granted)
+        reply = carry_out(tool, door, sent, who, granted, session)
         result = _result(reply.text, reply.data(), is_error=False)
         if commit := door.store().commit(written=True) if tool.writes else before:
             result.meta = {_COMMIT: commit}

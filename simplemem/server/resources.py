@@ -17,11 +17,13 @@ from simplemem.errors import Ambiguous, NotFound
 from simplemem.faces.render import error_data, index_line, line, pretty
 from simplemem.kinds.ownership import is_in_a_folder_of_users, notes_of_users
 from simplemem.note.names import compare_key, path_of
+from simplemem.server.sessions import Sessions
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
     from mcp.server.context import ServerRequestContext
 
+    from simplemem.faces.session import Session
     from simplemem.kinds.graph.graph import KnowledgeGraph
     from simplemem.memory import IndexState, Listed, Memory
     from simplemem.server.serve import Door
@@ -77,8 +79,16 @@ class Resources:
     """Answers `resources/*`. A subscriber is told of each URI once, however often it changes before the client has
     read; of the graph with each change made here, before its answer (memento.md §2), and when others changed it."""
 
-    def __init__(self, door: Door, *, is_graph: bool = False, has_users: bool = False) -> None:
+    def __init__(
+        self,
+        door: Door,
+        *,
+        is_graph: bool = False,
+        has_users: bool = False,
+        sessions: Sessions | None = None,
+    ) -> None:
         self._door = door
+        self._sessions = sessions or Sessions()
         self._is_graph = is_graph
         self._has_users = has_users
         self._bus = InMemorySubscriptionBus()
@@ -141,9 +151,10 @@ class Resources:
         hidden = notes_of_users(store, map(path_of, elsewhere[:limit]))
         return [name for name in elsewhere[:limit] if path_of(name) not in hidden]
 
-    async def read(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        session = self._sessions.of(ctx)
         try:
-            text = await self._door.run(lambda: self._text(params.uri))
+            text = await self._door.run(lambda: self._text(params.uri, session))
         except NotFound as error:
             data = {**error_data(error), "uri": params.uri[:_LONGEST]}
             raise MCPError(types.INVALID_PARAMS, line(error.message, 400), data=data) from None
@@ -151,7 +162,7 @@ class Resources:
         part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
         return types.ReadResourceResult(contents=[part])
 
-    def _text(self, uri: str) -> str:
+    def _text(self, uri: str, session: Session) -> str:
         """The graph; the feed: the memories that changed last, newest first; or a memory."""
         if self._is_graph and uri != _GRAPH:
             raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {uri} not found")
@@ -159,7 +170,9 @@ class Resources:
             return pretty(self._graph().read().as_dict())
         store = self._door.store()
         if uri != CHANGES:
-            return self._note(store, name_in(uri)).text
+            memory = self._note(store, name_in(uri))
+            session.record_read(memory)
+            return memory.text
         latest, cursor, index = self._latest(_LATEST)
         while len(latest) < _LATEST and cursor is not None:  # a page without the notes of users is a short one
             more, cursor, index = self._latest(_LATEST, cursor)

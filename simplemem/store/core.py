@@ -31,6 +31,7 @@ from simplemem.services.client import Key
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
+from simplemem.store.fate import MAX_STEPS, Fate, find_fate
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.paths import Access
 from simplemem.vault.vault import Change, Entry, File, Vault
@@ -190,6 +191,8 @@ class Core:
             if there:
                 names, many = [name_of(path) for path in there], f"{name!r} is the {kind} of {len(there)} memories"
                 raise Ambiguous(many, candidates=names, hint="Use one of the candidates.")
+        if (fate := self.fate_of(wanted)) is not None:
+            raise fate.error()
         key = compare_key(wanted)  # names that a mistyped one may have meant
         keys = {compare_key(name_of(path)): name_of(path) for path in self.index.known()}
         by_base = {each.rsplit("/", 1)[-1]: each for each in keys}
@@ -198,6 +201,10 @@ class Core:
         near = [keys[each] for each in dict.fromkeys(close)][:5]
         hint = f"Did you mean {near[0]}?" if near else "Search for it, or list what there is."
         raise NotFound(f"there is no memory called {name!r}", candidates=near, hint=hint)
+
+    def fate_of(self, name: str) -> Fate | None:
+        """What became of a memory that is not there under this name, as far as our log knows."""
+        return find_fate(self.changes.recent(MAX_STEPS), name, lambda path: self.entry(path) is not None)
 
     def sync_of(self, database: Tables) -> Sync:
         """What keeps a database in step with this vault."""

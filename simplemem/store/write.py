@@ -16,8 +16,10 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, T
 from simplemem.index.database import Damaged
 from simplemem.index.door import Question, Term
 from simplemem.memory import By, Saved
+from simplemem.note.appending import append_content, open_at_end
 from simplemem.note.body import newline_of
 from simplemem.note.clock import local
+from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
 from simplemem.note.header import find_key, read_header
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import Note, read_note, tag_map
@@ -53,10 +55,12 @@ def create(
     *,
     overwrite: bool = False,
     tags_as_map: bool = False,
+    if_sha256: str | None = None,
     **by: Unpack[By],
 ) -> Saved:
     """Make a memory, and say what it links to that is not there, and what says nearly the same. With `overwrite` it
-    replaces the note of that name, and qualifies links that the new name would steal; else it touches no other note."""
+    replaces the note of that name, and qualifies links that the new name would steal; else it touches no other note.
+    With `if_sha256` as well, it raises Conflict if the note there is not that text."""
     core.must_be_writable()
     clean, change = check_name(name), change_by(by, "create")
     path = path_of(clean)
@@ -67,6 +71,8 @@ def create(
         old = core.file(path)
         if old is not None and overwrite:
             core.vault.access.check_gone(path, instead="Read it, and change it with update_memory.")
+            if if_sha256 is not None:
+                _check_unchanged(core, old, if_sha256, data)
             warnings = judge(core.settings, clean, read_note(old.data).text, text)
             return answer(core, core.vault.replace(path, data, old.sha256, change), data, warnings)
         if old is not None:
@@ -89,6 +95,16 @@ def create(
     return saved
 
 
+def _check_unchanged(core: Core, file: File, if_sha256: str, wanted: bytes) -> None:
+    """Raise Conflict if a note that is to be overwritten is neither the text that was read nor the wanted one."""
+    if file.sha256 == if_sha256 or file.data == wanted:
+        return
+    had = core.vault.history.content(if_sha256) or core.remembered(if_sha256)
+    message = f"{name_of(file.path)} has changed since it was read"
+    hint = "Read it again. If you still want to replace all of it, repeat the call."
+    raise Conflict(message, current_sha256=file.sha256, diff=unified_diff(had, file.data, WHAT_YOU_HAD), hint=hint)
+
+
 def update(
     core: Core,
     name: str,
@@ -100,24 +116,35 @@ def update(
     if_sha256: str | None = None,
     **by: Unpack[By],
 ) -> Saved:
-    """Change a memory's body (one of `content`, `append`, `edits`), its metadata, or both."""
+    """Change a memory's body (one of `content`, `append`, `edits`), its metadata, or both.
+
+    `append` becomes a block of its own at the end, or more of the list or table that the note ends with.
+    """
     if sum(given is not None for given in (content, append, edits)) > 1:
         raise Invalid("give one of content, append and edits, not several")
     if content is None and append is None and not edits and not metadata:
         raise Invalid("nothing to change", hint="Give content, append, edits or metadata.")
 
+    open_block = ""  # what took in the appended text
+
     def changed(note: Note) -> str:
+        nonlocal open_block
         text = note.text
         if content is not None:
             text = replace_content(note, content)
         elif append is not None:
             text = append_content(note, append)
+            open_block = open_at_end(note)
         elif edits:
             text = apply_edits(note, edits)
         return apply_metadata(text, metadata) if metadata else text
 
     making = Making(changed, again=content is None and not metadata)
-    return _carry_out(core, name, making, if_sha256, change_by(by, "update"))
+    saved = _carry_out(core, name, making, if_sha256, change_by(by, "update"))
+    if open_block and saved.changed:
+        remark = f"{saved.name} ends in {open_block} that is not closed, and what was appended is now part of it"
+        return replace(saved, warnings=(*saved.warnings, remark))
+    return saved
 
 
 def write_text(core: Core, name: str, text: str, *, if_sha256: str, **by: Unpack[By]) -> Saved:
@@ -277,13 +304,6 @@ def replace_content(note: Note, content: str) -> str:
     if body and not _ends(body) and (_ends(old) or not old):
         body += newline_of(note.text)
     return note.text[:start] + body
-
-
-def append_content(note: Note, addition: str) -> str:
-    """The note with text added at its end, on a line of its own."""
-    text, newline = note.text, newline_of(note.text)
-    added = _in_line_ends_of(text, addition)
-    return text + ("" if not text or _ends(text) else newline) + added + ("" if _ends(added) else newline)
 
 
 def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:

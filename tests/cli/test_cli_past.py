@@ -42,7 +42,7 @@ def test_history_shows_who_did_what_and_why_and_is_narrowed(run: Run, by_an_agen
 def test_a_difference_is_shown_of_a_version_and_of_a_note(run: Run, by_an_agent: dict[str, bytes]) -> None:
     assert "+Wrong.\n" in run("diff", "1").out
     assert "+Wronger.\n" in run("diff", "v1", "v2").out and "+Wrong.\n" not in run("diff", "v1", "v2").out
-    assert "+Wrong.\n+Wronger.\n" in run("diff", "Ada", "--since", "v1").out
+    assert "+Wrong.\n+\n+Wronger.\n" in run("diff", "Ada", "--since", "v1").out
     [found] = run("diff", "2", "--json").json["differences"]
     assert found["name"] == "people/Ada" and "+Wronger." in found["diff"]
     ran = run("diff", "v9")

@@ -81,6 +81,14 @@ def test_new_asks_before_it_replaces_a_note_or_rewrites_a_link(run: Run, vault: 
     assert "[[people/Ada|Ada]]" in (vault / "diary.md").read_text()
 
 
+def test_daily_writes_words_below_a_list_as_a_paragraph_of_their_own(run: Run, vault: Path) -> None:
+    made = run("daily", "- [ ] Order helium", "--json").json
+    run("daily", "- [ ] Ask Hugh")
+    run("daily", "The wind is too strong.")
+    text = (vault / made["path"]).read_text()
+    assert text.endswith("- [ ] Order helium\n- [ ] Ask Hugh\n\nThe wind is too strong.\n")
+
+
 def test_daily_makes_todays_note_and_adds_to_it(run: Run, vault: Path) -> None:
     made = run("daily", "--json").json
     assert (vault / made["path"]).is_file() and made["name"] == f"{datetime.now():%Y-%m-%d}"  # noqa: DTZ005

@@ -297,7 +297,8 @@ def test_daily_is_the_note_of_today(ask) -> None:
     assert missing.code == "not_found" and name in missing.text and "Append" in missing.text
     assert ask("update_memory", name="daily", append="- [ ] Order helium").data["name"] == name
     assert ask("create_memory", name="daily", content="A second line.").data["name"] == name
-    assert ask("read_memory", name="daily").data["content"].split("\n")[:2] == ["- [ ] Order helium", "A second line."]
+    content = ask("read_memory", name="daily").data["content"]
+    assert content.split("\n")[:3] == ["- [ ] Order helium", "", "A second line."]
     assert [each["name"] for each in ask("list_memories", tags={"task": "open"}).data["items"]] == [name]
 
 

@@ -92,7 +92,7 @@ def test_an_update_replaces_the_text_and_all_metadata(ask_original, write: Calla
         metadata={"title": "New", "description": "d", "tags": {"x": "y"}},
         content="New text.\n",
     )
-    assert done.text == "Memory 'old' was updated."
+    assert done.text.split("\n")[0] == "Memory 'old' was updated."
     text = path.read_text()
     assert "created: 2025-06-01T10:00:00Z" in text
     assert "2025-06-02" not in text

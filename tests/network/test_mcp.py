@@ -90,6 +90,44 @@ def test_who_listens_hears_what_others_change(server: Served) -> None:
     run(body)
 
 
+@both
+def test_over_http_an_update_does_not_replace_an_edit_made_since_the_client_read_the_note(
+    server: Served, mode: str
+) -> None:
+    note = server.config.parent / "default" / f"edited {mode}.md"
+    note.write_text("Oolong.\n")
+    replace = {"name": note.stem, "content": "Green tea."}
+
+    async def body() -> None:
+        async with connected(server, mode) as client:
+            await client.call_tool("read_memory", {"name": note.stem})
+            note.write_text("Oolong.\nIda prefers jasmine.\n")
+            refused = await client.call_tool("update_memory", replace)
+            assert refused.structured_content["error"]["code"] == "conflict"
+            assert "jasmine" in note.read_text()
+
+            await client.call_tool("read_memory", {"name": note.stem})
+            assert not (await client.call_tool("update_memory", replace)).is_error
+            assert note.read_text() == "Green tea.\n"
+
+    run(body)
+
+
+def test_two_http_sessions_of_one_token_do_not_share_what_they_read(server: Served) -> None:
+    note = server.config.parent / "default" / "shared.md"
+    note.write_text("Oolong.\n")
+    first, second = Session(server), Session(server)
+    read = {"name": "read_memory", "arguments": {"name": "shared"}}
+    first.post("tools/call", read)
+    note.write_text("Oolong.\nIda prefers jasmine.\n")
+    second.post("tools/call", read)
+    replace = {"name": "update_memory", "arguments": {"name": "shared", "content": "Green tea."}}
+    assert b'"conflict"' in first.post("tools/call", replace).body
+    assert note.read_text() == "Oolong.\nIda prefers jasmine.\n"
+    assert b'"conflict"' not in second.post("tools/call", replace).body
+    assert note.read_text() == "Green tea.\n"
+
+
 def test_old_clients_speak_over_sse(server: Served) -> None:
     async def body() -> None:
         wire = sse_client(f"http://127.0.0.1:{server.port}/default/sse", headers={"Authorization": f"Bearer {OWNER}"})

@@ -62,9 +62,10 @@ def test_of_a_memory_lines_by_hand_and_by_agents_are_told_apart(plain_store: Enh
     plain_store.sync()
     lines = plain_store.blame("a")
     assert [(line.text, line.kind, line.who) for line in lines] == [
-        ("one, by hand", "human", ""), ("two", "human", ""), ("three", "agent", "claude-ai 1.2"),
+        ("one, by hand", "human", ""), ("two", "human", ""),
+        ("", "agent", "claude-ai 1.2"), ("three", "agent", "claude-ai 1.2"),
     ]  # fmt: skip
-    assert (lines[0].when, lines[2].when) == ("", plain_store.history("a")[0].when)
+    assert (lines[0].when, lines[3].when) == ("", plain_store.history("a")[0].when)
 
 
 # -- the last author of a note

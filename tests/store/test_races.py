@@ -105,7 +105,7 @@ def test_changes_of_the_same_lines_are_shown_marked_and_not_offered(
 @pytest.mark.parametrize(
     ("change", "theirs", "both"),
     [
-        ({"append": "sixth"}, ("fifth", "FIFTH"), "fourth\nFIFTH\nsixth\n"),
+        ({"append": "sixth"}, ("fifth", "FIFTH"), "fourth\nFIFTH\n\nsixth\n"),
         ({"edits": [{"old": "fifth", "new": "last"}]}, ("fifth", "the fifth of them"), "fourth\nthe last of them\n"),
     ],
 )

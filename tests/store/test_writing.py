@@ -131,6 +131,22 @@ def test_an_edit_that_finds_nothing_names_the_nearest_line(plain_store: Enhanced
     assert "The crane was repaired in spring." in refused.value.hint
 
 
+def test_an_append_is_not_absorbed_by_the_table_it_follows(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    table = "| a | b |\n|---|---|\n| 1 | 2 |"
+    write("prices.md", table)
+    assert not plain_store.update("prices", append="Helium went up.").warnings
+    assert (vault / "prices.md").read_text() == f"{table}\n\nHelium went up.\n"
+
+
+def test_an_append_into_code_that_is_not_closed_says_so(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+    write("log.md", "```\ncode\n")
+    [warning] = plain_store.update("log", append="Words.").warnings
+    assert "ends in a code block that is not closed" in warning
+    assert (vault / "log.md").read_text() == "```\ncode\nWords.\n"
+
+
 def test_a_change_that_changes_nothing_is_no_change(plain_store: EnhancedStore, vault: Path) -> None:
     plain_store.create("a", "one", {"modified": "x"})
     before = (vault / "a.md").stat()
