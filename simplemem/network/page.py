@@ -8,7 +8,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,8 @@ from starlette.routing import Route
 from simplemem.errors import Invalid, SimplememError
 from simplemem.network.guard import COOKIE
 from simplemem.network.problems import STATUS, Refused
-from simplemem.network.render import link_of, rendered
+from simplemem.network.render import link_of
+from simplemem.network.rendering import Renderer
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant, Tokens, digest
 from simplemem.network.ways import granted, route
@@ -38,9 +39,11 @@ POLICY: Final = (
 _HOURS: Final = 12  # that a browser stays signed in
 _MOST_SIGNED_IN: Final = 1000
 _LATEST, _HITS, _MOST_REVIEWED = 20, 20, 100
+_MAX_DIFF_LINES: Final = 400
+_MAX_DIFF_LINE: Final = 2000  # characters
 _KINDS: Final = {"page.css": "text/css", "page.js": "text/javascript"}
 _HEADING: Final = '<h1 class="skip">The memory</h1>'
-_LINK: Final = re.compile(r"\[\[([^\[\]|#]{1,400})[^\[\]]*\]\]")
+_LINK: Final = re.compile(r"\[\[([^\[\]|#]{1,400}+)[^\[\]]*+\]\]")  # never tries a text twice
 Handler = Callable[[Request, View, Grant], Awaitable[Response]]
 e = escape
 
@@ -71,7 +74,7 @@ class SignedIn:
         return self._tokens.by_digest(sha256) if ends > time.monotonic() else None
 
 
-def routes(site: Site, served: Served, signed_in: SignedIn, *, secure: bool) -> list[Route]:
+def routes(site: Site, served: Served, signed_in: SignedIn, renderer: Renderer, *, secure: bool) -> list[Route]:
     """The page of one vault."""
 
     def at(path: str, handler: Handler, method: str = "GET", *, right: Any = "read") -> Route:
@@ -104,7 +107,7 @@ def routes(site: Site, served: Served, signed_in: SignedIn, *, secure: bool) -> 
         at("/", _home),
         at("/search", _results),
         at("/latest", _latest_part),
-        at("/note/{name:path}", _note),
+        at("/note/{name:path}", partial(_note, renderer)),
         at("/history/{name:path}", _past),
         at("/today", _today),
         at("/tags", _tags),
@@ -143,7 +146,7 @@ async def _latest_part(_request: Request, view: View, _grant: Grant) -> Response
     return _part(await _latest(view))
 
 
-async def _note(request: Request, view: View, grant: Grant) -> Response:
+async def _note(renderer: Renderer, request: Request, view: View, grant: Grant) -> Response:
     """A note with all that leads to it and from it."""
     name, prefix = request.path_params["name"], view.served.prefix
 
@@ -152,6 +155,7 @@ async def _note(request: Request, view: View, grant: Grant) -> Response:
         return found, store.backlinks(found.name, limit=20), store.history(found.name, limit=5)
 
     found, leading, past = await _ask(view, read)
+    text = await renderer.html(_body(found), prefix)
     facts = {key: each for key, each in found.frontmatter.items() if key not in ("title", "tags", "description")}
     rows = "".join(f"<dt>{e(str(key))}</dt><dd>{_value(prefix, each)}</dd>" for key, each in facts.items())
     there = [each for each in found.links if each.resolved]
@@ -160,7 +164,7 @@ async def _note(request: Request, view: View, grant: Grant) -> Response:
         f'<p class="description">{e(found.description)}</p>' if found.description else "",
         _tag_list(prefix, found.tags),
         f'<p class="problem">{e(found.problem)}</p>' if found.problem else "",
-        f'<div class="text">{rendered(_body(found), prefix)}</div>',
+        f'<div class="text">{text}</div>',
     ]
     aside = [
         _box("Leads here", [_led(prefix, each) for each in leading if each.kind == "link"]),
@@ -313,7 +317,7 @@ def _changes(view: View, grant: Grant, entries: Iterable[HistoryEntry]) -> str:
     for each in entries:
         lines = "".join(
             f'<span class="{"add" if line[:1] == "+" else "del" if line[:1] == "-" else "same"}">{e(line)}\n</span>'
-            for line in (each.diff or "").splitlines()[:400]
+            for line in _shown_lines(each.diff or "")
         )
         diff = f"<details><summary>What changed</summary><pre>{lines}</pre></details>" if lines else ""
         can_undo = grant.may("write") and each.source == "simplemem" and not view.served.settings.read_only
@@ -324,6 +328,12 @@ def _changes(view: View, grant: Grant, entries: Iterable[HistoryEntry]) -> str:
         link = f'<a class="title" href="{link_of(view.served.prefix, each.new_name or each.name)}">{e(each.name)}</a>'
         shown.append(f"<li>{link} {_version(each)}{button if can_undo else ''}{diff}</li>")
     return f'<ol class="rows changes">{"".join(shown)}</ol>' if shown else ""
+
+
+def _shown_lines(diff: str) -> list[str]:
+    """Return the beginning of a diff: whole notes may be one line, and a page shows many diffs."""
+    lines = diff.splitlines()[:_MAX_DIFF_LINES]
+    return [line[:_MAX_DIFF_LINE] for line in lines]
 
 
 def _version(each: HistoryEntry) -> str:

@@ -14,7 +14,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-_MOST: Final = 400_000  # characters of a note that are rendered; the rest is a matter for an editor
+MAX_CHARACTERS: Final = 400_000  # of a note that are rendered; the rest is a matter for an editor
+REST_LEFT_OUT: Final = "<p><em>The rest is left out here.</em></p>"
 _WIKILINK: Final = re.compile(r"!?\[\[([^\[\]\n|]{1,400})(?:\|([^\[\]\n]{1,400}))?\]\]")
 _TAG: Final = re.compile(r"#([\w/-]*[^\W\d][\w/-]*)")
 _COMMENT: Final = re.compile(r"%%.*?(?:%%|\Z)", re.DOTALL)
@@ -30,9 +31,9 @@ def link_of(prefix: str, name: str) -> str:
 
 def rendered(text: str, prefix: str) -> str:
     """The HTML of a note's body."""
-    shown = _MARK.sub("", _COMMENT.sub("", text[:_MOST]))
+    shown = _MARK.sub("", _COMMENT.sub("", text[:MAX_CHARACTERS]))
     html: str = _parser().render(shown, {"prefix": prefix})
-    return html + ("<p><em>The rest is left out here.</em></p>" if len(text) > _MOST else "")
+    return html + (REST_LEFT_OUT if len(text) > MAX_CHARACTERS else "")
 
 
 @cache

@@ -23,6 +23,7 @@ from simplemem.network import page
 from simplemem.network.app import application
 from simplemem.network.guard import Guard
 from simplemem.network.metrics import Metrics
+from simplemem.network.rendering import Renderer
 from simplemem.network.site import Served, Site
 from simplemem.network.tokens import Grant, Tokens, owners_token, token_folder
 from simplemem.network.wire import MOST_CONNECTIONS, Wire, bounds
@@ -100,6 +101,7 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     site = Site({served.name: served for served in vaults}, stateless=stateless)
 
     signed_in = page.SignedIn(tokens)
+    renderer = Renderer()
     issuer = _issuer(vaults[0].settings.http)
 
     async def authenticate(sent: str) -> Grant | None:
@@ -114,7 +116,8 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     last_words = log_to_stderr(log_level)
     more = [*(issuer.routes if issuer else ())]
     for served in vaults:
-        more += page.routes(site, served, signed_in, secure=bool(address.certificate) or address.behind_proxy)
+        is_secure = bool(address.certificate) or address.behind_proxy
+        more += page.routes(site, served, signed_in, renderer, secure=is_secure)
     app = application(site, guard, sse=sse, more=more)
     config = uvicorn.Config(
         app,

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -116,6 +118,43 @@ def test_undo_asks_for_the_right_to_write_and_for_a_form_of_the_page(serve: Call
     assert owner.post("/undo", version=version).status == 303
     assert server.api("GET", "/memories/a").status == 404
     assert owner.get("/note/a").status == 404
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["![" * 190_000, "| a | b | c |\n|---|---|---|\n" + "| x | y | z |\n" * 27_000, "[a](b" * 70_000],
+    ids=["images", "table", "links"],
+)
+def test_a_note_that_is_slow_to_render_does_not_hold_up_the_server(
+    serve: Callable[..., Served], tmp_path: Path, text: str
+) -> None:
+    server = serve()
+    (tmp_path / "vault").mkdir(exist_ok=True)
+    (tmp_path / "vault" / "slow.md").write_text(text)
+    browser = Browser(server)
+    assert server.api("GET", "/memories/slow").status == 200
+    views: list[Answer] = []
+    view = threading.Thread(target=lambda: views.append(browser.get("/note/slow")))
+
+    longest_wait = 0.0
+    view_began = time.monotonic()
+    view.start()
+    while view.is_alive():
+        asked = time.monotonic()
+        assert server.ask("GET", "/health", token=None).status == 200
+        longest_wait = max(longest_wait, time.monotonic() - asked)
+    view_took = time.monotonic() - view_began
+
+    assert longest_wait < view_took / 2  # the server went on while the note was rendered
+    assert views[0].status == 200
+    assert views[0].body == browser.get("/note/slow").body
+
+
+def test_half_a_link_in_a_property_is_shown_as_text(serve: Callable[..., Served]) -> None:
+    server = serve()
+    server.api("PUT", "/memories/a", {"content": "x", "metadata": {"see": "[[b#c|d]] and [[" + "e" * 60_000}})
+    shown = Browser(server).get("/note/a")
+    assert b'<a href="/note/b">b</a> and [[ee' in shown.body
 
 
 @pytest.mark.parametrize(
