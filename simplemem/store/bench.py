@@ -112,6 +112,7 @@ class Bench:
         self.bytes_of = core.bytes_of  # of a file, a note or not; None where there is none
         self.folder = core.vault.sidecar
         self.entries_below = core.vault.entries_below
+        self.take_notices = core.notices.take  # what the last changes of this thread have to say
         self.side = partial(SideFile, str(core.root))  # a file of `.simplemem/` that is neither a note nor the index's
 
     def indexed(self) -> frozenset[str]:
