@@ -746,3 +746,25 @@ def test_any_changes_leave_in_a_branch_what_they_leave_in_a_folder(
     ]
     assert is_as_made_anew(servers[1])
     folder.close()
+
+
+def test_a_note_that_a_server_created_is_a_conflict_copy_on_no_server(server: Opening) -> None:
+    text = "".join(f"Every week we look at point {number} of the list.\n" for number in range(12))
+    one, other = server(), server()
+    one.create("Weekly", text)
+    one.create("Weekly 4", f"{text}The zebra is new.\n")
+    assert found(one, "zebra") == found(other, "zebra") == {"Weekly 4"}
+    assert one.conflict_copies() == other.conflict_copies() == ()
+    assert is_as_made_anew(other)
+
+
+def test_a_copy_that_a_person_pushed_is_one_on_every_server(server: Opening, clone: Any) -> None:
+    text = "".join(f"Every week we look at point {number} of the list.\n" for number in range(12))
+    one = server()
+    one.create("Weekly", text)
+    folder = clone()
+    (folder / "Weekly 4.md").write_text(f"{(folder / 'Weekly.md').read_text()}The zebra is new.\n")
+    git(folder, "add", ".")
+    git(folder, "-c", "user.name=Ada", "-c", "user.email=a@example.org", "commit", "-q", "-m", "a copy")
+    git(folder, "push", "-q")
+    assert found(one, "zebra") == set() and [each.name for each in one.conflict_copies()] == ["Weekly 4"]

@@ -33,6 +33,11 @@ _OF_PATH = f"""SELECT {_COLUMNS}, seq FROM changes WHERE path = ?1 AND seq < ?2
 _LINEAGE = """op <> 'recovered' AND lineage =
               (SELECT lineage FROM changes WHERE (path = ?1 OR new_path = ?1) AND op <> 'recovered'
                ORDER BY seq DESC LIMIT 1)"""
+# The first change of a note at a path, or the move that brought it there. `sync` carries over what others wrote.
+_NAMED_HERE = """SELECT c.tool, c.before, c.new_path FROM lineages l JOIN changes c ON c.lineage = l.id
+                 WHERE l.path = ?1 AND l.holds = 1 AND l.there = 1 AND (c.path = ?1 OR c.new_path = ?1)
+                   AND c.op <> 'recovered'
+                 ORDER BY c.seq"""
 _WRITTEN = "after IS NOT NULL AND after IS DISTINCT FROM before AND op NOT IN ('undo', 'restore', 'recovered')"
 
 Row = tuple[Any, ...]
@@ -196,6 +201,21 @@ def written_by(wanted: str) -> tuple[str, dict[str, str]]:
     if key in ("human", "agent"):
         return f"n.sha256 {'NOT IN' if key == 'human' else 'IN'} {texts})", {}
     return f"n.sha256 IN {texts} AND substr(author, 1, length(:author)) = :author)", {"author": key}
+
+
+def is_named_by_us(db: Connection, path: str) -> bool:
+    """Whether the log says that simplemem gave this note its name: it created the note there, or moved it there.
+
+    What it only carried over from another computer (`sync`) does not count, nor a note that it found there.
+    """
+    key = well_formed(path)
+    history: list[Any] = db.execute(_NAMED_HERE, (key,)).fetchall()
+    if any(new_path == key for _, _, new_path in history):
+        return True
+    if not history:
+        return False
+    tool, before, _ = history[0]
+    return before is None and tool != "sync"
 
 
 def follow(database: Tables, log: Log) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from simplemem.index.changes import is_named_by_us
 from simplemem.index.connection import LAST, Connection
 from simplemem.index.door import Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.note.body import Link
@@ -320,15 +321,22 @@ def outline(db: Connection, path: str) -> Outline | None:
 
 
 # A copy whose name nobody else gives is left out of recall while its note is there; one with a name that people give too
-# ("Chapter 2") only while its text is akin to the note's. It looks at nothing else: an index equals one made afresh.
+# ("Chapter 2") only while its text is akin to the note's. A note that simplemem itself named is no copy. Nothing else
+# decides: an index equals one made afresh from the vault and its log.
 def copy_at(db: Connection, path: str) -> tuple[ConflictName, str] | None:
-    """What the name of a file says of the note it would be a copy of, and that note; None when it is not there."""
+    """What the name of a file says of the note it would be a copy of, and that note.
+
+    None when that note is not there, or when the log says that simplemem gave this file its name. The table of changes
+    must have all that is in the log about this path.
+    """
     if (name := conflict_name(path)) is None:
         return None
     key = compare_key(name.original)
     named = files_named(db, key.rsplit("/", 1)[-1])
     original = next((each for each in named if compare_key(each) == key and each != path), None)
-    return None if original is None else (name, original)
+    if original is None or is_named_by_us(db, path):
+        return None
+    return name, original
 
 
 def copies_of(db: Connection, originals: Iterable[str]) -> list[str]:

@@ -18,7 +18,7 @@ from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Progress, Row, Stat, SyncReport
 from simplemem.index.notes import Rows, is_note, stat_of
 from simplemem.index.text import Understood, Waiting, understood
-from simplemem.note.names import are_akin, private_by_rule
+from simplemem.note.names import are_akin, conflict_name, private_by_rule
 from simplemem.note.note import Note, private_reason, read_note
 from simplemem.vault.vault import Entry, File, Vault
 
@@ -26,6 +26,8 @@ BATCH = 1000  # notes a transaction while many are indexed at once...
 _BATCH_BYTES = 8 << 20  # ...as long as they have no more text than this
 _MUCH = 250  # notes that are read in one pass: the index is then written as for a first time
 _FEW = 20  # so many notes may vanish at once without a doubt
+
+_IDENTITY = ("id", "created")  # properties that a conflict copy has from its note, and that tell two notes apart
 
 Looked = Understood | Stat | SimplememError | OSError
 """What came of reading a file: its note, what the disk says of one that is as the index knows it, or what went wrong."""
@@ -58,6 +60,7 @@ class Sync:
             return
         read = [understood(path, note, stat_of(entry)) for path, note, entry in written]
         gone = {*gone, *moved[:1]}
+        self._follow_log_about([each.path for each in read])
         with self.database.writing() as db:
             if moved:
                 self.remove_at(db, moved[1])  # if its file went, and nobody told us
@@ -70,13 +73,24 @@ class Sync:
             for each in read:
                 known = notes.known(db, each.path)
                 is_put = known is not None and known[2:6] == (each.note.sha256, *each.stat)
-                if moved or not is_put:  # else the background was faster
+                # Else the background was faster. It may have read the file before the log said who made it.
+                if moved or not is_put or (known is not None and self.is_judged_otherwise(known)):
                     self._put_unless_large(rows, each, known)
             self.judge_copies_of(rows, {*(each.path for each in read), *gone})
 
     def look_at(self, paths: Collection[str]) -> SyncReport:
         """Paths that may have changed: files or folders, there or gone. `""` is the vault itself."""
         return self.scan() if "" in paths or self.vault.is_branch else self._compared(paths)
+
+    def _follow_log_about(self, paths: Collection[str]) -> None:
+        """Take in the log if it is needed to judge whether one of these files is a conflict copy."""
+        if any(conflict_name(path) is not None for path in paths):
+            self._follow_log()
+
+    def _follow_log(self) -> None:
+        """Take in the log. One that cannot be read keeps no note out of the index."""
+        with suppress(SimplememError, OSError):
+            changes.follow(self.database, self.vault.history.log)
 
     def _compared(self, paths: Collection[str]) -> SyncReport:
         entries: dict[str, Entry] = {}
@@ -92,6 +106,7 @@ class Sync:
                 notes_below, files_below = notes.below(db, path)
                 known |= notes_below
                 files |= files_below
+        self._follow_log_about(entries)
         for path in known.keys() & entries.keys() & files & {*paths}:  # mostly we wrote it, and the watcher heard of it
             if path not in self.skipped and known[path].stat == stat_of(entries[path]) == self.look(path, known[path]):
                 del entries[path], known[path]
@@ -116,8 +131,7 @@ class Sync:
                 if not self._reached(newest, commit):
                     self._compared(changed)  # a server that had not fetched so much may have put older texts meanwhile
                 return report
-        with suppress(SimplememError, OSError):  # a log that cannot be read keeps no note out of the index
-            changes.follow(self.database, self.vault.history.log)
+        self._follow_log()
         with collector_at_rest():
             entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
             with self.database.reading() as db:
@@ -151,10 +165,16 @@ class Sync:
         return understood(path, read_note(file.data, file.sha256), stat_of(file.entry))
 
     def is_judged_otherwise(self, known: Row) -> bool:
-        """Whether the settings now say something else of a note whose file is the same."""
+        """Whether the settings, or the log, now say something else of a note whose file is the same."""
+        if known.is_copy and self._is_named_by_us(known.path):
+            return True
         by_rule = bool(self.private) and private_by_rule(known.path, self.private)  # asked of every note of every scan
         by_settings = None if known.hidden is None or known.is_copy else known.hidden
         return by_settings != self.hidden_reason(known.path) or (known.private == "rule") != by_rule
+
+    def _is_named_by_us(self, path: str) -> bool:
+        with self.database.reading() as db:
+            return changes.is_named_by_us(db, path)
 
     def skip_if_large(self, path: str, size: int) -> bool:
         """Whether a file is too large to be indexed, which is then remembered of it."""
@@ -210,12 +230,21 @@ class Sync:
         name, original = copy
         if not name.certain:
             try:
-                theirs = self.vault.read(original).data.decode("utf-8", "replace")
+                theirs = read_note(self.vault.read(original).data)
             except (SimplememError, OSError):
                 return None
-            if not are_akin(read.note.text, theirs):
+            if _are_told_apart(read.note, theirs) or not are_akin(read.note.text, theirs.text):
                 return None
         return name.reason
+
+
+def _are_told_apart(one: Note, other: Note) -> bool:
+    """Whether two notes say of themselves that they are two: a conflict copy has the identity of its note."""
+    for key in _IDENTITY:
+        ours, theirs = one.string(key), other.string(key)
+        if ours and theirs and ours != theirs:
+            return True
+    return False
 
 
 @dataclass(slots=True)

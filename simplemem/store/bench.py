@@ -116,6 +116,7 @@ class Bench:
         self.folder = core.vault.sidecar
         self.entries_below = core.vault.entries_below
         self.turn = partial(FileLock, str(core.root))  # that one of several servers has: the lock on a file
+        self.take_notices = core.notices.take  # what the last changes of this thread have to say
         self.side = partial(SideFile, str(core.root))  # a file of `.simplemem/` that is neither a note nor the index's
 
     def indexed(self) -> frozenset[str]:

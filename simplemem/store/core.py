@@ -41,7 +41,25 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MOST_READ, _MOST_READ_BYTES = 500, 8_000_000  # texts that were given out and are remembered
+_MAX_NOTICES = 20  # of one call; nobody takes those of a program that only writes
 _LOG = logging.getLogger(__name__)
+
+
+class Notices(threading.local):
+    """What the changes of this thread have to say, for an answer whose format has no place for warnings."""
+
+    def __init__(self) -> None:
+        self._messages: list[str] = []
+
+    def add(self, messages: Iterable[str]) -> None:
+        self._messages.extend(messages)
+        del self._messages[:-_MAX_NOTICES]
+
+    def take(self) -> list[str]:
+        """The messages since this was last called."""
+        messages = self._messages
+        self._messages = []
+        return messages
 
 
 class Core:
@@ -79,6 +97,7 @@ class Core:
         self.remembered = self._read_lately.get
         self.long_lived = False  # will be asked again: what is slow to load may be made ready beside the answer
         self.closing: list[Callable[[], None]] = []  # what rooms above the store end with it
+        self.notices = Notices()
         self._catching_up = CatchUp(self)
         self.catch_up = self._catching_up.catch_up
         self._doubted, self._doubted_since = 0, 0.0  # notes that vanished at once: the next scan but one believes it

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Unpack
 from simplemem.config import Settings
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong
 from simplemem.index.database import Damaged
-from simplemem.index.door import Question, Term
+from simplemem.index.door import Question, Row, Term
 from simplemem.memory import By, Saved
 from simplemem.note.appending import append_content, open_at_end
 from simplemem.note.body import newline_of
@@ -261,6 +261,20 @@ def indexed(
                 warnings.append("written, but too large to be indexed; index.max_note_mb says how large notes may be")
     if changed := {*texts, *gone, *moved}:
         warnings += core.indexed(changed, lambda: core.rows.put(notes, gone=gone, moved=moved))
+    came = [each.path for each in written if each.previous_sha256 is None and each.sha256 is not None]
+    return warnings + hidden_from_search(core, [*came, *moved[1:]])
+
+
+def hidden_from_search(core: Core, paths: Collection[str]) -> list[str]:
+    """Say of each of these new notes that no search will find it, and why. Silent while the index is away."""
+    if not paths:
+        return []
+    known: Mapping[str, Row] = {}
+    with suppress(SimplememError, Damaged):
+        known = core.index.known(paths)
+    hidden = {path: row.hidden for path, row in known.items() if row.hidden is not None}
+    warnings = [f"{name_of(path)} is hidden from search: {reason}" for path, reason in sorted(hidden.items())]
+    core.notices.add(warnings)
     return warnings
 
 

@@ -104,3 +104,12 @@ def test_new_takes_a_template_and_adds_to_it(run: Run, vault: Path) -> None:
     text = (vault / "meetings/Spring.md").read_text()
     assert "# Spring\n\n- [ ] Agenda\n" in text and text.endswith("At ten.\n") and "meeting" in text.split("---")[1]
     assert run("new", "x", "--template", "nowhere").code == 1 and not (vault / "x.md").exists()
+
+
+def test_a_note_made_of_the_text_of_another_is_found(run: Run, vault: Path) -> None:
+    text = "".join(f"Every week we look at point {number} of the list.\n" for number in range(12))
+    run("new", "Weekly", "--content", text)
+    made = run("new", "Weekly 4", "--content", f"{text}The zebra is new.\n")
+    assert made.code == 0 and "hidden" not in made.err
+    assert [hit["name"] for hit in run("search", "zebra", "--json").json["hits"]] == ["Weekly 4"]
+    assert run("conflicts", "--json").json["conflicts"] == []

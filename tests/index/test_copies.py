@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from simplemem.config import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -87,3 +88,81 @@ def test_what_git_leaves_beside_a_note_is_listed(plain_store: EnhancedStore, wri
         ("Kite.md.orig", "git"),
         ("Kite.md~HEAD", "git"),
     ]
+
+
+def shared_lines(last: str) -> str:
+    return "".join(f"Every week we look at point {number} of the list.\n" for number in range(12)) + last
+
+
+@pytest.mark.parametrize("copy", ["Weekly 4", "Weekly (2)", "Weekly-LAPTOP-AB12C", SYNCTHING.replace("Kite", "Weekly")])
+def test_a_note_that_simplemem_created_is_never_a_conflict_copy(
+    plain_store: EnhancedStore, write: Write, vault: Path, copy: str
+) -> None:
+    write("Weekly.md", shared_lines(""))
+    plain_store.sync()
+    saved = plain_store.create(copy, shared_lines("The zebra is new.\n"))
+    assert found(plain_store, "zebra") == {copy}
+    assert plain_store.conflict_copies() == ()
+    assert not any("hidden" in warning for warning in saved.warnings)
+
+    write("Weekly.md", shared_lines("The note beside it was changed by hand.\n"))
+    plain_store.sync()
+    assert found(plain_store, "zebra") == {copy}
+
+    plain_store.sync(rebuild=True)
+    assert found(plain_store, "zebra") == {copy}
+    assert plain_store.doctor(only=["index", "conflicts"]) == ()
+
+    plain_store.undo(plain_store.delete(copy).version)
+    assert found(plain_store, "zebra") == {copy}
+
+
+def test_a_note_that_simplemem_moved_to_its_name_is_never_a_conflict_copy(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    write("Weekly.md", shared_lines(""))
+    write("Draft.md", shared_lines("The zebra is new.\n"))
+    plain_store.sync()
+    plain_store.move("Draft", "Weekly 4")
+    assert found(plain_store, "zebra") == {"Weekly 4"}
+    assert plain_store.conflict_copies() == ()
+
+
+def test_a_copy_stays_one_when_simplemem_changed_or_brought_it_back(plain_store: EnhancedStore, write: Write) -> None:
+    write("Kite.md", TEXT)
+    write("Kite 2.md", TEXT + "Ada flew it.\n")
+    plain_store.sync()
+    plain_store.update("Kite 2", append="And Ben too.")
+    assert found(plain_store) == {"Kite"}
+    plain_store.undo(plain_store.delete("Kite 2").version)
+    assert [each.name for each in plain_store.conflict_copies()] == ["Kite 2"]
+
+
+def test_a_note_whose_creation_was_logged_after_it_was_indexed_is_no_copy(vault: Path, write: Write) -> None:
+    """As when a server sees the file before the process that writes it has logged it, and that process then dies."""
+    settings = Settings.model_validate({"embed": {"provider": "none"}})
+    write("Weekly.md", shared_lines(""))
+    with EnhancedStore(vault, settings) as writer:
+        writer.create("Weekly 4", shared_lines("The zebra is new.\n"))
+    log = vault / ".simplemem" / "history" / "log.jsonl"
+    lines = log.read_bytes()
+    log.unlink()
+    (vault / ".simplemem" / "index.db").unlink()
+    with EnhancedStore(vault, settings) as late:
+        late.sync()
+        assert found(late, "zebra") == set()
+        log.write_bytes(lines)
+        late.sync()
+        assert found(late, "zebra") == {"Weekly 4"}
+
+
+def test_two_notes_that_say_they_are_two_are_no_copies_even_without_the_log(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    write("Sensor.md", f"---\nid: s-1\ncreated: 2026-01-24T10:00:00\n---\n{shared_lines('')}")
+    write("Sensor 2.md", f"---\nid: s-2\ncreated: 2026-01-24T10:00:00\n---\n{shared_lines('')}")
+    write("Sensor 3.md", f"---\ncreated: 2026-02-01T08:00:00\n---\n{shared_lines('')}")
+    write("Sensor 4.md", f"---\nid: s-1\ncreated: 2026-01-24T10:00:00\n---\n{shared_lines('More.')}")
+    plain_store.sync()
+    assert [each.name for each in plain_store.conflict_copies()] == ["Sensor 4"]
+    assert found(plain_store, "point") == {"Sensor", "Sensor 2", "Sensor 3"}

@@ -231,3 +231,12 @@ def test_a_relation_leads_to_a_note_whose_name_no_link_can_say(store: EnhancedSt
         write(store, f"graph/{name}.md", "- x\n")
         graph.create_relations([Relation("C# notes", "is like", name)])
     assert edges(graph.read()) == [("C# notes", "is like", "C# notes"), ("C# notes", "is like", "a [b]")]
+
+
+def test_an_entity_whose_name_ends_with_a_number_is_never_a_conflict_copy(
+    store: EnhancedStore, graph: KnowledgeGraph
+) -> None:
+    facts = [f"Hall {number} has a door to hall {number + 1}" for number in range(10)]
+    graph.create_entities([an("Sensor", "device", *facts), an("Sensor 2", "device", *facts, "It smells of zebra")])
+    assert [hit.name for hit in store.search("zebra").hits] == ["graph/Sensor 2"]
+    assert store.conflict_copies() == ()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from simplemem.config import Settings
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong, Unreadable
+from simplemem.faces.face import PROFILES, choose
+from simplemem.server.calls import perform
+from simplemem.server.serve import Door
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -274,3 +279,29 @@ def test_who_listens_hears_of_every_change_once_it_can_be_found(plain_store: Enh
     plain_store.delete("b")
     assert [names for names, _ in heard] == [{"a"}, {"a"}, {"a", "b"}, {"c"}, {"b"}]
     assert [count for _, count in heard] == [1, 1, 1, 2, 1]
+
+
+def test_the_answer_says_so_when_a_new_note_will_be_hidden_from_search(plain_store: EnhancedStore, vault: Path) -> None:
+    (vault / ".obsidian").mkdir()
+    (vault / ".obsidian" / "app.json").write_text('{"userIgnoreFilters": ["drafts/"]}')
+    saved = plain_store.create("drafts/Plan", "A plan of the harbour.")
+    [warning] = saved.warnings
+    assert warning == "drafts/Plan is hidden from search: excluded in Obsidian's settings (drafts/)"
+    assert plain_store.search("harbour").hits == ()
+    plain_store.create("Other", "A plan of the lighthouse.")
+    assert "hidden from search" in " ".join(plain_store.move("Other", "drafts/Other").warnings)
+    assert plain_store.update("drafts/Plan", append="More.").warnings == ()
+
+
+def test_a_profile_whose_answers_have_no_warnings_says_it_beside_the_answer(vault: Path) -> None:
+    (vault / ".obsidian").mkdir()
+    (vault / ".obsidian" / "app.json").write_text('{"userIgnoreFilters": ["graph/"]}')
+    tools = {tool.name: tool for tool in choose(PROFILES["server-memory"])}
+    door = Door(lambda: EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})))
+    sent = {"entities": [{"name": "Ada", "entityType": "person", "observations": ["flies"]}]}
+    answer, notice = perform(tools["create_entities"], door, sent, "test 1").content
+    assert json.loads(answer.text)[0]["name"] == "Ada"
+    assert notice.text.startswith("graph/Ada is hidden from search")
+    sent = {"observations": [{"entityName": "Ada", "contents": ["swims"]}]}
+    assert len(perform(tools["add_observations"], door, sent, "test 1").content) == 1
+    door.close(writing=5.0, closing=5.0)

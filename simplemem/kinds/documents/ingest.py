@@ -1,6 +1,7 @@
 """A document is the note `documents/<scope>/<title>.md`: what was ingested as Markdown, with where it came from, and its
-original beside it. What it states becomes statements that link to it. The same again is the same document; other content
-at the same address takes the place of the old."""
+original beside it. What it states becomes statements that link to it. The same again is the same document. Other content
+at the same address, or with the same title and user, is a new version: it takes the place of the old text, which the
+history keeps, and what only the old text stated is withdrawn."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.memory import By
 from simplemem.note.clock import now, stamp
 from simplemem.note.header import read_header
-from simplemem.note.names import base_name, legal_name, name_of
+from simplemem.note.names import are_akin, base_name, compare_key, legal_name, name_of
 from simplemem.note.note import read_note
 from simplemem.note.passages import cut_passages
 from simplemem.note.properties import remove_property, set_property
@@ -61,6 +62,7 @@ class Document:
     problem: str = ""
     is_own: bool = True
     text: str = ""
+    is_titled: bool = True  # False where the title is only how the text begins
     file: tuple[str, bytes] | None = None  # the ending and the bytes of the original
     more: Mapping[str, Any] = field(default_factory=dict)  # properties
 
@@ -80,11 +82,11 @@ class Document:
     def note(self, before: str) -> str:
         """Its note: a new one, or what was there before with what it says."""
         told = {key: getattr(self, key) or None for key in (*_WORDS, "scope")}
+        ours = {*told, "type", "created", "modified"}
+        own = {key: value for key, value in self.more.items() if key.casefold() not in ours}
         if not before:
-            ours = {*told, "type", "created", "modified"}
-            own = {key: value for key, value in self.more.items() if key.casefold() not in ours}
             return DOCUMENT.render({**own, **told}, f"{self.text}\n", local_stamp())
-        for key, value in told.items():
+        for key, value in {**own, **told}.items():
             before = remove_property(before, key) if value is None else set_property(before, key, value)
         return f"{before[: read_header(before).body_start]}\n{self.text}\n"
 
@@ -140,8 +142,12 @@ class Documents(Keeper):
         form = form_of(file.data, file.name, file.content_type)
         text, called = convert(file.data, form, file.charset)
         original = (f".{form}", file.data) if form in ("pdf", "docx") else None
-        kind = "pdf" if form == "pdf" else "url" if more else "text"
-        return self._ingest(_document(text, title or called, scope, kind, file=original, **more), by)
+        is_page = "source_url" in more
+        kind = "pdf" if form == "pdf" else "url" if is_page else "text"
+        new = _document(text, title or called, scope, kind, file=original, **more)
+        if is_page and not title:  # two pages may call themselves "Home": their addresses tell them apart
+            new = replace(new, is_titled=False)
+        return self._ingest(new, by)
 
     def _ingest(self, new: Document, by: By) -> Ingested:
         kept, drawn, is_known = self._keep(new, by)
@@ -295,20 +301,58 @@ class Documents(Keeper):
             return replace(new, title=""), self.memories.add(new.scope, [Statement(new.text)], **by), False
         with nullcontext() if self.chat else self._turn:
             new = replace(new, status="extracting" if self.chat or drawn_from(new.text) else "done")
-            (kept, is_known), carried = self.shelf.change(lambda step: self._put(step, new), by)
+            (kept, is_known, is_version), carried = self.shelf.change(lambda step: self._put(step, new), by)
+            warnings = [*carried.warnings]
+            if is_version:
+                name = name_of(kept.path)
+                warnings.append(f"This is a new version of {name}; the text it had before is in its history.")
             if kept.status == "extracting" and self.chat is None:
-                return replace(kept, status="done"), self._draw(kept, by), is_known
+                drawn = self._draw(kept, by)
+                drawn = drawn._replace(warnings=[*warnings, *drawn.warnings])
+                return replace(kept, status="done"), drawn, is_known
+        if is_version:  # at once: what the model will read in the new text comes later
+            self._withdraw(kept.path, new.text, by)
         if kept.status == "extracting":
             self._draw_later()
-        return kept, Added([], [], "rules", [*carried.warnings]), is_known
+        return kept, Added([], [], "rules", warnings), is_known
 
-    def _put(self, step: ChangeSet, new: Document) -> tuple[Document, bool]:
-        """The document as it is kept, in the place of what its address gave before; and whether it was there already."""
+    def _withdraw(self, path: str, text: str, by: By) -> None:
+        """Forget what was drawn from a document and is not in the text that it has now."""
+        self.memories.forget_drawn(path, lambda atom: not self._is_in(text, atom), **by)
+
+    def _earlier(self, new: Document) -> Document | None:
+        """The document that a new one is the same as, or a new version of."""
         every = [each for each in self.shelf.in_order() if each.scope == new.scope and not each.problem]
-        at = (each for each in every if new.source_url and each.source_url == new.source_url)
-        there = next(at, None) or next((each for each in every if each.content_hash == new.content_hash), None)
+        for each in every:
+            if new.source_url and each.source_url == new.source_url:
+                return each
+        for each in every:
+            if each.content_hash == new.content_hash:
+                return each
+        for each in every:
+            if self._is_version_of(new, each):
+                return each
+        return None
+
+    def _is_version_of(self, new: Document, old: Document) -> bool:
+        """Whether a document that was ingested before has the title of a new one, which then takes its place.
+
+        Texts of conversations have no titles. A title that is only how the text begins is not enough: two letters to
+        one person begin alike, and only a text that is akin to the old one is a version of it.
+        """
+        was_ingested = old.content_hash != ""
+        kinds = {new.content_type, old.content_type}
+        if not was_ingested or "conversation" in kinds or compare_key(new.title) != compare_key(old.title):
+            return False
+        if new.is_titled:
+            return True
+        return not new.source_url and are_akin(new.text, self._text_of(old.path))
+
+    def _put(self, step: ChangeSet, new: Document) -> tuple[Document, bool, bool]:
+        """The document as it is kept, whether it was there already, and whether it is a new version of one."""
+        there = self._earlier(new)
         if there is not None and there.content_hash == new.content_hash:
-            return there, True
+            return there, True, False
         place = f"{DOCUMENT.folder}/{folder_of(new.scope)}/{legal_name(new.title[:_MOST_NAME].strip())}"
         path = there.path if there else self.free(step, place, between=" ")
         if new.file is not None:
@@ -321,7 +365,7 @@ class Documents(Keeper):
         id_, title = (there.id, there.title) if there else (f"doc_{now():%Y%m%d}_{secrets.token_hex(3)}", new.title)
         new = replace(new, path=path, id=id_, title=title, status="extracting" if there else new.status)
         step.put(path, new.note(step.text(path) if there else ""))
-        return new, False
+        return new, False, there is not None
 
     def _draw(self, document: Document, by: By) -> Added:
         """Keep what a document states, and forget what was drawn from it and is there no longer."""
@@ -334,7 +378,7 @@ class Documents(Keeper):
             stands = self._stands(document)
         if self._ending.is_set() or not stands:
             return Added([], [], "rules", [])
-        self.memories.forget_drawn(path, lambda atom: not self._is_in(text, atom), **by)
+        self._withdraw(path, text, by)
         drawn = self.memories.add(document.scope, statements, source=path, outside=bool(document.source_url), **by)
 
         def finish(step: ChangeSet) -> None:
@@ -414,9 +458,10 @@ def _document(text: str, title: str, scope: str, content_type: str, **more: Any)
     if not re.search(r"\w", said):
         raise Invalid("there is no content", hint="Give a text with a word in it.")
     called = " ".join(clean_text(title, "title", _MOST_TITLE, "Give a shorter one.").split())
+    is_titled = bool(called) or re.match(r"#{1,6}\s", said) is not None
     called = called or _title_in(said)
-    digest = hashlib.sha256(said.encode()).hexdigest()
-    return Document("", "", "", called, check_scope(scope), content_type, content_hash=digest, text=said, **more)
+    more |= {"content_hash": hashlib.sha256(said.encode()).hexdigest(), "text": said, "is_titled": is_titled}
+    return Document("", "", "", called, check_scope(scope), content_type, **more)
 
 
 def _title_in(text: str) -> str:

@@ -308,3 +308,16 @@ def test_two_stores_write_at_once_and_both_are_found(contract: Both) -> None:
 )
 def test_statements_are_said_in_the_other_engines_words(said: str, meant: str) -> None:
     assert translated(said)[0] == meant
+
+
+def test_a_note_that_simplemem_created_is_no_conflict_copy_there_either(contract: Both) -> None:
+    lines = "".join(f"Every week we look at point {number} of the list.\n" for number in range(12))
+    (contract.root / "Weekly.md").write_text(lines)
+    (contract.root / "Weekly 2.md").write_text(f"{lines}A synchroniser made this.\n")
+    contract.engine.sync()
+    contract.engine.create("Weekly 4", f"{lines}The zebra is new.\n")
+    contract.sidecar.sync()
+    for store in (contract.sidecar, contract.engine):
+        assert [each.name for each in store.conflict_copies()] == ["Weekly 2"]
+        assert {hit.name for hit in store.search("zebra list", limit=9).hits} == {"Weekly", "Weekly 4"}
+    contract.as_made_anew()

@@ -17,6 +17,7 @@ from simplemem.config import Settings
 from simplemem.errors import Invalid, SimplememError, TooLong, Unreadable
 from simplemem.kinds.atoms.keeping import memories_of
 from simplemem.kinds.documents.ingest import documents_of
+from simplemem.kinds.documents.recall import Asked, recall
 from simplemem.note.note import read_note
 from simplemem.store import EnhancedStore
 
@@ -78,7 +79,7 @@ def test_the_same_again_is_the_same_document_and_another_scope_has_its_own(store
     other = documents_of(store).ingest_text(GUIDE, "maria", "The guide")
     assert other["id"] != first["id"] and "duplicate" not in other
     assert [each.id for each in documents_of(store).documents("maria")] == [other["id"]]
-    assert documents_of(store).ingest_text("Other words", "alex", "The guide")["name"] == "documents/alex/The guide 2"
+    assert documents_of(store).ingest_text("Other words", "alex", "The guide")["name"] == "documents/alex/The guide"
 
 
 def test_what_a_document_states_in_the_first_person_is_a_statement_that_links_to_it(store: EnhancedStore) -> None:
@@ -293,3 +294,75 @@ def test_a_model_that_fails_leaves_it_to_the_rules_and_the_note_says_why(vault: 
             assert eventually(lambda: header(store, made)["status"] == "done")
             assert [each.rstrip(".") for each in stated(store, "alex")] == ["I prefer tea"]
             assert header(store, made)["error"].startswith("by rules, because")
+
+
+REPORT = "".join(f"Section {number} describes the sensor of hall {number}.\n" for number in range(12))
+
+
+def answers(store: EnhancedStore, question: str) -> list[str]:
+    found = recall(store, Asked(question, "ana"))
+    return [hit.result["text"] for hit in found.hits]
+
+
+def test_a_document_with_the_same_title_and_user_is_a_new_version_of_the_old_one(store: EnhancedStore) -> None:
+    documents = documents_of(store)
+    first = documents.ingest_text(f"{REPORT}\nI live in Oslo.\n\nThe budget is 5000 euros.\n", "ana", "Informe")
+    second = documents.ingest_text(
+        f"{REPORT}\nI live in Rome.\n\nThe budget is 7000 euros.\n", "ana", "informe", {"checked": "yes"}
+    )
+    assert (second["id"], second["name"]) == (first["id"], first["name"])
+    assert [each.title for each in documents.documents("ana")] == ["Informe"]
+    assert any("new version" in warning for warning in second["warnings"])
+    assert header(store, second)["checked"] == "yes"
+
+    assert [each.rstrip(".") for each in stated(store, "ana")] == ["I live in Rome"]
+    found = " ".join(answers(store, "budget in euros"))
+    assert "7000" in found and "5000" not in found
+    earlier = [store.read(first["name"], version=each.version).content for each in store.history(first["name"])]
+    assert any("5000" in text for text in earlier)
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_documents_that_only_begin_alike_are_two(store: EnhancedStore, number: int) -> None:
+    documents = documents_of(store)
+    letters = [f"Dear Anna,\n\nletter {word} speaks of {word}s only.\n" for word in ("kite", "harbour", "ledger")]
+    names = [documents.ingest_text(letter, "ana")["name"] for letter in letters[:number]]
+    assert len({*names}) == number
+    for word in ("kite", "harbour", "ledger")[:number]:
+        assert word in " ".join(answers(store, f"letter {word}"))
+
+
+def test_a_changed_text_without_a_title_is_a_new_version_by_its_heading_or_its_likeness(store: EnhancedStore) -> None:
+    documents = documents_of(store)
+    first = documents.ingest_text("# Minutes\n\nWe meet on Monday.", "ana")
+    assert documents.ingest_text("# Minutes\n\nThe harbour master resigned.", "ana")["id"] == first["id"]
+    first = documents.ingest_text(f"The sensors\n{REPORT}They are blue.", "ana")
+    assert documents.ingest_text(f"The sensors\n{REPORT}They are green.", "ana")["id"] == first["id"]
+
+
+def test_two_pages_that_call_themselves_alike_are_two_documents(store: EnhancedStore, web: Web) -> None:
+    for word in ("kite", "ledger"):
+        page = f"<html><head><title>Home</title></head><body><p>All about the {word}. {REPORT}</p></body></html>"
+        web.pages[f"/{word}"] = ("text/html", page.encode())
+    made = [documents_of(store).ingest_url(web.url(f"/{word}"), "ana")["name"] for word in ("kite", "ledger")]
+    assert made[0] != made[1]
+    assert {each.name for each in store.search("kite ledger").hits} == {*made}
+
+
+def test_what_a_person_wrote_by_hand_is_never_an_earlier_version(
+    store: EnhancedStore, write: Callable[[str, str | bytes], Path]
+) -> None:
+    file = write("documents/ana/Informe.md", "My own words.\n")
+    made = documents_of(store).ingest_text("Other words.", "ana", "Informe")
+    assert made["name"] == "documents/ana/Informe 2" and file.read_text() == "My own words.\n"
+    assert {each.name for each in store.search("words").hits} == {"documents/ana/Informe", made["name"]}
+
+
+def test_a_changed_pdf_from_another_path_is_a_new_version(store: EnhancedStore) -> None:
+    documents = documents_of(store)
+    first = documents.ingest_file(pdf(f"{REPORT}The budget is 5000 euros."), "Report.pdf", "ana")
+    second = documents.ingest_file(pdf(f"{REPORT}The budget is 7000 euros."), "Report.pdf", "ana")
+    assert second["name"] == first["name"]
+    assert files(store).keys() == {"documents/ana/Report.md", "documents/ana/files/Report.pdf"}
+    found = " ".join(answers(store, "budget in euros"))
+    assert "7000" in found and "5000" not in found
