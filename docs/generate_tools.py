@@ -65,6 +65,7 @@ or table, or begins with a space. Without `if_sha256`, appends, edits and proper
 replaces the whole text: if the client read the note in this session, the hash of that read is used, so an edit made
 since then is a `conflict`. If it read nothing, `warnings` say what was replaced, and `version` undoes it. A change that
 has already happened succeeds with `changed: false`: a retry is safe. Every byte outside the change stays as it was.""",
+    "change_tag": "A tag in the text (`Call Bob #todo`) is not removed; `warnings` name the lines that have it.",
     "build_context": """What says the same goes in once. Where notes say the same with another number or date, the newest
 speaks and the others are quoted beneath it. `left_out` counts passages that found no room.""",
     "move_memory": "Links to the memory are rewritten, each in its own form; nothing else in those notes changes.",

@@ -223,6 +223,8 @@ def change_tag(
     session.record_change(saved)
     shown, as_map = render.name_of(saved.name), f"as a map {json.dumps(saved.tag_map, ensure_ascii=False, default=str)}"
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
+    if saved.warnings and not saved.changed:
+        first = f"No tag of {shown} was changed."
     now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
     return _reply(Tagged, saved, first, now, as_map, warnings=_said(saved, {"tags": tags}))
 

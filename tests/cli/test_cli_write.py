@@ -42,6 +42,13 @@ def test_what_cannot_be_meant_is_wrong_usage(run: Run, vault: Path, args: tuple[
     assert run("new", *args).code == 2 and not (vault / "x.md").exists()
 
 
+def test_a_tag_in_the_text_is_named_with_its_line_when_it_is_to_be_removed(run: Run, vault: Path) -> None:
+    (vault / "calls.md").write_text("Call Bob.\n\nCall Ida #todo\n")
+    done = run("tag", "calls", "-todo")
+    assert "the tag #todo stays, because it is in the text (line 3)" in done.err
+    assert (vault / "calls.md").read_text() == "Call Bob.\n\nCall Ida #todo\n"
+
+
 def test_tags_are_set_removed_and_shown(run: Run, vault: Path) -> None:
     ran = run("tag", "Apollo", "todo", "status=done", "-project")
     assert (ran.code, ran.out) == (0, "projects/apollo: #status/done #todo\n")
