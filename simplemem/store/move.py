@@ -29,7 +29,8 @@ def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
     core.catch_up()  # a link saved a moment ago is to follow as well
     with core.vault.lock():
         if compare_key(old) != compare_key(new) and core.entry(new) is not None:
-            raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
+            hint = "Choose another name, or move or delete that memory first."
+            raise AlreadyExists(f"there is already a memory called {name_of(new)}", hint=hint, name=name_of(new))
         file = core.vault.read(old)
         warnings = judge(core.settings, "", name_of(old), name_of(new))
         rewrites, stuck = rewrites_for(core, old, new)

@@ -336,6 +336,9 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
         if old not in body:
             old, new = _NEWLINE.sub(newline, old), _NEWLINE.sub(newline, new)
         count, shown = body.count(old), repr(given if len(given) <= 80 else given[:77] + "...")
+        if count == 0 and old in note.text:
+            hint = 'Edits reach the text below it. Give metadata={"key": "value"} for a property; null removes one.'
+            raise Invalid(f"the text to replace stands in the frontmatter: {shown}", hint=hint)
         if count == 0:
             wanted = given.strip().split("\n", 1)[0].strip()[:200]
             lines = [line.strip()[:200] for line in body[:200_000].split("\n")[:2000] if line.strip()]

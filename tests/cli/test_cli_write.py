@@ -49,6 +49,18 @@ def test_a_tag_in_the_text_is_named_with_its_line_when_it_is_to_be_removed(run: 
     assert (vault / "calls.md").read_text() == "Call Bob.\n\nCall Ida #todo\n"
 
 
+def test_new_of_a_template_that_is_not_there_lists_the_templates(run: Run, vault: Path) -> None:
+    (vault / "Templates").mkdir()
+    (vault / "Templates" / "Meeting.md").write_text("# {{title}}\n")
+    (vault / ".obsidian").mkdir(exist_ok=True)
+    (vault / ".obsidian" / "templates.json").write_text('{"folder": "Templates"}')
+    refused = run("new", "meetings/one", "--template", "Nope")
+    assert refused.code == 1
+    assert "there is no template called 'Nope'" in refused.err
+    assert "There are: Meeting." in refused.err
+    assert not (vault / "meetings").exists()
+
+
 def test_tags_are_set_removed_and_shown(run: Run, vault: Path) -> None:
     ran = run("tag", "Apollo", "todo", "status=done", "-project")
     assert (ran.code, ran.out) == (0, "projects/apollo: #status/done #todo\n")
