@@ -269,3 +269,20 @@ def test_errors_over_rest_say_what_to_do_next(server: Served) -> None:
     server.ask("DELETE", at("steps/two"))
     gone = server.ask("GET", at("steps/two"))
     assert "steps/two was deleted" in gone.problem["detail"]
+
+
+def test_a_token_for_a_folder_breaks_no_link_from_outside_it(server: Served) -> None:
+    put(server, "team/plan", "The plan.")
+    put(server, "team/notes", "See [[team/plan]].")
+    put(server, "quetzal", "See [[team/plan]].")
+    token = server.new_token("the team", "--write", "--folder", "team")
+    refused = server.ask("POST", at("team/plan", "move"), {"new_name": "team/goals"}, token=token)
+    assert refused.status == 403
+    assert "cannot be moved" in refused.problem["detail"]
+    assert "quetzal" not in refused.body.decode()
+    assert "[[team/plan]]" in server.ask("GET", at("quetzal")).data["content"]
+
+    moved = server.ask("POST", at("team/notes", "move"), {"new_name": "team/minutes"}, token=token)
+    assert moved.status == 200
+    renamed = server.ask("POST", at("team/plan", "move"), {"new_name": "team/goals"})
+    assert sorted(renamed.data["rewritten"]) == ["quetzal", "team/minutes"]
