@@ -60,12 +60,13 @@ search. Filters narrow before anything is ranked. `index.state` is `ready`, `ind
 far) or `partial`, with a reason; `degraded` says so when a search had to do without meaning.""",
     "read_memory": """A section may be a heading below another (`Log > 2026`) or a block (`^id`). A long memory comes in
 pages: `next_section` asks for the next one.""",
-    "update_memory": """What is appended stands below a blank line, unless it is an item or a row that continues
-the last list or table, or begins with a space. Without `if_sha256`, appends, edits and properties are applied to what is
-there now. `content` replaces the whole text: if the client read the note in this session, the hash of that read is used,
-so an edit made since then is a `conflict`. If it read nothing, `warnings` say what was replaced, and `version` undoes it.
-A change that has already happened succeeds with `changed: false`: a retry is safe.
-Every byte outside the change stays as it was.""",
+    "update_memory": """What is appended stands below a blank line, unless it is an item or a row that continues the last
+list or table, or begins with a space. Without `if_sha256`, appends, edits and properties are applied to what is there
+now. `content` replaces the whole text: if the client read the note in this session, the hash of that read is
+used, so an edit made since then is a `conflict`. If it read nothing, `warnings` say what was replaced, and
+`version` undoes it. A change that has already happened succeeds with `changed: false`: a retry is safe. Every
+byte outside the change stays as it was.""",
+    "change_tag": "A tag in the text (`Call Bob #todo`) is not removed; `warnings` name the lines that have it.",
     "build_context": """What says the same goes in once. Where notes say the same with another number or date, the newest
 speaks and the others are quoted beneath it. `left_out` counts passages that found no room.""",
     "move_memory": "Links to the memory are rewritten, each in its own form; nothing else in those notes changes.",

@@ -42,6 +42,8 @@ _TYPED = {  # what agents call it in a hint, and what a person types
     "Search for it, or list": "`simplemem search` finds it by what it says; `simplemem list` shows",
     'Give {"todo": true, "status": "done"} or ["todo", "status/done"]': "Give todo, status=done or -todo",
     "delete_memory deletes it": "`simplemem rm` deletes it",
+    "memory_history lists": "`simplemem history` lists",
+    "Pass `at`:": "Pass `--at`:",
 }
 _TYPED_CALLS = (  # the same for calls that have arguments
     (re.compile(r'undo_change\(version="(v\d+)"\)'), r"`simplemem undo \1`"),

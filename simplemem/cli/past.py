@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -121,7 +122,13 @@ def undo(
     $ simplemem undo
     $ simplemem undo Dipper
     $ simplemem undo --by claude-ai --since '2 hours ago' --dry-run"""
-    if bool(by) != bool(since) or (by and what is not None) or (not by and (dry_run or yes)):
+    if by and not since:
+        hint = f"simplemem undo --by {shlex.quote(by)} --since '2 hours ago' --dry-run"
+        raise Invalid("--by needs --since: a date or version from which to undo", hint=hint)
+    if since and not by:
+        hint = f"simplemem undo --by WHO --since {shlex.quote(since)} --dry-run; `simplemem history` shows who"
+        raise Invalid("--since needs --by: the client whose changes to undo", hint=hint)
+    if (by and what is not None) or (not by and (dry_run or yes)):
         hint = "simplemem undo --by WHO --since WHEN [--dry-run]"
         raise Invalid("--by and --since go together, without a version or a name", hint=hint)
     with opened(vault) as store:

@@ -223,6 +223,8 @@ def change_tag(
     session.record_change(saved)
     shown, as_map = render.name_of(saved.name), f"as a map {json.dumps(saved.tag_map, ensure_ascii=False, default=str)}"
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
+    if saved.warnings and not saved.changed:
+        first = f"No tag of {shown} was changed."
     now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
     return _reply(Tagged, saved, first, now, as_map, warnings=_said(saved, {"tags": tags}))
 
@@ -317,6 +319,9 @@ def undo_change(
 ) -> Reply[UndoAnswer]:
     """Take a change back: an edit, a move or a deletion, by its version, or the last one of a memory; or all changes of
     a client."""
+    if by and not since:
+        hint = f'Give since as well, for example undo_change(by="{render.line(by, 60)}", since="yesterday").'
+        raise Invalid("`by` needs `since`: a date or version from which to undo.", hint=hint)
     if sum(map(bool, (version, name, by))) != 1 or bool(by) != bool(since):
         raise Invalid("Give either a version, or a name, or by and since.", hint="memory_history lists versions.")
     if by and since:

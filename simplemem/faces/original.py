@@ -124,7 +124,10 @@ def change_tag(
         became = f"set to {_value(new)}" if old in (None, new) else f"changed from {_value(old)} to {_value(new)}"
         if value is None:
             became = f"removed (was {_value(old)})" if old is not None else "already absent"
+        if value is None and new is not None:
+            became = "still there, in the text"
         lines.append(f"- {line(key)}: {became}")
+    lines += [line(each, 400) for each in saved.warnings]
     return Reply("\n".join(lines) + "\n")
 
 

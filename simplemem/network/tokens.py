@@ -136,7 +136,10 @@ class Tokens:
 
     def new(self, grant: Grant) -> str:
         """Keep a grant; the token for it, which is told only now."""
-        if not grant.name.isprintable() or not 0 < len(grant.name) <= 60 or grant.name == _OWNER:
+        if grant.name.strip().casefold() == _OWNER:
+            hint = "The owner's token is made by the server; choose another name, such as laptop."
+            raise Invalid(f"{_OWNER!r} is reserved for the owner's own token", hint=hint)
+        if not grant.name.isprintable() or not 0 < len(grant.name) <= 60:
             raise Invalid(
                 f"{grant.name[:60]!r} is no name for a token", hint="Give 1 to 60 characters, such as laptop."
             )

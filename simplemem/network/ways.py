@@ -25,7 +25,9 @@ def granted(scope: Scope, right: Right) -> Grant:
         raise Refused(401, "a token is needed", headers={"WWW-Authenticate": "Bearer"})
     if not grant.may(right):
         headers = {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{right}"'}
-        raise Refused(403, f"this token has no right to {right}", code="forbidden", headers=headers)
+        option = "" if right == "read" else f" --{right}"
+        hint = f"Ask the owner of the server for a token with it (`simplemem token new NAME{option}`)."
+        raise Refused(403, f"this token has no right to {right}", code="forbidden", hint=hint, headers=headers)
     return grant
 
 

@@ -70,6 +70,7 @@ class Body(NamedTuple):
     tags: tuple[str, ...]  # without their hashes
     block_ids: tuple[tuple[str, int], ...]
     start: int = 0
+    tag_lines: tuple[int, ...] = ()  # the line of each tag
 
 
 _MARKS = r"[ \t]*+(?:(?:>|[-+*](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))[ \t]*+)*+"
@@ -109,8 +110,10 @@ def read_body(text: str, start: int) -> Body:
             ids.append((found[1], end - 1 + first_line))
         blocks.append(Block(kind, begins, ends, first + first_line, len(headings) - 1))
     links = sorted(scanner.links, key=lambda link: link.start)  # one inside another is complete before it
-    tags = tuple(name for _, name in sorted(scanner.tags))
-    return Body(tuple(headings), tuple(blocks), tuple(links), tags, tuple(ids), start)
+    found_tags = sorted(scanner.tags)
+    tags = tuple(name for _, name in found_tags)
+    tag_lines = tuple(scanner.line_of(offset) for offset, _ in found_tags)
+    return Body(tuple(headings), tuple(blocks), tuple(links), tags, tuple(ids), start, tag_lines)
 
 
 def _split(text: str, start: int) -> tuple[list[str], list[int]]:
@@ -251,7 +254,8 @@ class _InlineScanner:
             else:
                 at = self._open(found.start(), token)
 
-    def _line_of(self, offset: int) -> int:
+    def line_of(self, offset: int) -> int:
+        """The number of the line in which an offset lies."""
         return bisect_right(self.line_starts, offset) - 1 + self.first_line
 
     def _past(self, end: int) -> int:
@@ -342,7 +346,7 @@ class _InlineScanner:
         lead = len(name) - len(name.lstrip())
         name = name.strip()
         start = begins + lead if name else begins
-        says = (_looked_up(name), (mark + rest).rstrip(), inner[bar + 1 :] if bar >= 0 else "", self._line_of(at))
+        says = (_looked_up(name), (mark + rest).rstrip(), inner[bar + 1 :] if bar >= 0 else "", self.line_of(at))
         shown = (begins + bar + 1, found.start()) if bar >= 0 else (-1, -1)
         places = (at, found.end(), start, start + len(name), *shown)
         self.links.append(Link("wiki", embed, None, *says, *places, angle=False, scalar=None))
@@ -370,7 +374,7 @@ class _InlineScanner:
         if destination and not _SCHEME.match(destination):  # else it is external, or nothing
             path, mark, rest = destination.partition("#")
             target, subpath = _looked_up(_decoded(path).strip()), _decoded(mark + rest)
-            says = (target, subpath, self.text[shown:at], self._line_of(start))
+            says = (target, subpath, self.text[shown:at], self.line_of(start))
             places = (start, found.end(), begins, begins + len(path), *((shown, at) if shown < at else (-1, -1)))
             self.links.append(Link("markdown", image, None, *says, *places, angle, scalar=None))
         return self._past(found.end())

@@ -14,6 +14,7 @@ from simplemem.note.header import core_value, find_value, read_header
 from simplemem.note.properties import set_property
 
 Request = dict[str, str | bool | None]  # a tag's value, `true` for the tag alone, null or false for its removal
+_MAX_LINES: Final = 10  # that are named of one tag
 _ENTRY: Final = re.compile(r"\s*+([^\s=:]*+)\s*+[=:](.*)", re.DOTALL)
 
 
@@ -58,6 +59,34 @@ def respelled(value: object, written: Mapping[str, Any]) -> list[str]:
         elif asked != name and entry not in (None, False):
             said.append(f"the tag {asked!r} was written as {name}: a tag has no spaces")
     return said
+
+
+def tags_left_in_text(changed: note.Note, changes: Request) -> list[str]:
+    """Say which tags that a request takes away, or replaces, stand in the text of a changed note, and on which lines.
+
+    A tag in the text is part of a sentence of somebody's: it is not changed together with those of the frontmatter.
+    """
+    lines: dict[str, list[int]] = {}
+    for tag, line in zip(changed.body.tags, changed.body.tag_lines, strict=True):
+        if any(_should_be_gone(tag, name, value) for name, value in changes.items()):
+            lines.setdefault(tag, []).append(line)
+    return [_left_on_lines(tag, numbers) for tag, numbers in lines.items()]
+
+
+def _should_be_gone(tag: str, name: str, value: str | bool | None) -> bool:
+    """Whether a tag in the text contradicts what was asked for a name: its removal, or another value."""
+    if value is True or not _is_named(tag, name):
+        return False
+    if value is None or value is False:
+        return True
+    return not _is_tag(tag, name) and not _is_tag(tag, note.nested_tag(name, value) or name)
+
+
+def _left_on_lines(tag: str, numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:_MAX_LINES]))
+    more = len(numbers) - _MAX_LINES
+    where = f"line{'s' * (len(numbers) > 1)} {shown}" + (f" and {more} more" if more > 0 else "")
+    return f"the tag #{tag} stays, because it is in the text ({where}); edit the text to remove it there"
 
 
 def without_header(content: str | None, metadata: Mapping[str, Any] | None) -> tuple[Any, dict[str, Any], list[str]]:

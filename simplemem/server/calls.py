@@ -128,7 +128,8 @@ def carry_out(
     """Call a tool in this thread, as far as a token allows. Without a session, the client has read nothing before."""
     if granted is not None:
         if tool.writes and not granted.may("write"):
-            raise ReadOnly(f"{tool.name} writes, and this token may only read: nothing was changed.")
+            hint = "Ask the owner of the server for a token that may write (`simplemem token new NAME --write`)."
+            raise ReadOnly(f"{tool.name} writes, and this token may only read: nothing was changed.", hint=hint)
         sent, who = granted.bound(sent, tool.arguments), f"{granted.name}: {who}" if who else granted.name
     arguments = tool.manner.read(tool, sent)
     caller: Caller = {"who": who, "tool": tool.name}

@@ -148,7 +148,8 @@ class Core:
 
     def must_be_writable(self) -> None:
         if self.read_only or self.vault.read_only:
-            raise ReadOnly(f"the vault {self.root} is open for reading only")
+            hint = "Ask whoever serves it to allow writing: without --read-only, in a folder that may be written."
+            raise ReadOnly(f"the vault {self.root} is open for reading only", hint=hint)
         self.follow_obsidian()
 
     def entry(self, path: str) -> Entry | None:

@@ -257,6 +257,11 @@ def text_of(core: Core, sha256: str, *paths: str) -> bytes | None:
     return data
 
 
+def is_version_id(text: str) -> bool:
+    """Whether a text has the form of a version of ours: `v12`, or `12`."""
+    return _VERSION.fullmatch(text.strip()) is not None
+
+
 def means_commit(core: Core, text: str) -> bool:
     """Whether a version that somebody names is one of git: no version of ours and no date looks like its ids."""
     text = text.strip().lower()

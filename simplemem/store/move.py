@@ -8,9 +8,10 @@ from simplemem.errors import AlreadyExists, Invalid, NotFound
 from simplemem.memory import By, Deleted, Moved
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.store.core import Core, change_by
+from simplemem.store.unseen import check_unseen_links
 from simplemem.store.write import indexed, judge, rewrites_for
 from simplemem.vault.history import Version
-from simplemem.vault.obsidian import resolve
+from simplemem.vault.obsidian import Move, resolve
 from simplemem.vault.vault import Wish
 
 
@@ -26,10 +27,12 @@ def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
         raise
     if old == new:
         raise Invalid(f"{name_of(old)} already has this name")
+    check_unseen_links(core.vault, Move(old, new))
     core.catch_up()  # a link saved a moment ago is to follow as well
     with core.vault.lock():
         if compare_key(old) != compare_key(new) and core.entry(new) is not None:
-            raise AlreadyExists(f"there is already a memory called {name_of(new)}", name=name_of(new))
+            hint = "Choose another name, or move or delete that memory first."
+            raise AlreadyExists(f"there is already a memory called {name_of(new)}", hint=hint, name=name_of(new))
         file = core.vault.read(old)
         warnings = judge(core.settings, "", name_of(old), name_of(new))
         rewrites, stuck = rewrites_for(core, old, new)

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 from pydantic import SecretStr
 
 from simplemem.config import Settings, find_vault, load_settings
-from simplemem.errors import Unavailable
+from simplemem.errors import NotFound, Unavailable
 from simplemem.index.database import open_database
 from simplemem.index.door import Progress, SyncReport
 from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, Saved, Synced
@@ -24,6 +24,8 @@ from simplemem.store import conflicts, history, move, packs, read, recall, undo,
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
 from simplemem.vault.obsidian import filled
+
+_MAX_TEMPLATES = 20  # that are named where one is not found
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -161,13 +163,34 @@ class EnhancedStore:
         """Make a note of a template, to the byte but for its `{{title}}`, `{{date}}` and `{{time}}`."""
         core = self._core
         core.must_be_writable()
-        path, near = path_of(check_name(name)), path_of(f"{core.conventions.templates_folder}/{template}".lstrip("/"))
-        source = near if template and core.entry(near) is not None else core.path_meant(template) if template else ""
+        path = path_of(check_name(name))
+        source = self._template_path(template) if template else ""
         text = core.vault.read(source).data.decode("utf-8", "surrogateescape") if source else ""
         text = filled(text, name.rsplit("/", 1)[-1], local(), core.conventions)
         data = text.encode("utf-8", "surrogateescape")
         with core.vault.lock():
             return write.answer(core, core.vault.create(path, data, change_by(by, "create")), data, ())
+
+    def _template_path(self, template: str) -> str:
+        """The path of a template by its name in Obsidian's folder for templates, or of any note by its name."""
+        core = self._core
+        folder = core.conventions.templates_folder
+        path = path_of(f"{folder}/{template}".lstrip("/"))
+        if core.entry(path) is not None:
+            return path
+        try:
+            return core.path_meant(template)
+        except NotFound:
+            raise self._no_template(template) from None
+
+    def _no_template(self, template: str) -> NotFound:
+        folder = self._core.conventions.templates_folder
+        paths = self._core.vault.entries_below(folder) if folder else []
+        names = [name_of(entry.path).removeprefix(f"{folder}/") for entry in paths if entry.path.endswith(".md")]
+        hint = f"There are: {', '.join(names[:_MAX_TEMPLATES])}."
+        if not names:
+            hint = "Obsidian's settings name no folder with templates; any note can be one, by its name."
+        return NotFound(f"there is no template called {template!r}", candidates=names[:_MAX_TEMPLATES], hint=hint)
 
     update = _method(write.update)
     write_text = _method(write.write_text)

@@ -34,14 +34,7 @@ def carry_out(core: Core, wishes: Sequence[Wish], change: Change) -> tuple[list[
 def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
     """Take back a change by its version, or by its name the last change of a memory that was not taken back yet."""
     core.must_be_writable()
-    try:
-        version = core.changes.find(version_or_name)
-    except NotFound:
-        is_note = core.entry(path_of(clean_reference(version_or_name))) is not None
-        if not is_note and history.means_commit(core, version_or_name):
-            hint = "Restore a note as it was at a commit, or revert the commit in git."
-            raise Invalid(f"{version_or_name} is a commit of git, and no change to take back", hint=hint) from None
-        version = core.changes.find(last_step(core, version_or_name))
+    version = _change_to_undo(core, version_or_name)
     with core.vault.lock():
         steps = core.changes.step(version.group)
         asked, done = history.main_of(steps), "undid"
@@ -61,6 +54,30 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
     also = f" and {counted(more, 'more change')} of the same step" if more and (asked.op == "undo" or not to) else ""
     what = f"{done} the {asked.op} of {name_of(asked.path)}{to}{also}"
     return Undone(name_of(main.path), main.sha256, main.version, what)
+
+
+def _change_to_undo(core: Core, version_or_name: str) -> Version:
+    """Return the change of this id, or the last one of the memory of this name that was not taken back yet."""
+    try:
+        return core.changes.find(version_or_name)
+    except NotFound as no_version:
+        if core.entry(path_of(clean_reference(version_or_name))) is None:
+            if history.means_commit(core, version_or_name):
+                hint = "Restore a note as it was at a commit, or revert the commit in git."
+                message = f"{version_or_name} is a commit of git, and no change to take back"
+                raise Invalid(message, hint=hint) from None
+            if history.is_version_id(version_or_name):
+                no_version.hint = _versions_there_are(core)
+                raise
+    return core.changes.find(last_step(core, version_or_name))
+
+
+def _versions_there_are(core: Core) -> str:
+    """Say which version is the newest that may be seen, and where the others are listed."""
+    newest = core.changes.recent(1)
+    if not newest:
+        return "Nothing was changed through simplemem yet."
+    return f"The newest version is {newest[0].id}; memory_history lists the latest."
 
 
 def undone_by(version: Version) -> str:
@@ -94,8 +111,8 @@ def restore(core: Core, name: str, *, at: str | None = None, new_name: str | Non
         doubt, since = "", at
         if since is None:
             if core.entry(path) is not None:
-                hint = "Say which: a version of its history, or a date."
-                raise Invalid(f"{name_of(path)} is there, and was not told what to become", hint=hint)
+                hint = "Pass `at`: a version of its history, or a date."
+                raise Invalid(f"{name_of(path)} already exists", hint=hint)
             last = history.last_change(core, path)
             since = f"before {last.id}" if last.after is None else last.id
             doubt = "" if last.after is None else "it was deleted outside simplemem, perhaps after other changes there"
@@ -136,7 +153,8 @@ def undo_all(
     """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
     `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
     if not by.strip() or not since.strip():
-        raise Invalid("who, and since when?", hint="history shows who changed what.")
+        missing = "`by`, the client whose changes to undo" if not by.strip() else "`since`, a date or version"
+        raise Invalid(f"undo of all changes needs {missing}", hint="The history shows who changed what, and when.")
     if preview:
         return _plan(core, by, since)[0]
     core.must_be_writable()

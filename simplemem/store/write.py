@@ -20,13 +20,13 @@ from simplemem.note.appending import append_content, open_at_end
 from simplemem.note.body import newline_of
 from simplemem.note.clock import local
 from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
-from simplemem.note.header import find_key, read_header
+from simplemem.note.header import find_key, find_value, read_header
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.note import Note, read_note, tag_map
 from simplemem.note.properties import remove_property, render_header, set_property
 from simplemem.note.scopes import check_scope_is_own
 from simplemem.note.tags import change_tags as with_tags
-from simplemem.note.tags import parse_tag_request, tags_for_new_note
+from simplemem.note.tags import parse_tag_request, tags_for_new_note, tags_left_in_text
 from simplemem.note.words import content_words, words_in_order
 from simplemem.store.core import Core, change_by
 from simplemem.vault.obsidian import Move, name_key, resolve, rewrite_links
@@ -125,26 +125,36 @@ def update(
     if content is None and append is None and not edits and not metadata:
         raise Invalid("nothing to change", hint="Give content, append, edits or metadata.")
 
-    open_block = ""  # what took in the appended text
+    remarks: list[str] = []
 
     def changed(note: Note) -> str:
-        nonlocal open_block
         text = note.text
+        remarks.clear()
         if content is not None:
             text = replace_content(note, content)
         elif append is not None:
             text = append_content(note, append)
-            open_block = open_at_end(note)
+            block = open_at_end(note)
+            if block:
+                remarks.append(f"the note ends in {block} that is not closed: what was appended is part of it")
         elif edits:
             text = apply_edits(note, edits)
-        return apply_metadata(text, metadata) if metadata else text
+        if metadata:
+            text = apply_metadata(text, metadata)
+            remarks.extend(_tags_left(text, metadata) if content is None else ())
+        return text
 
     making = Making(changed, again=content is None and not metadata)
     saved = _carry_out(core, name, making, if_sha256, change_by(by, "update"))
-    if open_block and saved.changed:
-        remark = f"{saved.name} ends in {open_block} that is not closed, and what was appended is now part of it"
-        return replace(saved, warnings=(*saved.warnings, remark))
-    return saved
+    return replace(saved, warnings=(*saved.warnings, *remarks))
+
+
+def _tags_left(text: str, metadata: Mapping[str, Any]) -> list[str]:
+    """Say which tags that metadata takes away stand in the text. A list names all tags, and takes none away by name."""
+    tags = find_value(metadata, "tags")
+    if tags is None or isinstance(tags, list):
+        return []
+    return tags_left_in_text(read_note(encoded(text)), parse_tag_request(tags))
 
 
 def write_text(core: Core, name: str, text: str, *, if_sha256: str, **by: Unpack[By]) -> Saved:
@@ -153,10 +163,21 @@ def write_text(core: Core, name: str, text: str, *, if_sha256: str, **by: Unpack
 
 
 def change_tags(core: Core, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[By]) -> Saved:
-    """Set tags, and take away those given as null, in the notation the note has."""
+    """Set tags, and take away those given as null, in the notation the note has.
+
+    Tags in the text stay, and the warnings name their lines.
+    """
     if not (changes := parse_tag_request(tags)):
         raise Invalid("no tag given", hint='Give tags as {"status": "done", "todo": null}.')
-    return _carry_out(core, name, Making(lambda note: with_tags(note.text, changes)), if_sha256, change_by(by, "tag"))
+    left_in_text: list[str] = []
+
+    def changed(note: Note) -> str:
+        text = with_tags(note.text, changes)
+        left_in_text[:] = tags_left_in_text(read_note(encoded(text)), changes)
+        return text
+
+    saved = _carry_out(core, name, Making(changed), if_sha256, change_by(by, "tag"))
+    return replace(saved, warnings=(*saved.warnings, *left_in_text))
 
 
 def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, change: Change) -> Saved:
@@ -334,6 +355,9 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
         if old not in body:
             old, new = _NEWLINE.sub(newline, old), _NEWLINE.sub(newline, new)
         count, shown = body.count(old), repr(given if len(given) <= 80 else given[:77] + "...")
+        if count == 0 and old in note.text:
+            hint = 'Edits reach the text below it. Give metadata={"key": "value"} for a property; null removes one.'
+            raise Invalid(f"the text to replace stands in the frontmatter: {shown}", hint=hint)
         if count == 0:
             wanted = given.strip().split("\n", 1)[0].strip()[:200]
             lines = [line.strip()[:200] for line in body[:200_000].split("\n")[:2000] if line.strip()]

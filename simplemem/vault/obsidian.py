@@ -119,16 +119,26 @@ class Aim(NamedTuple):
 
 def rewrite_links(note: Note, source: str, move: Move, before: Named, after: Named, link_format: LinkFormat) -> str:
     """The text of the note at `source` in which every link means the same file after the move as before it."""
-    here = move.after(source)
 
     def aim_of(link: Link) -> Aim | None:
-        meant = resolve(link.target, source, before).path
-        if not link.target or meant is None:
-            return None
-        wanted = move.after(meant)
-        return Aim(wanted, meant) if resolve(link.target, here, after).path != wanted else None
+        return _aim_after(link, source, move, before, after)
 
-    return _rewritten(note, here, aim_of, after, link_format)
+    return _rewritten(note, move.after(source), aim_of, after, link_format)
+
+
+def would_break_links(note: Note, source: str, move: Move, before: Named, after: Named) -> bool:
+    """Whether a link of the note at `source` would mean another file after the move, or none."""
+    return any(_aim_after(link, source, move, before, after) is not None for link in note.links)
+
+
+def _aim_after(link: Link, source: str, move: Move, before: Named, after: Named) -> Aim | None:
+    """Return where a link has to lead after a move so that it means the same file; None if it does already."""
+    meant = resolve(link.target, source, before).path
+    if not link.target or meant is None:
+        return None
+    wanted = move.after(meant)
+    is_same = resolve(link.target, move.after(source), after).path == wanted
+    return None if is_same else Aim(wanted, meant)
 
 
 def lead_links(note: Note, source: str, aims: Mapping[str, Aim], named: Named, link_format: LinkFormat) -> str:

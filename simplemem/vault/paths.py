@@ -311,7 +311,11 @@ _MEANINGS: dict[int | None, tuple[type[SimplememError], str, str]] = {
     **dict.fromkeys((errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG), _FULL),
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), _TOO_MANY),
     **dict.fromkeys((errno.EACCES, errno.EPERM), _REFUSED),
-    errno.EROFS: (ReadOnly, "the disk or the permissions do not allow writing", ""),
+    errno.EROFS: (
+        ReadOnly,
+        "the disk or the permissions do not allow writing",
+        "Check who owns the folder, and its mode.",
+    ),
     errno.ENAMETOOLONG: (TooLong, "the name is too long for the disk", "Use a shorter name."),
     errno.ELOOP: (Invalid, "it is or leads through a symbolic link", "Name the real file instead."),
     errno.ENOTDIR: (Invalid, "a part of it is a file or a link, not a folder", ""),

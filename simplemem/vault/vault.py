@@ -3,6 +3,7 @@ about what they mean: a note is its vault path, its state the sha256 of its byte
 
 from __future__ import annotations
 
+import copy
 import os
 import random
 import stat
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLong, Unavailable
 from simplemem.vault import disk
@@ -67,6 +68,15 @@ class Vault:
             here.folder(())
         # F9: a vault on a disk that cannot be written is opened all the same, and read.
         self.read_only = read_only or not (os.access(self.root, os.W_OK) or os.access(self.root / SIDECAR, os.W_OK))
+
+    def without_rules(self) -> Self:
+        """Return the same vault as whoever may see all of it has it, for what must hold in the whole vault.
+
+        What is found there must be told to nobody who sees less.
+        """
+        whole = copy.copy(self)
+        whole.access = Access()
+        return whole
 
     def scan(self) -> list[Entry]:
         """Every regular file that is not under a dot-folder, sorted by path. What it could not see: `problems`."""

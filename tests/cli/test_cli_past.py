@@ -113,3 +113,46 @@ def test_undo_twice_undoes_two_steps_and_a_step_is_one_row(
     assert "Undid the create" in run("undo").out and "hub.md" not in notes_of(vault)
     assert "Redid the create" in run("redo").out and notes_of(vault) == deleted
     assert "Redid the move" in run("redo").out and "nothing to redo" in run("redo").err
+
+
+def test_show_of_a_deleted_note_says_that_it_was_deleted_and_how_to_bring_it_back(
+    run: Run, by_an_agent: dict[str, bytes]
+) -> None:
+    for name in ("projects/apollo", "apollo"):
+        shown = run("show", name)
+        assert shown.code == 1
+        assert "projects/apollo was deleted (version v000003)" in shown.err
+        assert "`simplemem undo v000003` brings it back" in shown.err
+
+
+def test_show_of_a_note_that_another_program_removed_says_how_to_bring_it_back(
+    run: Run, vault: Path, by_an_agent: dict[str, bytes]
+) -> None:
+    (vault / "people" / "Ada.md").unlink()
+    shown = run("show", "people/Ada")
+    assert "people/Ada was removed or renamed outside simplemem" in shown.err
+    assert "`simplemem restore 'people/Ada'` brings it back" in shown.err
+    assert run("restore", "people/Ada").code == 0
+
+
+@pytest.mark.parametrize("version", ["999999", "v999999"])
+def test_undo_of_a_version_that_never_was_names_the_newest(
+    run: Run, by_an_agent: dict[str, bytes], version: str
+) -> None:
+    refused = run("undo", version)
+    assert refused.code == 1
+    assert "no memory" not in refused.err
+    assert "The newest version is v000003; `simplemem history` lists the latest." in refused.err
+
+
+def test_restore_of_a_note_that_is_there_says_to_pass_at(run: Run, vault: Path) -> None:
+    refused = run("restore", "people/Ada")
+    assert "people/Ada already exists" in refused.err
+    assert "Pass `--at`:" in refused.err
+
+
+def test_undo_by_somebody_without_since_shows_the_whole_command(run: Run, by_an_agent: dict[str, bytes]) -> None:
+    refused = run("undo", "--by", "claude ai")
+    assert "--by needs --since" in refused.err
+    assert "simplemem undo --by 'claude ai' --since" in refused.err
+    assert "--since needs --by" in run("undo", "--since", "yesterday").err

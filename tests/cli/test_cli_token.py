@@ -35,6 +35,15 @@ def test_a_token_is_shown_once_and_kept_as_a_hash(run: Run, tokens: Tokens) -> N
     assert tokens.grant(shown["token"]) is None
 
 
+@pytest.mark.parametrize("name", ["owner", "Owner", " owner "])
+def test_a_token_named_owner_is_refused_because_the_name_is_reserved(run: Run, tokens: Tokens, name: str) -> None:
+    refused = run("token", "new", name, vault=None)
+    assert refused.code == 1
+    assert "'owner' is reserved for the owner's own token" in refused.err
+    assert "choose another name" in refused.err
+    assert not tokens.all()
+
+
 WRONG = [[each] for each in ("laptop", "owner", "", "a\nb", "x" * 61)]
 WRONG += [["new", *each] for each in (["--expires", "soon"], ["--user", " "], ["--calls", "-1"])]
 

@@ -42,6 +42,25 @@ def test_what_cannot_be_meant_is_wrong_usage(run: Run, vault: Path, args: tuple[
     assert run("new", *args).code == 2 and not (vault / "x.md").exists()
 
 
+def test_a_tag_in_the_text_is_named_with_its_line_when_it_is_to_be_removed(run: Run, vault: Path) -> None:
+    (vault / "calls.md").write_text("Call Bob.\n\nCall Ida #todo\n")
+    done = run("tag", "calls", "-todo")
+    assert "the tag #todo stays, because it is in the text (line 3)" in done.err
+    assert (vault / "calls.md").read_text() == "Call Bob.\n\nCall Ida #todo\n"
+
+
+def test_new_of_a_template_that_is_not_there_lists_the_templates(run: Run, vault: Path) -> None:
+    (vault / "Templates").mkdir()
+    (vault / "Templates" / "Meeting.md").write_text("# {{title}}\n")
+    (vault / ".obsidian").mkdir(exist_ok=True)
+    (vault / ".obsidian" / "templates.json").write_text('{"folder": "Templates"}')
+    refused = run("new", "meetings/one", "--template", "Nope")
+    assert refused.code == 1
+    assert "there is no template called 'Nope'" in refused.err
+    assert "There are: Meeting." in refused.err
+    assert not (vault / "meetings").exists()
+
+
 def test_tags_are_set_removed_and_shown(run: Run, vault: Path) -> None:
     ran = run("tag", "Apollo", "todo", "status=done", "-project")
     assert (ran.code, ran.out) == (0, "projects/apollo: #status/done #todo\n")

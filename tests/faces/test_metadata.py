@@ -88,3 +88,58 @@ def test_the_original_shows_tags_as_they_are(ask_original: Any, write: Any) -> N
         assert tags in ask_original("list_memories").text
         assert tags in ask_original("search_memories", query="lantern").text
     assert len(re.findall(r"^## ", ask_original("search_memories", tags=["Ann Lee"]).text, re.MULTILINE)) == 1
+
+
+TAGGED_IN_TEXT = (
+    "---\ntags: [todo]\n---\n# Calls\n\nCall Bob #todo today.\n\n"
+    "`#todo` in code is no tag. #status/open\n\nAnd Ida #Todo.\n"
+)
+
+
+def test_a_tag_in_the_text_that_is_to_be_removed_is_said_to_stay_and_on_which_lines(ask: Any, write: Any) -> None:
+    file = write("calls.md", TAGGED_IN_TEXT)
+    left = "the tag #todo stays, because it is in the text (line 6); edit the text to remove it there"
+    other = "the tag #Todo stays, because it is in the text (line 10); edit the text to remove it there"
+
+    write("list.md", TAGGED_IN_TEXT.replace("---\ntags: [todo]\n---\n", ""))
+    unchanged = ask("change_tag", name="list", tags={"todo": None})
+    assert unchanged.text.startswith("No tag of list was changed.")
+    assert unchanged.data["changed"] is False
+    assert [each.replace("(line 3)", "(line 6)") for each in unchanged.data["warnings"][:1]] == [left]
+
+    changed = ask("change_tag", name="calls", tags={"todo": None})
+    text = file.read_text()
+    assert changed.data["warnings"] == [
+        left.replace("line 6", f"line {_line_of(text, 'Bob')}"),
+        other.replace("line 10", f"line {_line_of(text, 'Ida')}"),
+    ]
+    assert "Call Bob #todo today." in text
+
+
+def _line_of(text: str, word: str) -> int:
+    return text[: text.index(word)].count("\n") + 1
+
+
+def test_another_value_of_a_tag_that_is_in_the_text_is_said_to_stand_beside_it(ask: Any, write: Any) -> None:
+    file = write("calls.md", TAGGED_IN_TEXT)
+    [warning] = ask("change_tag", name="calls", tags={"status": "done"}).data["warnings"]
+    line = _line_of(file.read_text(), "#status/open")
+    assert (
+        warning
+        == f"the tag #status/open stays, because it is in the text (line {line}); edit the text to remove it there"
+    )
+    assert "warnings" not in ask("change_tag", name="calls", tags={"status": "open", "todo": True}).data
+
+
+def test_metadata_that_removes_a_tag_in_the_text_says_so_too(ask: Any, write: Any) -> None:
+    write("calls.md", TAGGED_IN_TEXT)
+    warnings = ask("update_memory", name="calls", metadata={"tags": {"todo": None}}).data["warnings"]
+    assert len(warnings) == 2
+    assert all("stays, because it is in the text" in warning for warning in warnings)
+
+
+def test_the_original_says_of_a_tag_in_the_text_that_it_is_still_there(ask_original: Any, write: Any) -> None:
+    write("calls.md", TAGGED_IN_TEXT)
+    text = ask_original("change_tag", name="calls", tags={"todo": None}).text
+    assert "- todo: still there, in the text" in text
+    assert "the tag #todo stays, because it is in the text (line" in text

@@ -245,3 +245,44 @@ def test_an_answer_of_a_branch_names_its_commit_and_is_never_of_before_the_one_a
     assert ([hit["name"] for hit in found.data["hits"]], found.headers["simplemem-commit"]) == (["Plum"], commit)
     late = served.ask("GET", "/api/v1/search?query=blue", headers={"Simplemem-Commit": "1" * 40})
     assert (late.status, late.problem["code"]) == (503, "unavailable")
+
+
+def test_a_write_by_a_token_that_may_only_read_says_what_to_ask_for(server: Served) -> None:
+    token = server.new_token("a reader of notes")
+    put(server, "read only", "one")
+    refused = server.ask("PATCH", at("read only"), {"append": "two"}, token=token)
+    assert refused.status == 403
+    assert "simplemem token new NAME --write" in refused.problem["hint"]
+
+
+def test_errors_over_rest_say_what_to_do_next(server: Served) -> None:
+    put(server, "steps/one", "one", metadata={"status": "open"})
+    put(server, "steps/two", "two")
+    edits = [{"old": "status: open", "new": "status: done"}]
+    in_header = server.ask("PATCH", at("steps/one"), {"edits": edits})
+    assert "metadata=" in in_header.problem["hint"]
+    taken = server.ask("POST", at("steps/one", "move"), {"new_name": "steps/two"})
+    assert "Choose another name" in taken.problem["hint"]
+    never = server.ask("POST", f"{API}/undo", {"version": "999999"})
+    assert "no version" in never.problem["detail"]
+    assert "newest version" in never.problem["hint"]
+    server.ask("DELETE", at("steps/two"))
+    gone = server.ask("GET", at("steps/two"))
+    assert "steps/two was deleted" in gone.problem["detail"]
+
+
+def test_a_token_for_a_folder_breaks_no_link_from_outside_it(server: Served) -> None:
+    put(server, "team/plan", "The plan.")
+    put(server, "team/notes", "See [[team/plan]].")
+    put(server, "quetzal", "See [[team/plan]].")
+    token = server.new_token("the team", "--write", "--folder", "team")
+    refused = server.ask("POST", at("team/plan", "move"), {"new_name": "team/goals"}, token=token)
+    assert refused.status == 403
+    assert "cannot be moved" in refused.problem["detail"]
+    assert "quetzal" not in refused.body.decode()
+    assert "[[team/plan]]" in server.ask("GET", at("quetzal")).data["content"]
+
+    moved = server.ask("POST", at("team/notes", "move"), {"new_name": "team/minutes"}, token=token)
+    assert moved.status == 200
+    renamed = server.ask("POST", at("team/plan", "move"), {"new_name": "team/goals"})
+    assert sorted(renamed.data["rewritten"]) == ["quetzal", "team/minutes"]

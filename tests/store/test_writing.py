@@ -148,7 +148,7 @@ def test_an_append_is_not_absorbed_by_the_table_it_follows(
 def test_an_append_into_code_that_is_not_closed_says_so(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
     write("log.md", "```\ncode\n")
     [warning] = plain_store.update("log", append="Words.").warnings
-    assert "ends in a code block that is not closed" in warning
+    assert "the note ends in a code block that is not closed" in warning
     assert (vault / "log.md").read_text() == "```\ncode\nWords.\n"
 
 
