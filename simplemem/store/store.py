@@ -140,6 +140,7 @@ class EnhancedStore:
         """Every tag and how many memories have it."""
         return self._core.index.tag_counts()
 
+    read_text = _method(read.read_text)
     read = _method(read.read)
     search = _method(recall.search, asks=True)
     context = _method(packs.context, asks=True)
