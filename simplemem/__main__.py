@@ -11,6 +11,8 @@ def main() -> int:
     # One search is a small product of a matrix and a vector: threads for it cost more than they give (retrieval.md §7).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    # Else Pydantic looks for plugins in the metadata of every package that is installed: a tenth of a short command.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if sys.argv[1:2] == ["serve"]:
         # A client waits for its server: nothing of the command line is loaded on the way there.
         from simplemem.cli.serve import serve_main

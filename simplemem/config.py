@@ -3,21 +3,36 @@ its own `config.toml` may say how it is kept, never where to read, what to send 
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import stat
-import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
-from pydantic.fields import FieldInfo
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_type_hints,
+)
 
 from simplemem.errors import Invalid, Unavailable
 from simplemem.place import ENV_PREFIX, named_vault, nearest_vault, user_config_file
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, SecretStr
+    from pydantic.fields import FieldInfo
+
+    _ApiKey: TypeAlias = SecretStr | dict[str, str] | None
+    _Names: TypeAlias = tuple[str, ...]
 
 Env = Mapping[str, str] | None  # None: that of this process
 Flags = Mapping[str, Any] | None  # by dotted names; a value of None is absent
@@ -33,7 +48,7 @@ list, which all files add to; only these values, which keep its notes on this ma
 def _setting(default: Any, meaning: str, vault: FromVault = "yes", *, eg: Any = None, **more: Any) -> Any:
     """A field with its policy. `eg` stands in the sample where the default says too little."""
     policy: dict[str, Any] = {"vault": vault, "example": eg}
-    return Field(default, description=meaning, json_schema_extra=policy, **more)
+    return dataclasses.field(default=default, metadata={"description": meaning, "json_schema_extra": policy, **more})
 
 
 def _listed(value: Any) -> tuple[Any, ...]:
@@ -42,6 +57,8 @@ def _listed(value: Any) -> tuple[Any, ...]:
         return tuple(value) if isinstance(value, (list, tuple)) else (value,)
     text = value.strip()
     if text.startswith("["):  # read as names, `["a", "b` would keep nothing closed
+        import tomllib
+
         try:
             return tuple(tomllib.loads(f"names = {text}")["names"])
         except tomllib.TOMLDecodeError:
@@ -56,12 +73,38 @@ def _where_a_key_lies(value: Any) -> Any:
     return value
 
 
-_ApiKey = Annotated[SecretStr | dict[str, str] | None, BeforeValidator(_where_a_key_lies)]
-_Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+_SectionType = TypeVar("_SectionType", bound="_Section")
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+@dataclass_transform(frozen_default=True)
+class _Section:
+    """A group of settings. What inherits from it is a frozen dataclass.
+
+    Pydantic checks values where some are given. To import it, and to have it build its models, was a third of what a
+    short command cost, and most people set nothing.
+    """
+
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True)(cls)
+
+    @classmethod
+    def model_validate(cls, values: Mapping[str, Any]) -> Self:
+        """The settings that these values make. Raises pydantic's ValidationError."""
+        return _from_model(cls, _model_of(cls).model_validate(values))
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
+        """The same settings with some replaced, which are not checked."""
+        values = {field.name: getattr(self, field.name) for field in _fields_of(type(self))}
+        return type(self)(**{**values, **(update or {})})
+
+    def model_dump(self, *, exclude: set[str] | frozenset[str] = frozenset()) -> dict[str, Any]:
+        """The settings as maps within maps."""
+        values = {field.name: getattr(self, field.name) for field in _fields_of(type(self))}
+        return {
+            name: value.model_dump() if isinstance(value, _Section) else value
+            for name, value in values.items()
+            if name not in exclude
+        }
 
 
 class SearchSettings(_Section):
@@ -247,18 +290,77 @@ class Settings(_Section):
         return self.model_copy(update={"access": AccessSettings(), "no_delete": False})
 
 
-def fields(model: type[BaseModel] = Settings, above: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """Every setting by its dotted name."""
-    for name, field in model.model_fields.items():
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from fields(kind, f"{above}{name}.")
+def fields(section: type[_Section] = Settings) -> Iterator[tuple[str, FieldInfo]]:
+    """Every setting by its dotted name, with its type and bounds as Pydantic has them."""
+    for name, field in _model_of(section).model_fields.items():
+        default = field.default
+        if isinstance(default, _Section):
+            for inner, inner_field in fields(type(default)):
+                yield f"{name}.{inner}", inner_field
         else:
-            yield f"{above}{name}", field
+            yield name, field
 
 
-_FIELDS = dict(fields())
-_POLICIES: dict[str, Any] = {key: field.json_schema_extra for key, field in _FIELDS.items()}
+def _declared(section: type[_Section] = Settings, above: str = "") -> Iterator[tuple[str, dataclasses.Field[Any]]]:
+    """Every setting by its dotted name, as it is declared here."""
+    for field in _fields_of(section):
+        if isinstance(field.default, _Section):
+            yield from _declared(type(field.default), f"{above}{field.name}.")
+        else:
+            yield f"{above}{field.name}", field
+
+
+def _fields_of(section: type[_Section]) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(section)  # type: ignore[arg-type]  # each section is made a dataclass
+
+
+_MODELS: dict[str, type[BaseModel]] = {}
+
+
+def _model_of(section: type[_Section]) -> type[BaseModel]:
+    """The model of Pydantic that checks the values of a section, and of the sections within it. Made once."""
+    if section.__name__ not in _MODELS:
+        _MODELS[section.__name__] = _new_model(section)
+    return _MODELS[section.__name__]
+
+
+def _new_model(section: type[_Section]) -> type[BaseModel]:
+    from pydantic import ConfigDict, Field, create_model
+
+    declared: dict[str, Any] = {}
+    hints = _types_of(section)
+    for field in _fields_of(section):
+        if isinstance(field.default, _Section):
+            declared[field.name] = (_model_of(type(field.default)), field.default)
+        else:
+            declared[field.name] = (hints[field.name], Field(field.default, **field.metadata))
+    return create_model(section.__name__, __config__=ConfigDict(extra="forbid"), **declared)
+
+
+def _types_of(section: type[_Section]) -> dict[str, Any]:
+    """The types of the settings of a section, with what is done to a value before it is checked."""
+    from pydantic import BeforeValidator, SecretStr
+
+    named = {
+        "_ApiKey": Annotated[SecretStr | dict[str, str] | None, BeforeValidator(_where_a_key_lies)],
+        "_Names": Annotated[tuple[str, ...], BeforeValidator(_listed)],
+    }
+    return get_type_hints(section, localns=named, include_extras=True)
+
+
+def _from_model(section: type[_SectionType], checked: Any) -> _SectionType:
+    """The section that checked values make. What was not given is the default, which is a section already."""
+    values: dict[str, Any] = {}
+    for field in _fields_of(section):
+        value, default = getattr(checked, field.name), field.default
+        if isinstance(default, _Section) and not isinstance(value, _Section):
+            value = _from_model(type(default), value)
+        values[field.name] = value
+    return section(**values)
+
+
+_FIELDS = dict(_declared())
+_POLICIES: dict[str, Any] = {key: field.metadata["json_schema_extra"] for key, field in _FIELDS.items()}
 
 
 def example_config() -> str:
@@ -279,7 +381,7 @@ def example_config() -> str:
         extra = _POLICIES[key]
         setting = f"# {name} = {_toml(field.default if extra['example'] is None else extra['example'])}"
         mark = {"no": " (not in a vault)", "adds": " (what all files say adds up)"}.get(extra["vault"], "")
-        lines.append(f"{setting:<30} # {field.description}{mark}")
+        lines.append(f"{setting:<30} # {field.metadata['description']}{mark}")
     return "\n".join(lines) + "\n"
 
 
@@ -342,13 +444,20 @@ def _from_vault(vault_file: Path, user_file: Path, mine: Mapping[str, Any]) -> d
                 hint=hint if policy == "no" else f"{hint} A vault may say {' or '.join(policy)}.",
             )
         if policy == "narrower":
-            order = get_args(_FIELDS[key].annotation) or (False, True)  # from wide to narrow
+            order = _allowed_values(key) or (False, True)  # from wide to narrow
             for each in (said := (value, mine.get(key, _FIELDS[key].default))):
                 if type(each) is not type(order[0]) or each not in order:
                     allowed = " or ".join(str(one).lower() for one in order)
                     raise Invalid(f"the setting {key} = {each!r} ({vault_file}) is not valid: it must be {allowed}")
             settings[key] = max(said, key=order.index)
     return settings
+
+
+def _allowed_values(key: str) -> tuple[Any, ...]:
+    """The only values that a setting may have, in their order; none where it is no such setting."""
+    above, _, name = key.rpartition(".")
+    section = type(getattr(Settings(), above)) if above else Settings
+    return get_args(_types_of(section)[name])
 
 
 def user_config_path(env: Mapping[str, str]) -> Path:
@@ -367,8 +476,11 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file says."""
+    data = read_bounded(path, 64_000)
+    import tomllib  # most vaults have no such file
+
     try:
-        table = tomllib.loads(read_bounded(path, 64_000).decode("utf-8-sig"))
+        table = tomllib.loads(data.decode("utf-8-sig"))
         repr(table)  # so can errors say it
         return table
     except RecursionError:
@@ -404,6 +516,12 @@ def _flat(table: Mapping[str, Any], path: Path, above: str = "") -> Iterator[tup
 
 
 def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings:
+    if values.keys() <= {"vault"}:  # a folder, and no more to check than that it is text
+        named = values.get("vault")
+        if named is None or isinstance(named, (str, Path)):
+            return Settings(vault=None if named is None else Path(named))
+    from pydantic import ValidationError
+
     tree: dict[str, Any] = {}
     for key, value in values.items():
         section, _, name = key.rpartition(".")
@@ -425,5 +543,7 @@ def find_vault(flag: str | Path | None = None, *, env: Env = None, cwd: Path | N
     env = os.environ if env is None else env
     here = cwd or Path.cwd()
     named = flag or env.get(f"{ENV_PREFIX}VAULT") or _from_file(user_config_path(env)).get("vault")
-    found = named_vault(os.fspath(named), os.fspath(here)) if named else nearest_vault(os.fspath(here))
+    found = (
+        named_vault(os.fspath(named), os.fspath(here)) if named else nearest_vault(os.fspath(here), str(Path.home()))
+    )
     return Path(found)

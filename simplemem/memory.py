@@ -13,13 +13,33 @@ from simplemem.note.tags import parse_tag_request
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Value:
-    """What inherits from this is a frozen dataclass, and can be shown to a program as plain JSON."""
+    """What inherits from this is a frozen dataclass, and can be shown to a program as plain JSON.
+
+    What all of them have in common is written here once: made for each class, it was a twentieth of a short command.
+    """
 
     def __init_subclass__(cls) -> None:
-        dataclasses.dataclass(frozen=True)(cls)
+        dataclasses.dataclass(frozen=True, repr=False, eq=False)(cls)
+
+    def __repr__(self) -> str:
+        shown = (f"{each.name}={getattr(self, each.name)!r}" for each in _fields_of(self) if each.repr)
+        return f"{type(self).__qualname__}({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        return self._values() == other._values() if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, each.name) for each in _fields_of(self))
 
     def as_dict(self) -> dict[str, Any]:
-        return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {each.name: _plain(getattr(self, each.name)) for each in _fields_of(self)}
+
+
+def _fields_of(value: Value) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(value)  # type: ignore[arg-type]  # each class of values is made a dataclass
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,10 @@ A command that a running server answers loads this in place of `config`, and so 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+
+TYPE_CHECKING = False  # as in `typing`, which is not imported here
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ENV_PREFIX = "SIMPLEMEM_"
 
@@ -22,13 +25,13 @@ def named_vault(named: str, here: str) -> str:
     return os.path.normpath(os.path.join(here, os.path.expanduser(named)))
 
 
-def nearest_vault(here: str) -> str:
-    """The vault where nobody named one: the nearest upward, `./.memories`, or `~/simplemem`."""
+def nearest_vault(here: str, home: str) -> str:
+    """The vault where nobody named one: the nearest upward, `./.memories`, or `simplemem` in the home folder."""
     folder = here
     while not os.path.isdir(os.path.join(folder, ".simplemem")):
         above = os.path.dirname(folder)
         if above == folder:
             memories = os.path.join(here, ".memories")
-            return memories if os.path.isdir(memories) else os.path.expanduser("~/simplemem")
+            return memories if os.path.isdir(memories) else os.path.join(home, "simplemem")
         folder = above
     return folder

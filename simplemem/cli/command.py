@@ -188,6 +188,10 @@ def warn(*messages: str) -> None:
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     """A bar on stderr, drawn once the work has taken a second, gone however it ends. In a pipe it draws nothing."""
+    screen = Screen(stderr=True)
+    if not screen.is_terminal:
+        yield lambda _stage, _done, _total: None
+        return
     began = time.monotonic()
     bar: Progress | None = None
 
@@ -198,9 +202,8 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
                 return
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-            screen = Screen(stderr=True)
             columns = (TextColumn("{task.description:>8}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            bar = Progress(*columns, console=screen.console, transient=True, disable=not screen.is_terminal)
+            bar = Progress(*columns, console=screen.console, transient=True)
             bar.start()
         task = next((each.id for each in bar.tasks if each.description == stage), None)
         bar.update(bar.add_task(stage, total=total) if task is None else task, completed=done, total=total)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, command, opened, with_next_step
+from simplemem.cli.command import Answer, command, for_a_program, opened, with_next_step
 from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
 from simplemem.cli.output import Lines, Screen, day, highlighted, in_words, labelled, one_line, short_title, tags_shown
 from simplemem.errors import Invalid
@@ -191,7 +191,11 @@ def show(
     $ simplemem show Dipper --version 12 | diff - <(simplemem show Dipper)"""
     if at and version:
         raise Invalid("give --at or --version, not both")
+    is_rendered = Screen().is_terminal and not raw
     with opened(vault) as store:
+        if not (links or section or is_rendered or for_a_program()):
+            note = store.read_text(name, version=version, at=at)
+            return Answer({}, text=note.text, warnings=[note.problem] if note.problem else [])
         memory = store.read(name, section=section, version=version, at=at)
     if links:
         lines = Lines()
@@ -202,7 +206,7 @@ def show(
         lines += [[("linked from  ", "dim"), (name, "cyan")] for name in memory.backlinks]
         return Answer(memory.as_dict(), lines=lines or [["No links."]])
     warnings = [memory.problem] if memory.problem else []
-    if Screen().is_terminal and not raw:
+    if is_rendered:
         about = {} if section else labelled(memory.frontmatter)
         return Answer(memory.as_dict(), labelled=about, markdown=memory.content, warnings=warnings)
     return Answer(memory.as_dict(), text=memory.content if section else memory.text, warnings=warnings)

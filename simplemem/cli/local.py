@@ -11,12 +11,15 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 from simplemem import __version__, place
 from simplemem.server import local_wire
 from simplemem.server.local_wire import MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, PROTOCOL, WireError
+
+TYPE_CHECKING = False  # as in `typing`, which is not imported here: it would be a fifth of what this costs
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
 READING = frozenset({"search", "list", "ls", "show", "cat", "backlinks", "context"})
 """The commands that a server answers. None of them changes a note."""
@@ -112,7 +115,7 @@ def _root(vault_option: str | None, env: Mapping[str, str]) -> str | None:
             named = _vault_of_user(place.user_config_file(env))
         except (OSError, ValueError, RecursionError):
             return None
-    return place.named_vault(named, here) if named else place.nearest_vault(here)
+    return place.named_vault(named, here) if named else place.nearest_vault(here, os.path.expanduser("~"))
 
 
 def _vault_of_user(config_file: str) -> str | None:

@@ -311,17 +311,25 @@ class Screen:
             self._stream.write(f"{line.rstrip()}\n")
 
     def _print_plainly(self, rows: Sequence[Sequence[Part]]) -> bool:
-        """Print rows to a pipe. False where Rich has to: for a cell of several lines, or of wide characters."""
-        lines = [[part if isinstance(part, str) else part[0] for part in row] for row in rows]
-        cells = [cell for line in lines for cell in line]
-        if not self._is_plain or not all(cell.isascii() and cell.isprintable() for cell in cells):
+        """Print rows to a pipe as Rich would. False where Rich has to: for a cell with lines or tabs in it."""
+        lines = [[plain(part if isinstance(part, str) else part[0]) for part in row] for row in rows]
+        if not self._is_plain or any("\n" in cell or "\t" in cell for line in lines for cell in line):
             return False
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
         shown = [number for number, width in enumerate(widths) if width]
         for line in lines if shown else ():
-            row = (" " * _GAP).join(f"{line[number]:<{widths[number]}}" for number in shown)
-            self._stream.write(f"{row.rstrip()}\n")
+            cells = [line[number] + " " * (widths[number] - _width(line[number])) for number in shown]
+            self._stream.write(f"{(' ' * _GAP).join(cells).rstrip()}\n")
         return True
+
+
+def _width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def print_json(value: Any, *, compact: bool = False) -> None:

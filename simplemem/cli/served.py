@@ -46,7 +46,9 @@ def answer_commands(door: Door) -> Callable[[], None]:
     A server that hides part of the vault answers none: the command line is the person's own and sees all of it.
     """
     store = door.store()
-    if not _is_whole(store.settings):
+    # A server that may not write leaves no file in a vault that has none of ours yet, and so no socket.
+    leaves_a_file = not (store.root / ".simplemem").is_dir()
+    if not _is_whole(store.settings) or (store.read_only and leaves_a_file):
         return lambda: None
     turn = store.bench.turn(".simplemem/server.lock")
     settled = partial(store.wait_until_settled, 0.0)

@@ -200,15 +200,16 @@ class Bench:
 
     def vector_of(self, path: str) -> tuple[list[float], str] | None:
         """A note's vector, the mean of its passages' at length one, and the name of the embedder that made them."""
-        import numpy as np
+        embedder, found = self.embedder, self.vectors_of([path])
+        return (found[path], embedder) if path in found and embedder else None
 
-        known = self._core.index.known([path]).get(path)
-        stored = self._core.index.vectors_of(known.id) if known else []
-        if not stored or not self.embedder:
-            return None
-        rows = np.array([np.frombuffer(each, np.int8) for each in stored], np.float64)
-        middle = (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)).sum(axis=0)
-        return np.round(middle / (np.linalg.norm(middle) or 1), 6).tolist(), self.embedder
+    def vectors_of(self, paths: Sequence[str]) -> dict[str, list[float]]:
+        """The vectors of notes, each the mean of its passages' at length one, by path. Notes without one are absent."""
+        if not self.embedder:
+            return {}
+        known = self._core.index.known(paths)
+        stored = {path: self._core.index.vectors_of(known[path].id) for path in paths if path in known}
+        return {path: _middle(vectors) for path, vectors in stored.items() if vectors}
 
     def take_vectors(self, other: Bench) -> None:
         """Take the vectors of another store's index that a service was paid for, wherever the text is the same."""
@@ -279,6 +280,16 @@ class Bench:
         """Whether a person gave a note this text: with a command, or where nobody told us."""
         last = next(iter(self._core.changes.of(path, 1)), None)
         return last is None or last.after != sha256 or last.is_by_person
+
+
+def _middle(vectors: Sequence[bytes]) -> list[float]:
+    """The mean of int8 vectors, at length one."""
+    import numpy as np
+
+    rows = np.array([np.frombuffer(each, np.int8) for each in vectors], np.float64)
+    middle = (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)).sum(axis=0)
+    unit: list[float] = np.round(middle / (np.linalg.norm(middle) or 1), 6).tolist()
+    return unit
 
 
 def _bytes(text: str | bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from simplemem.errors import NotFound
 from simplemem.index.text import Head, head_of
@@ -42,6 +43,23 @@ def read(
     if kept is None or (data := history.text_of(core, kept, path, found.path)) is None:
         raise NotFound(f"the text of version {version} is no longer kept")
     return memory_of(core, path, data, section, version)
+
+
+class NoteText(NamedTuple):
+    """A note as it is written, and what keeps it from being read as one."""
+
+    text: str
+    problem: str | None
+
+
+def read_text(core: Core, name: str, *, version: str | None = None, at: str | None = None) -> NoteText:
+    """The whole text of a memory and nothing else of it: no links, headings or tokens, which of a long note cost most."""
+    if version is not None or at is not None:
+        memory = read(core, name, version=version, at=at)
+        return NoteText(memory.text, memory.problem)
+    file = core.vault.read(core.path_meant(name))
+    note = read_note(file.data)
+    return NoteText(note.text, note.problem)
 
 
 def _read_now(core: Core, path: str, section: str | None) -> Memory:

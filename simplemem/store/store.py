@@ -8,9 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
-
-from pydantic import SecretStr
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.config import Settings, find_vault, load_settings
 from simplemem.errors import NotFound, Unavailable
@@ -24,6 +22,9 @@ from simplemem.store import conflicts, history, move, packs, read, recall, undo,
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
 from simplemem.vault.obsidian import filled
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
 
 _MAX_TEMPLATES = 20  # that are named where one is not found
 
@@ -142,6 +143,7 @@ class EnhancedStore:
         """Every tag and how many memories have it."""
         return self._core.index.tag_counts()
 
+    read_text = _method(read.read_text)
     read = _method(read.read)
     search = _method(recall.search, asks=True)
     context = _method(packs.context, asks=True)
@@ -226,6 +228,8 @@ class EnhancedStore:
     ) -> MovedIndex:
         """Build the index in another engine (as `index.engine` names one; None is the sidecar), with the vectors that
         were paid for here, or go on where a former call was interrupted. The one in use stays as it is, and in use."""
+        from pydantic import SecretStr  # a command that moves no index does without Pydantic
+
         named = SecretStr(engine) if isinstance(engine, str) else engine
         index = self.settings.index.model_copy(update={"engine": named, "replica": None})
         settings, core = self.settings.model_copy(update={"index": index}), self._core

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -159,3 +162,39 @@ def test_a_context_fits_its_budget_and_says_on_a_terminal_what_was_left_out(
     monkeypatch.setenv("FORCE_COLOR", "1")
     ran = run("context", "launch", "rehearsed", "--budget", "50")
     assert "launch rehearsed" in ran.out and "for the budget" in ran.err
+
+
+def test_the_cost_of_a_note_in_a_pipe_does_not_grow_with_its_lines(run: Run, vault: Path) -> None:
+    calls = 0
+
+    def count(_frame: object, event: str, _arg: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    counted = []
+    for lines in (100, 20_000):
+        text = "# Long\n\n" + "Some words of a line.\n" * lines
+        (vault / "long.md").write_text(text, encoding="utf-8")
+        run("list")  # which takes it into the index
+        calls = 0
+        sys.setprofile(count)
+        try:
+            ran = run("show", "long")
+        finally:
+            sys.setprofile(None)
+        assert ran.out == text
+        counted.append(calls)
+    assert counted[1] < counted[0] + 2_000
+
+
+@pytest.mark.parametrize("command", ["inspect", "list", "search"])
+def test_what_goes_into_a_pipe_is_printed_without_rich(vault: Path, command: str) -> None:
+    (vault / "\u6c17\u7403.md").write_text("A launch.\n", encoding="utf-8")
+    arguments = [command, *(["launch"] if command == "search" else []), "--vault", str(vault)]
+    code = (
+        "import sys\nsys.argv[0] = 'simplemem'\nfrom simplemem.__main__ import main\n"
+        "try:\n    main()\nfinally:\n    print('rich.console' in sys.modules, file=sys.stderr)"
+    )
+    # Given on purpose: what is inherited may have the COLUMNS that readline has set in this process.
+    ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, env=dict(os.environ))
+    assert "\u6c17\u7403" in ran.stdout.decode() and ran.stderr.strip() == b"False"

@@ -122,3 +122,36 @@ def test_a_recent_moment_is_shown_as_its_age_and_any_other_as_its_date() -> None
     assert output.ago("2025-12-24T12:00:00Z", now).startswith("2025-12-24")
     assert output.ago("2026-12-24T12:00:00Z", now).startswith("2026-12-24")
     assert output.ago("some day", now) == "some day"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "plain",
+        "\u6c17\u7403",
+        "e\u0301",
+        "\U0001f469\u200d\U0001f467",
+        "a\u00a0b",
+        "\x1b[31m",
+        "two\nlines",
+        "a\ttab",
+        " x ",
+        "\u202e",
+        "",
+    ],
+)
+def test_a_pipe_gets_without_rich_what_rich_would_print(
+    cell: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    printed = []
+    for width in (None, "100000"):  # with a width, Rich prints
+        if width:
+            monkeypatch.setenv("COLUMNS", width)
+        screen = output.Screen()
+        screen.table([[cell, ("b", "bold")], ["a long one", ""], ["", cell]])
+        screen.say(("note: ", "yellow"), cell)
+        screen.say()
+        screen.facts({"label": cell, "another": "x"})
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]

@@ -224,6 +224,21 @@ def test_a_server_that_hides_notes_answers_no_command(vault: Path) -> None:
         assert server.poll() is None and not socket_of(vault).exists()
 
 
+def test_a_server_that_may_not_write_leaves_no_socket_in_a_vault_without_an_index(vault: Path) -> None:
+    with serving(vault, "--read-only") as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        call = {"name": "read_memory", "arguments": {"name": "projects/apollo"}}
+        request = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call}
+        server.stdin.write(json.dumps(request).encode() + b"\n")
+        server.stdin.flush()
+        assert b"Apollo" in server.stdout.readline()
+        assert not (vault / ".simplemem").exists()
+    Ran(vault, "list")
+    with served(vault, "--read-only"):
+        assert not Ran(vault, "list").by_itself
+
+
 def test_a_socket_that_others_may_open_is_not_asked(vault: Path) -> None:
     with served(vault):
         assert socket_of(vault).stat().st_mode & 0o777 == 0o600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any
@@ -265,3 +266,25 @@ def test_an_error_is_solved_by_a_solution_linked_either_way(
     assert [each["kind"] for each in analysis_of(plain_store).antipatterns()] == ["errors without solution"]
     knowledge.link(one.id, other.id)
     assert analysis_of(plain_store).antipatterns() == []
+
+
+def test_the_index_and_the_history_are_asked_once_for_each_entry_that_is_compared(
+    kept: Knowledge, store: EnhancedStore
+) -> None:
+    for number in range(30):  # each contradicts all others
+        kept.save("decision", f"The default port is {9000 + number}", confidence=0.8)
+    store.sync()
+    analysis = analysis_of(store)
+    asked = 0
+
+    def count(frame: Any, event: str, _arg: object) -> None:
+        nonlocal asked
+        asked += event == "call" and frame.f_code.co_name == "consistently"
+
+    sys.setprofile(count)
+    try:
+        found = analysis.contradictions()
+    finally:
+        sys.setprofile(None)
+    assert len(found) > 300
+    assert asked < 3 * len(analysis.standing)

@@ -73,6 +73,7 @@ class Analysis:
         self.standing = [entry for entry in entries if not entry.is_superseded]
         self.knowledge = knowledge_of(store)
         self.reads = self.knowledge.reads()
+        self._by_hand: dict[str, bool] = {}
         embedder = store.bench.embedder
         self.method = f"embedding ({embedder})" if embedder else "nothing (there are no vectors)"
 
@@ -81,9 +82,10 @@ class Analysis:
         """A row for each entry that holds; zeros, which are near to nothing, where there is no vector."""
         import numpy as np
 
-        found = [self.store.bench.vector_of(entry.path) for entry in self.standing]
-        width = max((len(each[0]) for each in found if each), default=1)
-        return np.array([each[0] if each else [0.0] * width for each in found], np.float32).reshape(-1, width)
+        vectors = self.store.bench.vectors_of([entry.path for entry in self.standing])
+        width = max(map(len, vectors.values()), default=1)
+        rows = [vectors.get(entry.path) or [0.0] * width for entry in self.standing]
+        return np.array(rows, np.float32).reshape(-1, width)
 
     def near(self, least: float) -> list[tuple[int, int]]:
         """All pairs of entries that hold and are at least so much alike, by their places."""
@@ -91,8 +93,11 @@ class Analysis:
 
         found, vectors = list[tuple[int, int]](), self._vectors
         for start in range(0, len(vectors), _BLOCK):
-            likeness = np.triu(vectors[start : start + _BLOCK] @ vectors[start:].T, 1)
-            pairs = np.argwhere(likeness >= max(1e-9, least - 1e-6)) + start
+            block = vectors[start : start + _BLOCK]
+            is_near = block @ vectors[start:].T >= max(1e-9, least - 1e-6)
+            own = is_near[:, : len(block)]  # where each pair would be found twice, and each entry near itself
+            own &= np.triu(np.ones_like(own), 1)
+            pairs = np.argwhere(is_near) + start
             found += [(one, other) for one, other in pairs.tolist()]
         return found
 
@@ -129,13 +134,18 @@ class Analysis:
     def _verdict(self, one: KnowledgeEntry, other: KnowledgeEntry) -> tuple[KnowledgeEntry, KnowledgeEntry, str] | None:
         """Who wins against whom and why: edited by a person, verified, newer, surer; None when nothing decides."""
         whys = ("a person edited it", "it is verified", "it is newer", "it has the higher confidence")
-        is_by_hand = self.store.bench.is_by_hand
         a, b = (
-            (is_by_hand(e.path, e.sha256), e.verified, e.modified[:19].replace(" ", "T"), e.confidence or 0.0)
+            (self._is_by_hand(e), e.verified, e.modified[:19].replace(" ", "T"), e.confidence or 0.0)
             for e in (one, other)
         )
         why = next((why for why, this, that in zip(whys, a, b, strict=True) if this != that), "")
         return None if not why else (one, other, why) if a > b else (other, one, why)
+
+    def _is_by_hand(self, entry: KnowledgeEntry) -> bool:
+        """Whether a person gave an entry its text; the history is asked once for each, however many pairs it is in."""
+        if entry.path not in self._by_hand:
+            self._by_hand[entry.path] = self.store.bench.is_by_hand(entry.path, entry.sha256)
+        return self._by_hand[entry.path]
 
     def _disagreeing(self) -> Iterator[tuple[str, tuple[int, int], str, str, str]]:
         """Pairs of sentences and what they are about: those that give a subject two values, and those of one frame."""
