@@ -56,6 +56,13 @@ class Door:
                 self._store.bench.expect_more()
             return self._store
 
+    async def is_open(self) -> bool:
+        """Whether the store can be used. Opens it if nobody has yet, and waits for nothing else."""
+        if self._store is None:
+            with suppress(SimplememError, OSError):
+                await self.run(self.store)
+        return self._store is not None
+
     def tend(self) -> None:
         """Update the index and keep it so, in the background. Once is enough; never waits."""
 
