@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _MOST_CHARACTERS, _MOST_TITLE, _MOST_NAME = 1_000_000, 200, 100
+_NAME_THEMSELVES: Final = ("html", "docx")  # forms whose own title goes before the name of the file
 _PASSAGE_ID: Final = re.compile(r"(?P<document>.+):\d+")  # the document's id and the passage's first line
 _WORDS: Final = ("id", "title", "content_type", "status", "error", "source_url", "fetched", "content_hash", "original")
 
@@ -122,7 +123,7 @@ class Documents(Keeper):
 
     def ingest_file(self, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
         """Keep a file as a document, a PDF or DOCX with its original beside it."""
-        return self._convert(File(name, "", "", data), scope, title or name.rpartition(".")[0], by)
+        return self._convert(File(name, "", "", data), scope, title, by)
 
     def ingest_url(self, url: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
         """Fetch an address, and keep what it gives as a document."""
@@ -136,6 +137,9 @@ class Documents(Keeper):
     def _convert(self, file: File, scope: str, title: str, by: By, **more: Any) -> Ingested:
         form = form_of(file.data, file.name, file.content_type)
         text, called = convert(file.data, form, file.charset)
+        if not more:  # a file, and no address
+            stem = file.name.rpartition(".")[0]
+            called = (called or stem) if form in _NAME_THEMSELVES else (stem or called)
         original = (f".{form}", file.data) if form in ("pdf", "docx") else None
         kind = "pdf" if form == "pdf" else "url" if more else "text"
         return self._ingest(_document(text, title or called, scope, kind, file=original, **more), by)
