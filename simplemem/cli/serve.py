@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simplemem.errors import Invalid, SimplememError
+from simplemem.errors import Invalid, SimplememError, Unavailable
 
 if TYPE_CHECKING:
     from simplemem.config import Settings
     from simplemem.faces.face import Face, Tool
+    from simplemem.network.beside import Streams
     from simplemem.server.serve import Door
 
 _EXAMPLES = """\
@@ -74,7 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     net("--behind-proxy", action="store_true", help="a proxy on this machine has the certificate")
     net("--tls-cert", metavar="FILE", type=Path, help="the certificate, for https")
     net("--tls-key", metavar="FILE", type=Path, help="its key")
-    net("--rest-api-serve", action="store_true", default=None, help=argparse.SUPPRESS)
+    rest = "HTTP at 127.0.0.1:8080 beside standard streams, as Remembrances serves both"
+    net("--rest-api-serve", action="store_true", default=None, help=rest)
     return parser
 
 
@@ -85,6 +87,8 @@ def serve_main(argv: Sequence[str]) -> int:
         _part_by_vault(asked)
         if _is_http(asked):
             return _serve_http(asked)
+        if _is_rest_asked(asked):
+            return _serve_both(asked)
         return _serve(asked)
     except SimplememError as error:
         from simplemem.cli.output import plain
@@ -110,13 +114,43 @@ def _parted(said: str) -> tuple[str, bool, str]:
 
 
 def _is_http(asked: argparse.Namespace) -> bool:
-    """Whether the network is asked for, here or as the servers did whose places are taken."""
-    env = os.environ
-    said = (env.get(name, "").lower() in ("1", "true", "yes") for name in ("GOMEM_SSE", "GOMEM_REST_API_SERVE"))
-    return asked.http is not None or bool(asked.sse or asked.rest_api_serve) or any(said)
+    """Whether the network alone is asked for, here or as the servers did whose places are taken."""
+    return asked.http is not None or bool(asked.sse) or _is_set("GOMEM_SSE")
 
 
-def _serve(asked: argparse.Namespace) -> int:
+def _is_rest_asked(asked: argparse.Namespace) -> bool:
+    """Whether HTTP is asked for beside standard streams, as Remembrances does it."""
+    return bool(asked.rest_api_serve) or _is_set("GOMEM_REST_API_SERVE")
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "").lower() in ("1", "true", "yes")
+
+
+def _serve_both(asked: argparse.Namespace) -> int:
+    """Serve HTTP and, if a client is at the other end of standard input, MCP over standard streams.
+
+    A second client starts a second server: where the address is taken, it is served over standard
+    streams alone.
+    """
+    from simplemem.network.beside import Streams, has_client
+
+    if not has_client():
+        return _serve_http(asked)
+    if asked.vaults.keys() - {""}:
+        raise Invalid("several vaults are served over the network alone", hint="Add --http.")
+    from simplemem.server.serve import take_standard_streams
+
+    again = copy(asked)
+    streams = Streams(*take_standard_streams())
+    try:
+        return _serve_http(asked, streams)
+    except Unavailable as error:
+        print(f"simplemem: {error.message}; MCP is served over standard streams alone", file=sys.stderr, flush=True)
+    return _serve(again, streams)
+
+
+def _serve(asked: argparse.Namespace, streams: tuple[int, int] | None = None) -> int:
     gc.disable()  # until all that stays for good is imported: a twentieth of the start
     if asked.vaults.keys() - {""}:
         raise Invalid("several vaults are served over the network alone", hint="Add --http.")
@@ -125,10 +159,10 @@ def _serve(asked: argparse.Namespace) -> int:
     profile, tools, root, settings, opening = _chosen(asked)
     from simplemem.server.serve import Door, serve_stdio, take_standard_streams
 
-    if sys.stdin is not None and sys.stdin.isatty():
+    if streams is None and sys.stdin is not None and sys.stdin.isatty():
         waits = "waits for an MCP client; `simplemem install CLIENT` tells one of it. Ctrl-C ends it."
         print(f"simplemem serves {root} and {waits}", file=sys.stderr, flush=True)
-    wire = take_standard_streams()
+    wire = streams or take_standard_streams()
     door = Door(lambda: opening(settings), _answer_commands)
     return serve_stdio(profile, tools, root, door, wire, settings.log_level)
 
@@ -139,7 +173,7 @@ def _answer_commands(door: Door) -> Callable[[], None]:
     return answer_commands(door)
 
 
-def _serve_http(asked: argparse.Namespace) -> int:
+def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> int:
     from simplemem.network.serve import Address, address_of, serve_http
     from simplemem.network.site import Served
 
@@ -161,7 +195,14 @@ def _serve_http(asked: argparse.Namespace) -> int:
     host, port = address_of(asked.http or "", usual_port)
     address = Address(host, port, tuple(asked.allow_host), asked.tls_cert, asked.tls_key, asked.behind_proxy)
     sse = bool(asked.sse) or os.environ.get("GOMEM_SSE", "").lower() in ("1", "true", "yes")
-    return serve_http(vaults, address, sse=sse, stateless=asked.stateless, log_level=vaults[0].settings.log_level)
+    return serve_http(
+        vaults,
+        address,
+        sse=sse,
+        stateless=asked.stateless,
+        log_level=vaults[0].settings.log_level,
+        streams=streams,
+    )
 
 
 def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Settings, Callable[[Settings], Any]]:
@@ -261,7 +302,9 @@ def for_a_client(argv: Sequence[str]) -> tuple[Path, list[str]]:
     given = {key: file for key, file in vars(asked).items() if key in ("config", "db", "knowledge_base") and file}
     files = {key: os.path.abspath(os.path.expanduser(file)) for key, file in given.items()}
     chosen, more = {**vars(asked), **files, "tools": toolsets}, list[str]()
-    for key in ("profile", "tools", "read_only", "no_delete", "knowledge_base", "config", "db", "log_level"):
+    chosen["rest_api_serve"] = _is_rest_asked(asked)
+    names = ("profile", "tools", "read_only", "no_delete", "knowledge_base", "config", "db", "log_level")
+    for key in (*names, "rest_api_serve"):
         option, value = "--" + key.replace("_", "-"), chosen[key]
         if value:  # with `=`, as the name of a toolset may begin with a minus
             more += [option] if value is True else [f"{option}={value}"] if key == "tools" else [option, value]

@@ -41,7 +41,7 @@ def application(
             yield
 
     routes = [
-        *(route(path, _health, ["GET"]) for path in ("/health", f"{rest.API}/health")),
+        *(route(path, _health(site), ["GET"]) for path in ("/health", f"{rest.API}/health")),
         route("/ready", _ready(site), ["GET"]),
         route("/metrics", _metrics(site, metrics), ["GET"]),
     ]
@@ -95,8 +95,19 @@ class _Sse:
         return Passed(self._transport.handle_post_message)
 
 
-async def _health(_request: Request) -> Response:
-    return JSONResponse({"status": "ok", "neo4j": "connected", "database": "connected"})
+def _health(site: Site) -> Callable[[Request], Awaitable[Response]]:
+    async def health(_request: Request) -> Response:
+        """Whether every vault and its index could be opened. Supermemento's contract has the key `neo4j`."""
+        whole = [view for view in site.views() if not view.only]
+        is_open = all([await view.door.is_open() for view in whole])
+        facts = {
+            "status": "ok" if is_open else "degraded",
+            "neo4j": "not used",
+            "database": "connected" if is_open else "not connected",
+        }
+        return JSONResponse(facts, 200 if is_open else 503)
+
+    return health
 
 
 def _ready(site: Site) -> Callable[[Request], Awaitable[Response]]:

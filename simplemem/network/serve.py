@@ -30,6 +30,7 @@ from simplemem.network.wire import MOST_CONNECTIONS, Wire, bounds
 from simplemem.server.serve import log_to_stderr
 
 if TYPE_CHECKING:
+    from simplemem.network.beside import Streams
     from simplemem.network.oauth import Issuer
 
 log = logging.getLogger("simplemem.network")
@@ -89,8 +90,20 @@ def address_of(said: str, default_port: int) -> tuple[str, int]:
     return host or "127.0.0.1", int(port) if port else default_port
 
 
-def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, stateless: bool, log_level: str) -> int:
-    """Serve until a signal says so. The exit code."""
+def serve_http(
+    vaults: Sequence[Served],
+    address: Address,
+    *,
+    sse: bool,
+    stateless: bool,
+    log_level: str,
+    streams: Streams | None = None,
+) -> int:
+    """Serve until a signal says so. The exit code.
+
+    With `streams` MCP is served over standard input and output too, and the server ends when that
+    client goes.
+    """
     address.check()
     listening = _listen(address)
     address = replace(address, port=listening.getsockname()[1])
@@ -142,7 +155,7 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
         print(f"The owner's token lies in {where}. Ctrl-C ends it.", file=sys.stderr, flush=True)
     code = 0
     try:
-        asyncio.run(_run(_Server(config), listening, site, address))
+        asyncio.run(_run(_Server(config), listening, site, address, streams))
     except KeyboardInterrupt:
         pass
     except BaseException:
@@ -153,8 +166,13 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
 
 
-async def _run(server: _Server, listening: socket.socket, site: Site, address: Address) -> None:
-    """Serve until the end. SIGHUP has the settings and the certificate read again; tokens are, whenever they change."""
+async def _run(
+    server: _Server, listening: socket.socket, site: Site, address: Address, streams: Streams | None
+) -> None:
+    """Serve until the end. SIGHUP has the settings and the certificate read again; tokens are, whenever they change.
+
+    Beside standard streams SIGHUP ends the server, as it does for a server of standard streams alone.
+    """
     again: set[asyncio.Task[None]] = set()
 
     def read_again() -> None:
@@ -164,9 +182,26 @@ async def _run(server: _Server, listening: socket.socket, site: Site, address: A
         again.add(task := asyncio.ensure_future(site.read_settings_again()))
         task.add_done_callback(again.discard)
 
+    def end() -> None:
+        server.should_exit = True
+
     if hasattr(signal, "SIGHUP"):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, read_again)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, read_again if streams is None else end)
+    if streams is None:
+        await server.serve([listening])
+        return
+
+    async def serve_streams(streams: Streams) -> None:
+        try:
+            if await streams.serve(site):
+                end()
+        except Exception:
+            log.exception("serving standard streams failed")
+            end()
+
+    talking = asyncio.ensure_future(serve_streams(streams))
     await server.serve([listening])
+    talking.cancel()
 
 
 def _issuer(settings: HttpSettings) -> Issuer | None:

@@ -114,6 +114,7 @@ class Site:
 
     vaults: dict[str, Served]
     stateless: bool = False
+    is_running: asyncio.Event = field(default_factory=asyncio.Event)
     _views: dict[tuple[str, tuple[str, ...]], View] = field(default_factory=dict)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     _tasks: TaskGroup | None = None
@@ -124,6 +125,7 @@ class Site:
         async with anyio.create_task_group() as self._tasks:
             for served in self.vaults.values():
                 (await self._view(served, ())).door.tend()
+            self.is_running.set()
             try:
                 yield
             finally:
@@ -134,6 +136,10 @@ class Site:
         if (served := self.vaults.get(name)) is None or (grant.vaults and served.name not in grant.vaults):
             raise NotFound("there is no such vault here")
         return await self._view(served, grant.only)
+
+    async def whole_view(self, served: Served) -> View:
+        """A vault as its owner sees it."""
+        return await self._view(served, ())
 
     async def _view(self, served: Served, only: tuple[str, ...]) -> View:
         async with self._opening:

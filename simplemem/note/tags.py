@@ -13,7 +13,8 @@ from simplemem.note import note
 from simplemem.note.header import core_value, find_value, read_header
 from simplemem.note.properties import set_property
 
-Request = dict[str, str | bool | None]  # a tag's value, `true` for the tag alone, null or false for its removal
+TagValue = str | bool | int | float | None
+Request = dict[str, TagValue]  # a tag's value, `true` for the tag alone, null or false for its removal
 _MAX_LINES: Final = 10  # that are named of one tag
 _ENTRY: Final = re.compile(r"\s*+([^\s=:]*+)\s*+[=:](.*)", re.DOTALL)
 
@@ -38,10 +39,10 @@ def parse_tag_request(value: object) -> Request:
         name = _name_of(key)
         if isinstance(entry, (list, tuple)):
             request |= {_name_of(f"{name}/{each}"): True for each in entry}
-        elif entry is None or isinstance(entry, bool):
-            request[name] = entry
-        elif isinstance(entry, (str, int, float)):
-            request[name] = str(entry).strip() or True
+        elif entry is None or isinstance(entry, (bool, int, float)):
+            request[name] = entry  # a number stays one: a map of tags says `prio: 2`, and no text
+        elif isinstance(entry, str):
+            request[name] = entry.strip() or True
         else:
             raise _refused({key: entry})
     return request
@@ -73,13 +74,13 @@ def tags_left_in_text(changed: note.Note, changes: Request) -> list[str]:
     return [_left_on_lines(tag, numbers) for tag, numbers in lines.items()]
 
 
-def _should_be_gone(tag: str, name: str, value: str | bool | None) -> bool:
+def _should_be_gone(tag: str, name: str, value: TagValue) -> bool:
     """Whether a tag in the text contradicts what was asked for a name: its removal, or another value."""
     if value is True or not _is_named(tag, name):
         return False
     if value is None or value is False:
         return True
-    return not _is_tag(tag, name) and not _is_tag(tag, note.nested_tag(name, value) or name)
+    return not _is_tag(tag, name) and not _is_tag(tag, note.nested_tag(name, str(value)) or name)
 
 
 def _left_on_lines(tag: str, numbers: list[int]) -> str:
@@ -142,9 +143,10 @@ def tags_for_new_note(request: object) -> tuple[list[str], dict[str, Any]]:
     """The list of tags a new note gets, and the properties for values that cannot be part of a tag."""
     items, properties = list[Any](), dict[str, Any]()
     for key, value in parse_tag_request(request).items():
-        if value is False and key.lower() not in note.RESERVED_KEYS:
-            properties[key] = False  # no tag says so; a property does
-        elif value:
+        if value is False:
+            if key.lower() not in note.RESERVED_KEYS:
+                properties[key] = False  # no tag says so; a property does
+        elif value is not None:
             items, kept = _with_tag(items, _legal(key), value, {})
             properties |= {key: kept} if kept is not None else {}
     return items, properties
@@ -165,7 +167,7 @@ def nearest_tag(name: str) -> str:
     return proposed if re.search(r"[^0-9/]", proposed) else f"n{proposed}" if proposed else "tag"
 
 
-def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
+def change_tags(text: str, changes: Mapping[str, TagValue]) -> str:
     """Set and remove tags in the header, in the notation the note has: a value takes the place of the key's others."""
     properties = read_header(text).properties
     tags = find_value(properties, "tags")
@@ -201,7 +203,9 @@ def change_tags(text: str, changes: Mapping[str, str | bool | None]) -> str:
     return text
 
 
-def _with_tag(items: list[Any], name: str, value: str | bool, properties: Mapping[str, Any]) -> tuple[list[Any], Any]:
+def _with_tag(
+    items: list[Any], name: str, value: str | bool | float, properties: Mapping[str, Any]
+) -> tuple[list[Any], Any]:
     """The items with this tag, and the value that is kept in a property of its name, None when the tag says it."""
     is_there = any(_is_tag(item, name) for item in items)
     if value is True:

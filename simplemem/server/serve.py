@@ -67,6 +67,13 @@ class Door:
                 self._store.bench.expect_more()
             return self._store
 
+    async def is_open(self) -> bool:
+        """Whether the store can be used. Opens it if nobody has yet, and waits for nothing else."""
+        if self._store is None:
+            with suppress(SimplememError, OSError):
+                await self.run(self.store)
+        return self._store is not None
+
     def tend(self) -> None:
         """Update the index and keep it so, in the background. Once is enough; never waits."""
 
@@ -231,8 +238,11 @@ def serve_stdio(
     os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
 
 
-async def converse(server: Server[Any], face: Face, wire: tuple[int, int]) -> None:
-    """Serve until there are no more messages, or a signal. The graph memory servers promise word of changed lists."""
+async def converse(server: Server[Any], face: Face, wire: tuple[int, int], *, handle_signals: bool = True) -> None:
+    """Serve until there are no more messages, or a signal. The graph memory servers promise word of changed lists.
+
+    Without `handle_signals` the signals are left to the caller.
+    """
     from mcp.server.lowlevel.server import NotificationOptions
 
     from simplemem.server.wire import stdio_wire
@@ -243,7 +253,7 @@ async def converse(server: Server[Any], face: Face, wire: tuple[int, int]) -> No
     is_graph = face.known_as is not None
     changes = NotificationOptions(tools_changed=is_graph, resources_changed=is_graph)
     async with stdio_wire(*wire) as (messages, answers, close):
-        if threading.current_thread() is threading.main_thread():
+        if handle_signals and threading.current_thread() is threading.main_thread():
             for number in (getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)):
                 signal.signal(number, lambda *_: loop.call_soon_threadsafe(close))
         await server.run(messages, answers, server.create_initialization_options(changes))

@@ -6,8 +6,10 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from simplemem.errors import Invalid
 from simplemem.faces.original import TOOLS, original_settings, plain_length
@@ -249,3 +251,14 @@ def test_its_keys_are_taken_and_no_others_and_a_named_file_must_be_there(tmp_pat
     (tmp_path / "config.toml").write_text("this is = not [toml")
     with pytest.raises(Invalid, match=r"config\.toml"):
         original_settings(tmp_path, {})
+
+
+def test_a_number_in_metadata_and_in_a_map_of_tags_stays_a_number(ask_original: Any, vault: Path) -> None:
+    tags = {"prio": 2, "zero": 0, "share": 0.5, "word": "2", "todo": True}
+    metadata = {"title": "Plan", "description": "d", "tags": tags, "rank": 3, "code": "007"}
+    assert not ask_original("create_memory", name="plan", content="Text.", metadata=metadata).failed
+    ask_original("change_tag", name="plan", tags={"prio": 4, "level": 1})
+    header = yaml.safe_load((vault / "plan.md").read_text().split("---\n")[1])
+    assert header["tags"] == {**tags, "prio": 4, "level": 1}
+    assert (header["rank"], header["code"]) == (3, "007")
+    assert all(type(header["tags"][key]) is type(value) for key, value in tags.items())

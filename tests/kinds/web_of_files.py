@@ -37,13 +37,16 @@ def pdf(*pages: str, title: str = "", columns: int = 1) -> bytes:
     return out + f"xref\n0 {size}\n0000000000 65535 f \n{table}{trailer}".encode()
 
 
-def docx(*parts: str) -> bytes:
-    """A Word file: `# ` begins a heading, `|` parts the cells of a table's row, `!` names a picture of another file."""
+def docx(*parts: str, title: str = "") -> bytes:
+    """A Word file: `# ` begins a heading, `= ` its title, `|` parts the cells of a table's row, `!` names a picture of
+    another file. `title` stands in its properties."""
     body = ""
     for part in parts:
-        text = f"<w:r><w:t>{part.lstrip('# ')}</w:t></w:r>"
+        text = f"<w:r><w:t>{part.lstrip('#= ')}</w:t></w:r>"
         if part.startswith("#"):
             body += f'<w:p><w:pPr><w:pStyle w:val="Heading{part.count("#")}"/></w:pPr>{text}</w:p>'
+        elif part.startswith("= "):
+            body += f'<w:p><w:pPr><w:pStyle w:val="Title"/></w:pPr>{text}</w:p>'
         elif "|" in part:
             cells = "".join(f"<w:tc><w:p><w:r><w:t>{each}</w:t></w:r></w:p></w:tc>" for each in part.split("|"))
             body += f"<w:tbl><w:tr>{cells}</w:tr></w:tbl>"
@@ -60,6 +63,7 @@ def docx(*parts: str) -> bytes:
     styles = "".join(
         f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2)
     )
+    styles += '<w:style w:type="paragraph" w:styleId="Title"><w:name w:val="Title"/></w:style>'
     link = f"{_SPACE}/officeDocument/2006/relationships"
     relation = f'<Relationships xmlns="{_SPACE}/package/2006/relationships">'
     files = {
@@ -73,6 +77,7 @@ def docx(*parts: str) -> bytes:
         f'<Relationship Id="out" Type="{link}/image" Target="file:///etc/passwd" TargetMode="External"/>'
         "</Relationships>",
         "word/styles.xml": f"<w:styles {spaces}>{styles}</w:styles>",
+        "docProps/core.xml": f"<cp:coreProperties><dc:title>{title}</dc:title></cp:coreProperties>",
         "word/document.xml": f"<w:document {spaces}><w:body>{body}</w:body></w:document>",
     }
     out = io.BytesIO()

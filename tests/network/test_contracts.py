@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,7 +146,19 @@ def test_health_tells_what_the_originals_tell(server: Served) -> None:
     for path in ("/health", f"{API}/health"):
         answer = server.ask("GET", path, token=None)
         assert answer.status == 200 and answer.data["status"] == "ok" and answer.data["database"] == "connected"
-    assert server.ask("GET", "/health", token=None).data["neo4j"] == "connected"
+    assert server.ask("GET", "/health", token=None).data["neo4j"] == "not used"
+
+
+def test_health_says_when_a_vault_cannot_be_opened(tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()  # a folder where the index should be
+    arguments = ["--vault", str(tmp_path / "vault"), "--db", str(tmp_path / "index")]
+    server = Served(arguments, tmp_path / "config", {"SIMPLEMEM_EMBED_PROVIDER": "none"})
+    try:
+        answer = server.ask("GET", "/health", token=None)
+        expected = {"status": "degraded", "neo4j": "not used", "database": "not connected"}
+        assert (answer.status, answer.data) == (503, expected)
+    finally:
+        server.clear()
 
 
 def test_a_webhook_takes_a_document(server: Served) -> None:

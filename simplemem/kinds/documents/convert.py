@@ -3,6 +3,7 @@ time and memory and no network: files are hostile, and their readers are large. 
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import tomllib
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,6 +24,16 @@ _MOST_SECONDS, _MOST_MEMORY, _MOST_CHARACTERS = 60, 1_000_000_000, 1_000_001  # 
 _FORMS: Final = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
 _ONE: Final = threading.Lock()
 _HEADLESS, _UNREADABLE, _CHARSET = (re.compile(str(_FORMS[name])) for name in ("headless", "unreadable", "charset"))
+_MOST_PROPERTIES: Final = 100_000  # bytes of the properties of a Word file
+_WORD_STYLES: Final = """\
+p[style-name='Title'] => h1.document-title:fresh
+p[style-name='Subtitle'] => h2:fresh
+"""
+_WORD_TITLE: Final = re.compile(r'<h1 class="document-title">(.*?)</h1>', re.DOTALL)
+_DOCX_TITLE: Final = re.compile(r"<dc:title\b[^>]*>([^<]*)</dc:title>")
+_PAGE_TITLE: Final = re.compile(r"<title\b[^>]*>([^<]*)</title", re.IGNORECASE)
+_MAIN_HEADING: Final = re.compile(r"<h1\b[^>]*>(.*?)</h1\s*>", re.IGNORECASE | re.DOTALL)
+_HEADING_LINE: Final = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 
 
 class File(NamedTuple):
@@ -52,7 +64,7 @@ def convert(data: bytes, form: str, charset: str = "") -> tuple[str, str]:
         raise Unavailable(f"{told['missing']} is not installed", hint=_FORMS["install"])
     if not re.search(r"\w", told.get("text", "")):
         raise Unreadable(f"the file could not be read: {told.get('error', 'it has no text')[:200]}")
-    heading = re.search(r"^#+ +(.+)$", told["text"], re.MULTILINE)
+    heading = _HEADING_LINE.search(told["text"])
     return told["text"].strip(), " ".join((told.get("title") or (heading[1] if heading else "")).split())[:200]
 
 
@@ -92,19 +104,69 @@ def _read(data: bytes, form: str) -> dict[str, str]:
         import mammoth
         import markdownify
 
-        page = _with_heads(mammoth.convert_to_html(io.BytesIO(data), convert_image=lambda _: []).value)
-        text, title = markdownify.markdownify(page, heading_style="ATX", bullets="-"), ""
+        converted = mammoth.convert_to_html(io.BytesIO(data), convert_image=lambda _: [], style_map=_WORD_STYLES)
+        page = _with_heads(converted.value)
+        text = markdownify.markdownify(page, heading_style="ATX", bullets="-")
+        title = _first_text(_WORD_TITLE, page) or _title_of_docx(data)
     else:
-        import trafilatura
-        from trafilatura.settings import DEFAULT_CONFIG
-
-        DEFAULT_CONFIG.set("DEFAULT", "MIN_EXTRACTED_SIZE", "1")  # a short page has its form too
-        page = _with_heads(_UNREADABLE.sub(" ", data.decode()))
-        page = page if re.search("<html", page, re.IGNORECASE) else f"<html><body>{page}</body></html>"
-        text = trafilatura.extract(page, output_format="markdown", include_comments=False, favor_recall=True) or ""
-        title = getattr(trafilatura.extract_metadata(page), "title", "")
+        text, title = _read_html(data.decode())
     text = re.sub(r"(?<=\w)\\_(?=\w)", "_", _UNREADABLE.sub(" ", text))
     return {"text": text[:_MOST_CHARACTERS], "title": title or ""}
+
+
+def _read_html(page: str) -> tuple[str, str]:
+    """The text of a page with its headings, and what it calls itself."""
+    import trafilatura
+    from trafilatura.settings import DEFAULT_CONFIG
+
+    DEFAULT_CONFIG.set("DEFAULT", "MIN_EXTRACTED_SIZE", "1")  # a short page has its form too
+
+    def extracted(page: str) -> str:
+        return trafilatura.extract(page, output_format="markdown", include_comments=False, favor_recall=True) or ""
+
+    page = _with_heads(_UNREADABLE.sub(" ", page))
+    if not re.search("<html", page, re.IGNORECASE):
+        page = f"<html><body>{page}</body></html>"
+    text = extracted(page)
+
+    # Without an element that says what the page is about, trafilatura may keep paragraphs alone.
+    if re.search(r"<h[1-6]\b", page, re.IGNORECASE) and not _HEADING_LINE.search(text):
+        text = extracted(_as_article(page)) or text
+
+    # A heading that stands above the part which the page is about, such as in <header>, is left out.
+    main_headings = [heading for heading in map(_plain_text, _MAIN_HEADING.findall(page)) if heading]
+    headings_kept = {line.strip() for line in _HEADING_LINE.findall(text)}
+    if text and main_headings and headings_kept.isdisjoint(main_headings):
+        text = f"# {main_headings[0]}\n\n{text}"
+
+    title = getattr(trafilatura.extract_metadata(page), "title", "") or _first_text(_PAGE_TITLE, page)
+    return text, title
+
+
+def _as_article(page: str) -> str:
+    """A page whose whole body is what it is about."""
+    opened = re.sub(r"(<body\b[^>]*>)", r"\1<article>", page, count=1, flags=re.IGNORECASE)
+    return re.sub(r"</body\s*>", "</article></body>", opened, flags=re.IGNORECASE)
+
+
+def _first_text(pattern: re.Pattern[str], page: str) -> str:
+    """The text of the first element that a pattern finds, "" if there is none."""
+    found = pattern.search(page)
+    return _plain_text(found[1]) if found else ""
+
+
+def _plain_text(markup: str) -> str:
+    """The text of some HTML on one line."""
+    return " ".join(html.unescape(re.sub(r"<[^<>]*>", " ", markup)).split())
+
+
+def _title_of_docx(data: bytes) -> str:
+    """The title in the properties of a Word file, "" if it has none."""
+    with suppress(KeyError), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with archive.open("docProps/core.xml") as file:
+            properties = file.read(_MOST_PROPERTIES).decode("utf-8", "replace")
+        return _first_text(_DOCX_TITLE, properties)
+    return ""
 
 
 def _with_heads(page: str) -> str:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _MOST_CHARACTERS, _MOST_TITLE, _MOST_NAME = 1_000_000, 200, 100
+_NAME_THEMSELVES: Final = ("html", "docx")  # forms whose own title goes before the name of the file
 _PASSAGE_ID: Final = re.compile(r"(?P<document>.+):\d+")  # the document's id and the passage's first line
 _NOTHING_STATED: Final = "Nothing was stored: the text states no fact."
 _WORDS: Final = ("id", "title", "content_type", "status", "error", "source_url", "fetched", "content_hash", "original")
@@ -127,7 +128,7 @@ class Documents(Keeper):
 
     def ingest_file(self, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
         """Keep a file as a document, a PDF or DOCX with its original beside it."""
-        return self._convert(File(name, "", "", data), scope, title or name.rpartition(".")[0], by)
+        return self._convert(File(name, "", "", data), scope, title, by)
 
     def ingest_url(self, url: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
         """Fetch an address, and keep what it gives as a document."""
@@ -140,12 +141,16 @@ class Documents(Keeper):
 
     def _convert(self, file: File, scope: str, title: str, by: By, **more: Any) -> Ingested:
         form = form_of(file.data, file.name, file.content_type)
-        text, called = convert(file.data, form, file.charset)
-        original = (f".{form}", file.data) if form in ("pdf", "docx") else None
+        text, own_title = convert(file.data, form, file.charset)
         is_page = "source_url" in more
+        stem = "" if is_page else file.name.rpartition(".")[0]
+        names_itself = bool(own_title) and (is_page or form in _NAME_THEMSELVES)
+        called = own_title if names_itself else stem or own_title
+
+        original = (f".{form}", file.data) if form in ("pdf", "docx") else None
         kind = "pdf" if form == "pdf" else "url" if is_page else "text"
         new = _document(text, title or called, scope, kind, file=original, **more)
-        if is_page and not title:  # two pages may call themselves "Home": their addresses tell them apart
+        if not title and (is_page or names_itself):  # two pages may call themselves "Home"
             new = replace(new, is_titled=False)
         return self._ingest(new, by)
 

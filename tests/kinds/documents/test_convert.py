@@ -158,3 +158,41 @@ def test_without_the_extra_it_is_said_what_to_install(monkeypatch: pytest.Monkey
         assert "pip install 'simplemem-vault[documents]'" in told.value.hint
     assert convert(b"# Plain\n", "text") == ("# Plain", "Plain")
     assert "pypdfium2" not in sys.modules
+
+
+@pytest.mark.parametrize("body", [
+    "<h1>House rules</h1><p>No shoes in the hall.</p><h2>Nights</h2><p>No shouting after ten.</p>",
+    "<header><h1>House rules</h1></header><p>No shoes in the hall.</p><h2>Nights</h2><p>No shouting after ten.</p>",
+    "<header><h1>House <em>rules</em></h1></header><main><article><p>No shoes in the hall.</p><h2>Nights</h2>"
+    "<p>No shouting after ten.</p></article></main>",
+    "<div class='top'><h1>House rules</h1></div><div><p>No shoes in the hall.</p><h2>Nights</h2>"
+    "<p>No shouting after ten.</p></div>",
+])  # fmt: skip
+def test_a_page_keeps_its_title_and_all_its_headings(body: str) -> None:
+    page = (
+        f"<html><head><title>House rules</title></head><body><nav>JUNK</nav>{body}<footer>JUNK</footer></body></html>"
+    )
+    text, title = convert(page.encode(), "html")
+    assert title == "House rules"
+    assert text.split("\n\n") == ["# House rules", "No shoes in the hall.", "## Nights", "No shouting after ten."]
+
+
+def test_the_name_of_a_site_is_no_heading_of_its_page() -> None:
+    page = (
+        "<header><h1>The Daily Gull</h1></header><main><article><h1>Fog</h1><p>It was thick today.</p></article></main>"
+    )
+    text, _ = convert(page.encode(), "html")
+    assert text == "# Fog\n\nIt was thick today."
+
+
+def test_a_page_without_a_heading_has_the_title_of_its_head() -> None:
+    page = "<html><head><title>Quarry &amp; log</title></head><body><p>Torvald greased the crane.</p></body></html>"
+    assert convert(page.encode(), "html") == ("Torvald greased the crane.", "Quarry & log")
+
+
+def test_a_word_file_keeps_its_title() -> None:
+    text, title = convert(docx("= Crane manual", "It lifts 12 t.", "# Checks", "Weekly.", title="Template 7"), "docx")
+    assert title == "Crane manual"
+    assert text.split("\n\n") == ["# Crane manual", "It lifts 12 t.", "# Checks", "Weekly."]
+    assert convert(docx("It lifts 12 t.", title="Crane &amp; hoist"), "docx")[1] == "Crane & hoist"
+    assert convert(docx("It lifts 12 t."), "docx")[1] == ""

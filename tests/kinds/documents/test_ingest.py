@@ -366,3 +366,25 @@ def test_a_changed_pdf_from_another_path_is_a_new_version(store: EnhancedStore) 
     assert files(store).keys() == {"documents/ana/Report.md", "documents/ana/files/Report.pdf"}
     found = " ".join(answers(store, "budget in euros"))
     assert "7000" in found and "5000" not in found
+
+
+def test_a_file_that_names_itself_is_called_so(store: EnhancedStore) -> None:
+    page = b"<html><head><title>Tide tables</title></head><body><p>High water is at noon.</p></body></html>"
+    documents = documents_of(store)
+    for data, name, title in (
+        (page, "page-1.html", "Tide tables"),
+        (docx("= Crane manual", "It lifts 12 t."), "scan0001.docx", "Crane manual"),
+        (b"<p>Nothing names it.</p>", "letter.html", "letter"),
+        (b"# Log\n\nThe crane was greased.", "2026-11-22.md", "2026-11-22"),
+    ):
+        made = documents.ingest_file(data, name, "ann")
+        assert (made["title"], made["name"]) == (title, f"documents/ann/{title}")
+    assert documents.ingest_file(page + b" ", "page.html", "bob", "My tides")["title"] == "My tides"
+
+
+def test_metadata_keeps_its_json_types(store: EnhancedStore) -> None:
+    metadata = {"prio": 2, "share": 0.5, "done": False, "word": "2", "list": [1, "a", True]}
+    made = documents_of(store).ingest_text("The crane is greased.", "ann", "Crane", metadata)
+    kept = header(store, made)
+    assert {key: kept[key] for key in metadata} == metadata
+    assert [type(kept[key]) for key in metadata] == [type(value) for value in metadata.values()]
