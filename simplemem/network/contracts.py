@@ -138,7 +138,7 @@ class _Webhook:
         if len(body := await request.body()) > _MOST_WEBHOOK:
             raise Refused(413, "a document of a webhook has at most 5 MB")
         named, digest = request.headers.get("idempotency-key"), hashlib.sha256(body).hexdigest()
-        key = named and hashlib.sha256(f"{grant.name}\0{named}".encode()).hexdigest()
+        key = named and hashlib.sha256(f"{grant.identity}\0{named}".encode()).hexdigest()
         while self._answers and next(iter(self._answers.values()))[0] < time.monotonic() - _KEPT_SECONDS:
             self._answers.popitem(last=False)
         if key and (known := self._answers.get(key)):

@@ -9,8 +9,9 @@ import logging
 import re
 import secrets
 import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
@@ -31,6 +32,8 @@ _OPEN: Final = frozenset({"/health", "/ready", "/api/v1/health"})  # without a t
 _STATIC = re.compile(r"(?:/[\w-]+)?/static/page\.(?:css|js)")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
 _MOST_KNOWN: Final = 4096  # callers whose quota is remembered
+_MAX_IN_FLIGHT: Final = 128  # requests of a token
+_MAX_IN_FLIGHT_OF_ADMIN: Final = 512
 _MOST_FAILURES: Final = 20  # tokens that an address may guess at in a minute
 COOKIE: Final = "simplemem"
 
@@ -56,6 +59,7 @@ class Guard:
         self._cookies, self._hosts = cookies, hosts
         self._metrics, self._challenge, self._secure = metrics, challenge, secure
         self._spent = _Buckets()
+        self._in_flight = _InFlight()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -98,9 +102,15 @@ class Guard:
         path = scope["path"]
         is_open = path in _OPEN or path.startswith("/.well-known/") or bool(_STATIC.fullmatch(path))
         scope["grant"] = grant = None if is_open else await self._grant(scope, head, origin=origin)
-        if grant is not None:
+        bounded = _bounded(receive, partial(self._spent.take_bytes, grant), is_gone)
+        if grant is None:
+            await self._app(scope, bounded, send)
+            return
+
+        with self._in_flight.of(grant):
             self._spent.take_call(grant)
-        await self._app(scope, _bounded(receive, partial(self._spent.take_bytes, grant), is_gone), send)
+            scope["connection"].begin_request(grant.identity)
+            await self._app(scope, bounded, send)
 
     def _check_head(self, head: _Head) -> None:
         if len(head.pairs) > _MOST_HEADERS:
@@ -212,6 +222,30 @@ def _bounded(receive: Receive, spend: Callable[[int], None], is_gone: asyncio.Ev
     return bounded
 
 
+class _InFlight:
+    """How many requests of each token are in progress. A stream that stays open is one."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    @contextmanager
+    def of(self, grant: Grant) -> Iterator[None]:
+        """Count a request as long as it takes. Refused if its token has too many."""
+        max_requests = _MAX_IN_FLIGHT_OF_ADMIN if grant.may("admin") else _MAX_IN_FLIGHT
+        holder = grant.identity
+        if self._counts[holder] >= max_requests:
+            message = f"this token has {max_requests} requests in progress already"
+            raise Refused(429, message, hint="Close a stream, or wait for an answer.", headers={"Retry-After": "2"})
+
+        self._counts[holder] += 1
+        try:
+            yield
+        finally:
+            self._counts[holder] -= 1
+            if not self._counts[holder]:
+                del self._counts[holder]
+
+
 class _Buckets:
     """What each token has left of its calls and bytes, and how often an address guessed. Refilled as time goes by."""
 
@@ -219,7 +253,7 @@ class _Buckets:
         self._left: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
 
     def take_call(self, grant: Grant) -> None:
-        if grant.calls and (wait := self._take(("calls", grant.name), 1, grant.calls, 60)):
+        if grant.calls and (wait := self._take(("calls", grant.identity), 1, grant.calls, 60)):
             raise _later(f"this token has {grant.calls} calls a minute", wait)
 
     def take_bytes(self, grant: Grant | None, size: int) -> None:
@@ -227,7 +261,7 @@ class _Buckets:
             grant
             and size
             and grant.kilobytes
-            and (wait := self._take(("bytes", grant.name), size, grant.kilobytes * 1024, 3600))
+            and (wait := self._take(("bytes", grant.identity), size, grant.kilobytes * 1024, 3600))
         ):
             raise _later(f"this token may send {grant.kilobytes} kB an hour", wait)
 

@@ -38,6 +38,7 @@ POLICY: Final = (
 )
 _HOURS: Final = 12  # that a browser stays signed in
 _MOST_SIGNED_IN: Final = 1000
+_MAX_SIGNED_IN_OF_TOKEN: Final = 20
 _LATEST, _HITS, _MOST_REVIEWED = 20, 20, 100
 _MAX_DIFF_LINES: Final = 400
 _MAX_DIFF_LINE: Final = 2000  # characters
@@ -60,10 +61,17 @@ class SignedIn:
         if self._tokens.grant(token) is None:
             return None
         session = secrets.token_urlsafe(32)
+        self._end_oldest_of(digest(token))
         self._known[session] = digest(token), time.monotonic() + _HOURS * 3600
         if len(self._known) > _MOST_SIGNED_IN:
             self._known.popitem(last=False)
         return session
+
+    def _end_oldest_of(self, sha256: str) -> None:
+        """Make room for one more session of a token, so that no token can end the sessions of others."""
+        own = [session for session, (owner, _) in self._known.items() if owner == sha256]
+        for session in own[: len(own) + 1 - _MAX_SIGNED_IN_OF_TOKEN]:
+            del self._known[session]
 
     def sign_out(self, session: str) -> None:
         self._known.pop(session, None)

@@ -16,17 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 
 from simplemem.config import HttpSettings
 from simplemem.errors import Invalid, Unavailable
 from simplemem.network import page
 from simplemem.network.app import application
+from simplemem.network.connections import MAX_CONNECTIONS, Arrival, Connections, Listener
 from simplemem.network.guard import Guard
 from simplemem.network.metrics import Metrics
 from simplemem.network.rendering import Renderer
 from simplemem.network.site import Served, Site
 from simplemem.network.tokens import Grant, Tokens, owners_token, token_folder
-from simplemem.network.wire import MOST_CONNECTIONS, Wire, bounds
+from simplemem.network.wire import Wire, bounds
 from simplemem.server.serve import log_to_stderr
 
 if TYPE_CHECKING:
@@ -109,6 +111,7 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
         )
 
     last_words = log_to_stderr(log_level)
+    _quiet_strangers()
     more = [*(issuer.routes if issuer else ())]
     for served in vaults:
         is_secure = bool(address.certificate) or address.behind_proxy
@@ -127,6 +130,7 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
         ssl_keyfile=address.key,
         **bounds(),
     )
+    connections = Connections(_max_connections(), is_proxy=lambda _: False)
     scheme = "https" if address.certificate else "http"
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
@@ -137,7 +141,7 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
         print(f"The owner's token lies in {where}. Ctrl-C ends it.", file=sys.stderr, flush=True)
     code = 0
     try:
-        asyncio.run(_run(_Server(config), listening, site, address))
+        asyncio.run(_run(_Server(config, connections), listening, site, address))
     except KeyboardInterrupt:
         pass
     except BaseException:
@@ -172,8 +176,43 @@ def _issuer(settings: HttpSettings) -> Issuer | None:
     return Issuer(settings)
 
 
+def _max_connections() -> int:
+    """Return how many connections there may be, so that files can still be opened beside them."""
+    if sys.platform == "win32":
+        return MAX_CONNECTIONS
+
+    import resource
+
+    max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_CONNECTIONS if max_files == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, max_files // 2)
+
+
+def _quiet_strangers() -> None:
+    """Leave no line for each request that uvicorn or the SDK refuses: whoever reaches the server could fill the log."""
+    for name in ("uvicorn.error", "mcp.server"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
 class _Server(uvicorn.Server):
-    """Ends at the first signal, without passing it on."""
+    """Accepts connections itself, and ends at the first signal, without passing it on."""
+
+    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
+        super().__init__(config)
+        self._connections = connections
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            sys.exit(STARTUP_FAILURE)
+
+        self.servers = [
+            Listener(listening, self._connections, self._protocol, self.config.ssl)  # type: ignore[misc]
+            for listening in sockets or ()
+        ]
+        self.started = True
+
+    def _protocol(self, arrival: Arrival, address: str) -> Wire:
+        return Wire(self.config, self.server_state, self.lifespan.state, self._connections, arrival, address)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         super().handle_exit(sig, frame)
@@ -185,7 +224,7 @@ def _listen(address: Address) -> socket.socket:
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = 4 * MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, 4 * MOST_CONNECTIONS)
+        most = 4 * MAX_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, 4 * MAX_CONNECTIONS)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
     try:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
