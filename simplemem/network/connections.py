@@ -104,18 +104,27 @@ class Connections:
         connection.give_way()
 
 
-def client_block(address: str) -> str:
-    """Return what counts as one address: of IPv6 the network of 64 bits, which one client may have whole."""
+def client_address(address: str) -> str:
+    """Return an address as IPv4 if it is one, also where a socket of IPv6 shows it as `::ffff:192.0.2.1`."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
 
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.IPv6Network((parsed, 64), strict=False))
+    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
+    return str(mapped or parsed)
+
+
+def client_block(address: str) -> str:
+    """Return what counts as one address: of IPv6 the network of 64 bits, which one client may have whole."""
+    plain = client_address(address)
+    if ":" not in plain:
+        return plain
+
+    try:
+        return str(ipaddress.IPv6Network((plain, 64), strict=False))
+    except ValueError:
+        return plain
 
 
 class Arrival:

@@ -19,6 +19,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from simplemem.errors import SimplememError
+from simplemem.network.connections import client_block
 from simplemem.network.metrics import Metrics
 from simplemem.network.problems import Refused, problem
 from simplemem.network.tokens import Grant
@@ -51,6 +52,7 @@ class Guard:
         cookies: Callable[[str], Grant | None],
         hosts: Callable[[], Iterable[str]],
         metrics: Metrics,
+        guesses: Guesses,
         *,
         challenge: str = "Bearer",
         secure: bool = False,
@@ -58,6 +60,7 @@ class Guard:
         self._app, self._authenticate, self._holds = app, authenticate, holds
         self._cookies, self._hosts = cookies, hosts
         self._metrics, self._challenge, self._secure = metrics, challenge, secure
+        self._guesses = guesses
         self._spent = _Buckets()
         self._in_flight = _InFlight()
 
@@ -141,19 +144,18 @@ class Guard:
             kind, _, token = said.partition(" ")
             if kind.lower() == "bearer" and (grant := await self._authenticate(token.strip())) is not None:
                 return grant
-            self._spent.take_guess(client[0])
+            self._guesses.count(client[0])
             raise self._unauthorized('error="invalid_token"')
         if key := head.one(b"x-api-key").decode("latin-1"):
             if grant := await self._authenticate(key.strip()):
                 return grant
-            self._spent.take_guess(client[0])
+            self._guesses.count(client[0])
             raise Refused(403, "this key is not known", code="forbidden")
         if (session := head.cookie(COOKIE)) and (grant := self._cookies(session)):
             if scope["method"] not in ("GET", "HEAD") and not origin:
                 raise Refused(403, "a form is sent by the page itself alone", code="forbidden")
             return grant
-        if is_sign_in := scope["path"].endswith("/login"):
-            self._spent.take_guess(client[0])  # each may be one
+        is_sign_in = scope["path"].endswith("/login")
         if is_sign_in or head.one(b"accept").startswith(b"text/html"):
             return None
         raise self._unauthorized("")
@@ -266,7 +268,7 @@ class _Buckets:
             raise _later(f"this token may send {grant.kilobytes} kB an hour", wait)
 
     def take_guess(self, address: str) -> None:
-        if wait := self._take(("guess", address), 1, _MOST_FAILURES, 60):
+        if wait := self._take(("guess", client_block(address)), 1, _MOST_FAILURES, 60):
             raise _later("too many wrong tokens came from this address", wait)
 
     def _take(self, key: tuple[str, str], amount: float, most: float, seconds: float) -> float:
@@ -279,6 +281,21 @@ class _Buckets:
         if len(self._left) > _MOST_KNOWN:
             self._left.popitem(last=False)
         return 0.0 if enough else max(1.0, (min(amount, most) - left) * seconds / most)
+
+
+class Guesses:
+    """Counts the wrong tokens that each address sends, in requests and on the sign-in page.
+
+    Right ones are not counted, and are accepted whatever others of the same address have sent: behind a proxy that is
+    not trusted, all clients share its address.
+    """
+
+    def __init__(self) -> None:
+        self._buckets = _Buckets()
+
+    def count(self, address: str) -> None:
+        """Count a wrong token. Refused if the address has sent too many."""
+        self._buckets.take_guess(address)
 
 
 def _later(message: str, wait: float) -> Refused:

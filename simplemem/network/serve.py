@@ -22,8 +22,8 @@ from simplemem.config import HttpSettings
 from simplemem.errors import Invalid, Unavailable
 from simplemem.network import page
 from simplemem.network.app import application
-from simplemem.network.connections import MAX_CONNECTIONS, Arrival, Connections, Listener
-from simplemem.network.guard import Guard
+from simplemem.network.connections import MAX_CONNECTIONS, Arrival, Connections, Listener, client_address
+from simplemem.network.guard import Guard, Guesses
 from simplemem.network.metrics import Metrics
 from simplemem.network.rendering import Renderer
 from simplemem.network.site import Served, Site
@@ -47,6 +47,7 @@ class Address:
     certificate: Path | None = None
     key: Path | None = None
     behind_proxy: bool = False
+    trusted_proxies: tuple[str, ...] = ()  # addresses or networks; behind a proxy without any: this machine's
 
     @property
     def is_here(self) -> bool:
@@ -61,10 +62,23 @@ class Address:
         here = {f"{host}:{self.port}" for host in own} | ({*own} if self.port in (80, 443) else set())
         return frozenset(here | set(self.allowed) | {f"{each}:{self.port}" for each in self.allowed if ":" not in each})
 
+    def proxies(self) -> list[str]:
+        """Return the addresses and networks whose `X-Forwarded-For` is believed."""
+        if self.trusted_proxies:
+            return [*self.trusted_proxies]
+        return ["127.0.0.1", "::1"] if self.behind_proxy else []
+
+    def is_proxy(self, address: str) -> bool:
+        """Whether a connection comes from a proxy that speaks for many clients."""
+        parsed = ipaddress.ip_address(client_address(address))
+        return any(parsed in ipaddress.ip_network(each) for each in self.proxies())
+
     def check(self) -> None:
         """Invalid when others could reach it and something is missing that keeps strangers out."""
         if bool(self.certificate) != bool(self.key):
             raise Invalid("--tls-cert and --tls-key are given together")
+        for proxy in self.trusted_proxies:
+            _check_network(proxy)
         if self.is_here:
             return
         missing = [] if self.certificate or self.behind_proxy else ["--tls-cert and --tls-key, or --behind-proxy"]
@@ -72,6 +86,15 @@ class Address:
         if missing:
             hint = "Give " + " and ".join(missing) + ", or listen at 127.0.0.1."
             raise Invalid(f"{self.host} can be reached from other machines", hint=hint)
+
+
+def _check_network(text: str) -> None:
+    """Invalid unless a text is an address or a network."""
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        hint = "Give an address, such as 172.30.0.2, or a network, such as 172.30.0.0/24."
+        raise Invalid(f"--trusted-proxy {text[:60]!r} is not an address or a network", hint=hint) from None
 
 
 def address_of(said: str, default_port: int) -> tuple[str, int]:
@@ -98,6 +121,7 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     site = Site({served.name: served for served in vaults}, stateless=stateless)
 
     signed_in = page.SignedIn(tokens)
+    guesses = Guesses()
     renderer = Renderer()
     issuer = _issuer(vaults[0].settings.http)
 
@@ -107,7 +131,15 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     def guard(app: Any, metrics: Metrics) -> Guard:
         challenge, secure = issuer.challenge if issuer else "Bearer", bool(address.certificate)
         return Guard(
-            app, authenticate, tokens.holds, signed_in.grant, address.names, metrics, challenge=challenge, secure=secure
+            app,
+            authenticate,
+            tokens.holds,
+            signed_in.grant,
+            address.names,
+            metrics,
+            guesses,
+            challenge=challenge,
+            secure=secure,
         )
 
     last_words = log_to_stderr(log_level)
@@ -115,7 +147,7 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     more = [*(issuer.routes if issuer else ())]
     for served in vaults:
         is_secure = bool(address.certificate) or address.behind_proxy
-        more += page.routes(site, served, signed_in, renderer, secure=is_secure)
+        more += page.routes(site, served, signed_in, guesses, renderer, secure=is_secure)
     app = application(site, guard, sse=sse, more=more)
     config = uvicorn.Config(
         app,
@@ -125,12 +157,13 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=address.behind_proxy,
+        proxy_headers=bool(address.proxies()),
+        forwarded_allow_ips=address.proxies(),
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,
         **bounds(),
     )
-    connections = Connections(_max_connections(), is_proxy=lambda _: False)
+    connections = Connections(_max_connections(), address.is_proxy)
     scheme = "https" if address.certificate else "http"
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host

@@ -12,7 +12,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from simplemem.network.connections import Arrival, Connections
+from simplemem.network.connections import Arrival, Connections, client_address
 
 HEAD_SECONDS: Final = 10.0
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n"
@@ -45,6 +45,8 @@ class Wire(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if self.client is not None:
+            self.client = (client_address(self.client[0]), self.client[1])
         self._connections.remove(self._arrival)
         self._connections.add(self, self._address)
         self._wait_for_head()
