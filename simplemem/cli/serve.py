@@ -73,6 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     net("--stateless", action="store_true", help="keep no session of clients of 2025, behind a balancer of load")
     net("--allow-host", metavar="NAME", action="append", default=[], help="a name that the server is asked by")
     net("--behind-proxy", action="store_true", help="a proxy on this machine has the certificate")
+    trusted = "with a proxy elsewhere: its address or network, whose X-Forwarded-For names clients"
+    net("--trusted-proxy", metavar="ADDRESS", action="append", default=[], help=trusted)
     net("--tls-cert", metavar="FILE", type=Path, help="the certificate, for https")
     net("--tls-key", metavar="FILE", type=Path, help="its key")
     rest = "HTTP at 127.0.0.1:8080 beside standard streams, as Remembrances serves both"
@@ -154,7 +156,8 @@ def _serve(asked: argparse.Namespace, streams: tuple[int, int] | None = None) ->
     gc.disable()  # until all that stays for good is imported: a twentieth of the start
     if asked.vaults.keys() - {""}:
         raise Invalid("several vaults are served over the network alone", hint="Add --http.")
-    if asked.allow_host or asked.behind_proxy or asked.stateless or asked.tls_cert or asked.tls_key:
+    is_behind_proxy = asked.behind_proxy or asked.trusted_proxy
+    if asked.allow_host or is_behind_proxy or asked.stateless or asked.tls_cert or asked.tls_key:
         raise Invalid("standard streams have no address, no certificate and no proxy", hint="Add --http.")
     profile, tools, root, settings, opening = _chosen(asked)
     from simplemem.server.serve import Door, serve_stdio, take_standard_streams
@@ -193,7 +196,15 @@ def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> in
     theirs = "8000" if vaults[0].face.name == "supermemento" else "8080"
     _, usual_port = address_of(f":{os.environ.get('MCP_SERVER_PORT') or theirs}", 0)
     host, port = address_of(asked.http or "", usual_port)
-    address = Address(host, port, tuple(asked.allow_host), asked.tls_cert, asked.tls_key, asked.behind_proxy)
+    address = Address(
+        host,
+        port,
+        tuple(asked.allow_host),
+        asked.tls_cert,
+        asked.tls_key,
+        behind_proxy=asked.behind_proxy or bool(asked.trusted_proxy),
+        trusted_proxies=tuple(asked.trusted_proxy),
+    )
     sse = bool(asked.sse) or os.environ.get("GOMEM_SSE", "").lower() in ("1", "true", "yes")
     return serve_http(
         vaults,

@@ -73,7 +73,7 @@ async def _mcp(request: Request, view: View, grant: Grant) -> Response:
 
 def _owner_of_session(grant: Grant) -> AuthenticatedUser:
     """As the SDK knows whose session it is: another token cannot go on with it."""
-    return AuthenticatedUser(AccessToken(token="", client_id=f"{grant.name} {grant.sha256}", scopes=list(grant.scopes)))
+    return AuthenticatedUser(AccessToken(token="", client_id=grant.identity, scopes=list(grant.scopes)))
 
 
 class _Sse:

@@ -155,7 +155,7 @@ class _Webhook:
         if not named:
             return await self._handler(request, view, grant)
 
-        key = hashlib.sha256(f"{grant.name}\0{named}".encode()).hexdigest()
+        key = hashlib.sha256(f"{grant.identity}\0{named}".encode()).hexdigest()
         digest = hashlib.sha256(body).hexdigest()
         turn = self._turns.setdefault(key, asyncio.Lock())
         async with turn:

@@ -7,17 +7,32 @@ import asyncio
 import json
 import re
 import secrets
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from mcp.server.streamable_http import GET_STREAM_KEY, EventCallback, EventId, EventMessage, EventStore, StreamId
+from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http import (
+    GET_STREAM_KEY,
+    MCP_SESSION_ID_HEADER,
+    EventCallback,
+    EventId,
+    EventMessage,
+    EventStore,
+    StreamableHTTPServerTransport,
+    StreamId,
+)
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import JSONRPCMessage
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
 
 _MOST: Final = 64  # messages of a session; older ones cannot be asked for again
 _MOST_CHANGES, _MOST_NAMES = 1000, 200
+_MAX_SESSIONS: Final = 1000
+_MAX_SESSIONS_OF_TOKEN: Final = 100
 
 
 class Replay(EventStore):
@@ -44,7 +59,20 @@ class Replay(EventStore):
 
 
 class Sessions(StreamableHTTPSessionManager):
-    """The SDK's sessions, each with a memory of its own: streams of two sessions have the same names."""
+    """The SDK's sessions, each with a memory of its own: streams of two sessions have the same names.
+
+    A token that opens too many loses its oldest idle session, and nobody else loses one. A session is idle while none
+    of its requests is in flight; an open stream is one.
+    """
+
+    def __init__(self, server: Server[Any], *, stateless: bool, max_request_body_size: int) -> None:
+        super().__init__(
+            server,
+            stateless=stateless,
+            max_request_body_size=max_request_body_size,
+            max_sessions=_MAX_SESSIONS,
+        )
+        self._in_flight: Counter[str] = Counter()  # requests by session
 
     @property
     def event_store(self) -> EventStore | None:
@@ -53,6 +81,53 @@ class Sessions(StreamableHTTPSessionManager):
     @event_store.setter
     def event_store(self, _none: EventStore | None) -> None:
         pass
+
+    def has_sessions(self) -> bool:
+        return bool(self._server_instances)
+
+    async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "")
+        self._in_flight[session] += 1
+        try:
+            await super()._handle_stateful_request(scope, receive, send)
+        finally:
+            self._in_flight[session] -= 1
+            if not self._in_flight[session]:
+                del self._in_flight[session]
+            self._put_last(session)
+
+    def _put_last(self, session: str) -> None:
+        """Keep sessions in the order of their last use."""
+        transport = self._server_instances.pop(session, None)
+        if transport is not None:
+            self._server_instances[session] = transport
+
+    def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        """Make room where there is none, then do as the SDK does: None answers 503."""
+        own = [session for session, owner in self._session_owners.items() if owner == requestor]
+        if len(own) >= _MAX_SESSIONS_OF_TOKEN and not self._close_oldest_idle(requestor):
+            return None
+
+        if len(self._server_instances) >= _MAX_SESSIONS:
+            self._close_oldest_idle(self._owner_of_most())
+        return super()._admit_session(requestor)
+
+    def _owner_of_most(self) -> AuthorizationContext | None:
+        counts = Counter(tuple(owner.items()) for owner in self._session_owners.values())
+        [(most, _)] = counts.most_common(1)
+        return next(owner for owner in self._session_owners.values() if tuple(owner.items()) == most)
+
+    def _close_oldest_idle(self, owner: AuthorizationContext | None) -> bool:
+        """End the session of an owner that was used least lately. False if all of them are in use."""
+        for session, transport in self._server_instances.items():
+            if self._session_owners.get(session) == owner and session not in self._in_flight:
+                del self._server_instances[session]
+                del self._session_owners[session]
+                assert self._task_group is not None
+                self._task_group.start_soon(self._discard_session, session, transport)
+                return True
+
+        return False
 
 
 class Feed:

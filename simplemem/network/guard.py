@@ -9,8 +9,9 @@ import logging
 import re
 import secrets
 import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
@@ -18,6 +19,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from simplemem.errors import SimplememError
+from simplemem.network.connections import client_block
 from simplemem.network.metrics import Metrics
 from simplemem.network.problems import Refused, problem
 from simplemem.network.tokens import Grant
@@ -31,6 +33,8 @@ _OPEN: Final = frozenset({"/health", "/ready", "/api/v1/health"})  # without a t
 _STATIC = re.compile(r"(?:/[\w-]+)?/static/page\.(?:css|js)")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
 _MOST_KNOWN: Final = 4096  # callers whose quota is remembered
+_MAX_IN_FLIGHT: Final = 128  # requests of a token
+_MAX_IN_FLIGHT_OF_ADMIN: Final = 512
 _MOST_FAILURES: Final = 20  # tokens that an address may guess at in a minute
 COOKIE: Final = "simplemem"
 
@@ -48,6 +52,7 @@ class Guard:
         cookies: Callable[[str], Grant | None],
         hosts: Callable[[], Iterable[str]],
         metrics: Metrics,
+        guesses: Guesses,
         *,
         challenge: str = "Bearer",
         secure: bool = False,
@@ -55,7 +60,9 @@ class Guard:
         self._app, self._authenticate, self._holds = app, authenticate, holds
         self._cookies, self._hosts = cookies, hosts
         self._metrics, self._challenge, self._secure = metrics, challenge, secure
+        self._guesses = guesses
         self._spent = _Buckets()
+        self._in_flight = _InFlight()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -99,10 +106,16 @@ class Guard:
         path = scope["path"]
         is_open = path in _OPEN or path.startswith("/.well-known/") or bool(_STATIC.fullmatch(path))
         scope["grant"] = grant = None if is_open else await self._grant(scope, head, origin=origin)
-        if grant is not None:
+        bounded = _bounded(receive, partial(self._spent.take_bytes, grant), is_gone)
+        if grant is None:
+            await self._app(scope, bounded, send)
+            return
+
+        with self._in_flight.of(grant):
             self._spent.take_call(grant)
             self._spent.take_bytes(grant, len(scope["query_string"]))  # an argument may be sent there too
-        await self._app(scope, _bounded(receive, partial(self._spent.take_bytes, grant), is_gone), send)
+            scope["connection"].begin_request(grant.identity)
+            await self._app(scope, bounded, send)
 
     def _check_head(self, head: _Head) -> None:
         if len(head.pairs) > _MOST_HEADERS:
@@ -136,19 +149,18 @@ class Guard:
             kind, _, token = said.partition(" ")
             if kind.lower() == "bearer" and (grant := await self._authenticate(token.strip())) is not None:
                 return grant
-            self._spent.take_guess(client[0])
+            self._guesses.count(client[0])
             raise self._unauthorized('error="invalid_token"')
         if key := head.one(b"x-api-key").decode("latin-1"):
             if grant := await self._authenticate(key.strip()):
                 return grant
-            self._spent.take_guess(client[0])
+            self._guesses.count(client[0])
             raise Refused(403, "this key is not known", code="forbidden")
         if (session := head.cookie(COOKIE)) and (grant := self._cookies(session)):
             if scope["method"] not in ("GET", "HEAD") and not origin:
                 raise Refused(403, "a form is sent by the page itself alone", code="forbidden")
             return grant
-        if is_sign_in := scope["path"].endswith("/login"):
-            self._spent.take_guess(client[0])  # each may be one
+        is_sign_in = scope["path"].endswith("/login")
         if is_sign_in or head.one(b"accept").startswith(b"text/html"):
             return None
         raise self._unauthorized("")
@@ -217,6 +229,30 @@ def _bounded(receive: Receive, spend: Callable[[int], None], is_gone: asyncio.Ev
     return bounded
 
 
+class _InFlight:
+    """How many requests of each token are in progress. A stream that stays open is one."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    @contextmanager
+    def of(self, grant: Grant) -> Iterator[None]:
+        """Count a request as long as it takes. Refused if its token has too many."""
+        max_requests = _MAX_IN_FLIGHT_OF_ADMIN if grant.may("admin") else _MAX_IN_FLIGHT
+        holder = grant.identity
+        if self._counts[holder] >= max_requests:
+            message = f"this token has {max_requests} requests in progress already"
+            raise Refused(429, message, hint="Close a stream, or wait for an answer.", headers={"Retry-After": "2"})
+
+        self._counts[holder] += 1
+        try:
+            yield
+        finally:
+            self._counts[holder] -= 1
+            if not self._counts[holder]:
+                del self._counts[holder]
+
+
 class _Buckets:
     """What each token has left of its calls and bytes, and how often an address guessed. Refilled as time goes by."""
 
@@ -224,7 +260,7 @@ class _Buckets:
         self._left: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
 
     def take_call(self, grant: Grant) -> None:
-        if grant.calls and (wait := self._take(("calls", grant.name), 1, grant.calls, 60)):
+        if grant.calls and (wait := self._take(("calls", grant.identity), 1, grant.calls, 60)):
             raise _later(f"this token has {grant.calls} calls a minute", wait)
 
     def take_bytes(self, grant: Grant | None, size: int) -> None:
@@ -232,12 +268,12 @@ class _Buckets:
             grant
             and size
             and grant.kilobytes
-            and (wait := self._take(("bytes", grant.name), size, grant.kilobytes * 1024, 3600))
+            and (wait := self._take(("bytes", grant.identity), size, grant.kilobytes * 1024, 3600))
         ):
             raise _later(f"this token may send {grant.kilobytes} kB an hour", wait)
 
     def take_guess(self, address: str) -> None:
-        if wait := self._take(("guess", address), 1, _MOST_FAILURES, 60):
+        if wait := self._take(("guess", client_block(address)), 1, _MOST_FAILURES, 60):
             raise _later("too many wrong tokens came from this address", wait)
 
     def _take(self, key: tuple[str, str], amount: float, most: float, seconds: float) -> float:
@@ -250,6 +286,21 @@ class _Buckets:
         if len(self._left) > _MOST_KNOWN:
             self._left.popitem(last=False)
         return 0.0 if enough else max(1.0, (min(amount, most) - left) * seconds / most)
+
+
+class Guesses:
+    """Counts the wrong tokens that each address sends, in requests and on the sign-in page.
+
+    Right ones are not counted, and are accepted whatever others of the same address have sent: behind a proxy that is
+    not trusted, all clients share its address.
+    """
+
+    def __init__(self) -> None:
+        self._buckets = _Buckets()
+
+    def count(self, address: str) -> None:
+        """Count a wrong token. Refused if the address has sent too many."""
+        self._buckets.take_guess(address)
 
 
 def _later(message: str, wait: float) -> Refused:

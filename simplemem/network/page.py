@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from simplemem.errors import Invalid, SimplememError
-from simplemem.network.guard import COOKIE
+from simplemem.network.guard import COOKIE, Guesses
 from simplemem.network.problems import STATUS, Refused
 from simplemem.network.render import link_of
 from simplemem.network.rendering import Renderer
@@ -38,6 +38,7 @@ POLICY: Final = (
 )
 _HOURS: Final = 12  # that a browser stays signed in
 _MOST_SIGNED_IN: Final = 1000
+_MAX_SIGNED_IN_OF_TOKEN: Final = 20
 _LATEST, _HITS, _MOST_REVIEWED = 20, 20, 100
 _MAX_DIFF_LINES: Final = 400
 _MAX_DIFF_LINE: Final = 2000  # characters
@@ -60,10 +61,18 @@ class SignedIn:
         if self._tokens.grant(token) is None:
             return None
         session = secrets.token_urlsafe(32)
+        self._end_oldest_of(digest(token))
         self._known[session] = digest(token), time.monotonic() + _HOURS * 3600
         if len(self._known) > _MOST_SIGNED_IN:
             self._known.popitem(last=False)
         return session
+
+    def _end_oldest_of(self, sha256: str) -> None:
+        """Make room for one more session of a token, so that no token can end the sessions of others."""
+        own = [session for session, (owner, _) in self._known.items() if owner == sha256]
+        excess = max(0, len(own) + 1 - _MAX_SIGNED_IN_OF_TOKEN)
+        for session in own[:excess]:
+            del self._known[session]
 
     def sign_out(self, session: str) -> None:
         self._known.pop(session, None)
@@ -74,7 +83,9 @@ class SignedIn:
         return self._tokens.by_digest(sha256) if ends > time.monotonic() else None
 
 
-def routes(site: Site, served: Served, signed_in: SignedIn, renderer: Renderer, *, secure: bool) -> list[Route]:
+def routes(
+    site: Site, served: Served, signed_in: SignedIn, guesses: Guesses, renderer: Renderer, *, secure: bool
+) -> list[Route]:
     """The page of one vault."""
 
     def at(path: str, handler: Handler, method: str = "GET", *, right: Any = "read") -> Route:
@@ -92,6 +103,7 @@ def routes(site: Site, served: Served, signed_in: SignedIn, renderer: Renderer, 
     async def sign_in(request: Request) -> Response:
         said = await _form(request)
         if (session := signed_in.sign_in(said.get("token", "").strip())) is None:
+            guesses.count(request.client.host if request.client else "")
             return _sign_in_page(served, _inside(served, said.get("to")), "This token is not known.")
         answer = RedirectResponse(_inside(served, said.get("to")), 303)
         answer.set_cookie(COOKIE, session, max_age=_HOURS * 3600, httponly=True, samesite="strict", secure=secure)

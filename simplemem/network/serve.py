@@ -16,17 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 
 from simplemem.config import HttpSettings
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.network import page
 from simplemem.network.app import application
-from simplemem.network.guard import Guard
+from simplemem.network.connections import MAX_CONNECTIONS, Arrival, Connections, Listener, client_address
+from simplemem.network.guard import Guard, Guesses
 from simplemem.network.metrics import Metrics
 from simplemem.network.rendering import Renderer
 from simplemem.network.site import Served, Site
 from simplemem.network.tokens import Grant, Tokens, owners_token, token_folder
-from simplemem.network.wire import MOST_CONNECTIONS, Wire, bounds
+from simplemem.network.wire import Wire, bounds
 from simplemem.server.serve import log_to_stderr
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class Address:
     certificate: Path | None = None
     key: Path | None = None
     behind_proxy: bool = False
+    trusted_proxies: tuple[str, ...] = ()  # addresses or networks; behind a proxy without any: this machine's
 
     @property
     def is_here(self) -> bool:
@@ -64,10 +67,23 @@ class Address:
         spelt = {f"{name}:{port}" for name in bare for port in (self.port, usual_port)}
         return frozenset(here | set(self.allowed) | spelt)
 
+    def proxies(self) -> list[str]:
+        """Return the addresses and networks whose `X-Forwarded-For` is believed."""
+        if self.trusted_proxies:
+            return [*self.trusted_proxies]
+        return ["127.0.0.1", "::1"] if self.behind_proxy else []
+
+    def is_proxy(self, address: str) -> bool:
+        """Whether a connection comes from a proxy that speaks for many clients."""
+        parsed = ipaddress.ip_address(client_address(address))
+        return any(parsed in ipaddress.ip_network(each) for each in self.proxies())
+
     def check(self) -> None:
         """Invalid when others could reach it and something is missing that keeps strangers out."""
         if bool(self.certificate) != bool(self.key):
             raise Invalid("--tls-cert and --tls-key are given together")
+        for proxy in self.trusted_proxies:
+            _check_network(proxy)
         if self.is_here:
             return
         missing = [] if self.certificate or self.behind_proxy else ["--tls-cert and --tls-key, or --behind-proxy"]
@@ -75,6 +91,15 @@ class Address:
         if missing:
             hint = "Give " + " and ".join(missing) + ", or listen at 127.0.0.1."
             raise Invalid(f"{self.host} can be reached from other machines", hint=hint)
+
+
+def _check_network(text: str) -> None:
+    """Invalid unless a text is an address or a network."""
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        hint = "Give an address, such as 172.30.0.2, or a network, such as 172.30.0.0/24."
+        raise Invalid(f"--trusted-proxy {text[:60]!r} is not an address or a network", hint=hint) from None
 
 
 def address_of(said: str, default_port: int) -> tuple[str, int]:
@@ -114,6 +139,7 @@ def serve_http(
     site = Site({served.name: served for served in vaults}, stateless=stateless)
 
     signed_in = page.SignedIn(tokens)
+    guesses = Guesses()
     renderer = Renderer()
     issuer = _issuer(vaults[0].settings.http)
 
@@ -123,14 +149,23 @@ def serve_http(
     def guard(app: Any, metrics: Metrics) -> Guard:
         challenge, secure = issuer.challenge if issuer else "Bearer", bool(address.certificate)
         return Guard(
-            app, authenticate, tokens.holds, signed_in.grant, address.names, metrics, challenge=challenge, secure=secure
+            app,
+            authenticate,
+            tokens.holds,
+            signed_in.grant,
+            address.names,
+            metrics,
+            guesses,
+            challenge=challenge,
+            secure=secure,
         )
 
     last_words = log_to_stderr(log_level)
+    _quiet_strangers()
     more = [*(issuer.routes if issuer else ())]
     for served in vaults:
         is_secure = bool(address.certificate) or address.behind_proxy
-        more += page.routes(site, served, signed_in, renderer, secure=is_secure)
+        more += page.routes(site, served, signed_in, guesses, renderer, secure=is_secure)
     app = application(site, guard, sse=sse, more=more)
     config = uvicorn.Config(
         app,
@@ -140,11 +175,13 @@ def serve_http(
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=address.behind_proxy,
+        proxy_headers=bool(address.proxies()),
+        forwarded_allow_ips=address.proxies(),
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,
         **bounds(),
     )
+    connections = Connections(_max_connections(), address.is_proxy)
     scheme = "https" if address.certificate else "http"
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
@@ -155,7 +192,7 @@ def serve_http(
         print(f"The owner's token lies in {where}. Ctrl-C ends it.", file=sys.stderr, flush=True)
     code = 0
     try:
-        asyncio.run(_run(_Server(config), listening, site, address, streams))
+        asyncio.run(_run(_Server(config, connections), listening, site, address, streams))
     except KeyboardInterrupt:
         pass
     except BaseException:
@@ -212,8 +249,43 @@ def _issuer(settings: HttpSettings) -> Issuer | None:
     return Issuer(settings)
 
 
+def _max_connections() -> int:
+    """Return how many connections there may be, so that files can still be opened beside them."""
+    if sys.platform == "win32":
+        return MAX_CONNECTIONS
+
+    import resource
+
+    max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_CONNECTIONS if max_files == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, max_files // 2)
+
+
+def _quiet_strangers() -> None:
+    """Leave no line for each request that uvicorn or the SDK refuses: whoever reaches the server could fill the log."""
+    for name in ("uvicorn.error", "mcp.server"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
 class _Server(uvicorn.Server):
-    """Ends at the first signal, without passing it on."""
+    """Accepts connections itself, and ends at the first signal, without passing it on."""
+
+    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
+        super().__init__(config)
+        self._connections = connections
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            sys.exit(STARTUP_FAILURE)
+
+        self.servers = [
+            Listener(listening, self._connections, self._protocol, self.config.ssl)  # type: ignore[misc]
+            for listening in sockets or ()
+        ]
+        self.started = True
+
+    def _protocol(self, arrival: Arrival, address: str) -> Wire:
+        return Wire(self.config, self.server_state, self.lifespan.state, self._connections, arrival, address)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         super().handle_exit(sig, frame)
@@ -225,7 +297,7 @@ def _listen(address: Address) -> socket.socket:
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = 4 * MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, 4 * MOST_CONNECTIONS)
+        most = 4 * MAX_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, 4 * MAX_CONNECTIONS)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
     try:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET

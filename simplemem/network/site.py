@@ -67,7 +67,7 @@ class View:
         self.stop = asyncio.Event()
         self.feed = Feed(lambda hear: self.door.store().on_change(hear))
         self.server: Server[Any] = assemble(served.face, served.tools, self.door)
-        self.manager = Sessions(self.server, stateless=stateless, max_request_body_size=MOST_BODY, max_sessions=1000)
+        self.manager = Sessions(self.server, stateless=stateless, max_request_body_size=MOST_BODY)
 
     async def keep(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serve MCP until the server ends, or this view does."""

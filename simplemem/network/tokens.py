@@ -44,6 +44,11 @@ class Grant:
     created: int = 0
     sha256: str = ""
 
+    @property
+    def identity(self) -> str:
+        """What no two bearers share, as two names may look alike."""
+        return f"{self.name} {self.sha256}"
+
     def may(self, scope: str) -> bool:
         return scope in self.scopes
 

@@ -1,4 +1,4 @@
-"""The connections, in what uvicorn leaves open: how many there may be, and how long one may take to say what it wants. A
+"""An HTTP connection, in what uvicorn leaves open: how long one may take to say what it wants, and whose it is. A
 connection that says nothing, or half of it, is closed; the end of the server waits for none."""
 
 from __future__ import annotations
@@ -7,31 +7,75 @@ import asyncio
 from typing import Any, Final
 
 import h11
+from starlette.types import Receive, Scope, Send
+from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from simplemem.network.connections import Arrival, Connections, client_address
 
 HEAD_SECONDS: Final = 10.0
-MOST_CONNECTIONS: Final = 1024  # as listeners of changes stay; those that have said nothing yet are counted apart
-_MOST_SILENT: Final = 512  # many may come at once, before the first has been read
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class Wire(H11Protocol):
-    """A connection with a bound on the time to send a request's head."""
+    """A connection with a bound on the time to send a request's head.
+
+    Each request finds it as `scope["connection"]`.
+    """
 
     _waiting: asyncio.TimerHandle | None = None
 
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        connections: Connections,
+        arrival: Arrival,
+        address: str,
+    ) -> None:
+        super().__init__(config, server_state, app_state)
+        self._connections = connections
+        self._arrival = arrival
+        self._address = address
+        self._serve = self.app
+        self.app = self._serve_request
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        silent = sum(1 for each in self.connections if getattr(each, "_waiting", None) is not None)
-        if len(self.connections) > MOST_CONNECTIONS or silent >= _MOST_SILENT:
-            transport.write(_BUSY)
-            transport.close()
+        if self.client is not None:
+            self.client = (client_address(self.client[0]), self.client[1])
+        self._connections.remove(self._arrival)
+        self._connections.add(self, self._address)
+        self._wait_for_head()
+
+    async def _serve_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["connection"] = self
+        try:
+            await self._serve(scope, receive, send)
+        finally:
+            self._connections.end_request(self)
+
+    def begin_request(self, holder: str) -> None:
+        """Note that the request in progress has a valid token, and whose it is."""
+        self._connections.begin_request(self, holder)
+
+    def give_way(self) -> None:
+        """Close at once; a client that has no answer yet is told to come again."""
+        has_answer = self.cycle is not None and self.cycle.response_started
+        is_plain = self.scheme == "http"
+        if is_plain and not has_answer:
+            self.transport.write(_BUSY)
+        if is_plain and not self.transport.get_write_buffer_size():
+            self.transport.close()
         else:
-            self._wait_for_head()
+            self.transport.abort()  # else what a client does not read would keep the connection
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._connections.remove(self)
         super().connection_lost(exc)
 
     def handle_events(self) -> None:

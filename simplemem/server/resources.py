@@ -7,7 +7,6 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
-from weakref import WeakSet
 
 import mcp_types as types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
@@ -36,7 +35,13 @@ CHANGES = SCHEME + "changes"
 _GRAPH = SCHEME + "knowledge-graph"
 _MOST, _LATEST = 100, 50
 _LONGEST = 2000  # characters of a URI that an error repeats
-_MOST_WANTED = 10_000
+_MAX_SUBSCRIPTIONS = 500  # of a session of 2025, or of a request of 2026
+_MAX_SUBSCRIBED_URI = 4000  # characters
+_TOO_MANY = (
+    f"There are {_MAX_SUBSCRIPTIONS} subscriptions already. Unsubscribe from some, or subscribe to memory://changes,"
+    " which reports every change."
+)
+_ALWAYS = ""  # the key of what every change concerns
 _DEAF = 0.5  # seconds after which others are told although one does not read
 _THE_LIST = ""  # stands for the list itself, newest first with titles and sizes: every change changes it
 _MARKDOWN, _JSON = "text/markdown", "application/json"
@@ -71,8 +76,74 @@ def name_in(uri: str) -> str:
     return name[:-3] if name.lower().endswith(".md") else name
 
 
+def _no_such_resource(error: NotFound, uri: str) -> MCPError:
+    data = {**error_data(error), "uri": uri[:_LONGEST]}
+    return MCPError(types.INVALID_PARAMS, line(error.message, 400), data=data)
+
+
 def _connection(ctx: Context) -> Connection:
     return ctx.session._connection  # noqa: SLF001  (a session of the SDK is made for each request anew)
+
+
+class _Subscriptions:
+    """Which holder wants to hear of which URI: a session of 2025, or a request of 2026. Used in the event loop alone.
+
+    A URI that stands for a note has that note's name as its key; others have none and are always meant.
+    """
+
+    def __init__(self) -> None:
+        self._uris: dict[Any, set[str]] = {}
+        self._holders: dict[str, set[Any]] = {}
+        self._key_of: dict[str, str] = {}
+        self._uris_of_key: dict[str, set[str]] = {}
+
+    def add(self, holder: Any, uri: str, key: str) -> None:
+        """Subscribe. MCPError if the holder has too many subscriptions."""
+        uris = self._uris.setdefault(holder, set())
+        if uri not in uris and len(uris) >= _MAX_SUBSCRIPTIONS:
+            raise MCPError(types.INVALID_PARAMS, _TOO_MANY)
+
+        uris.add(uri)
+        self._holders.setdefault(uri, set()).add(holder)
+        self._forget_key(uri)  # a note of that name may have come since
+        self._key_of[uri] = key
+        self._uris_of_key.setdefault(key, set()).add(uri)
+
+    def remove(self, holder: Any, uri: str) -> None:
+        self._uris.get(holder, set()).discard(uri)
+        holders = self._holders.get(uri, set())
+        holders.discard(holder)
+        if not holders:
+            self._holders.pop(uri, None)
+            self._forget_key(uri)
+
+    def drop(self, holder: Any) -> None:
+        """End all subscriptions of a holder that is gone."""
+        for uri in self._uris.pop(holder, set()):
+            self.remove(holder, uri)
+
+    def has(self, holder: Any) -> bool:
+        return holder in self._uris
+
+    def holders(self, uri: str) -> list[Any]:
+        return [*self._holders.get(uri, ())]
+
+    def changed(self, names: frozenset[str]) -> set[str]:
+        """Return the subscribed URIs that a change of these notes concerns."""
+        uris = set(self._uris_of_key.get(_ALWAYS, ()))
+        for name in names:
+            uris |= self._uris_of_key.get(compare_key(name), set())
+        return uris
+
+    def _forget_key(self, uri: str) -> None:
+        key = self._key_of.pop(uri, None)
+        if key is None:
+            return
+
+        uris = self._uris_of_key[key]
+        uris.discard(uri)
+        if not uris:
+            del self._uris_of_key[key]
 
 
 class Resources:
@@ -93,8 +164,8 @@ class Resources:
         self._has_users = has_users
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
-        self._wanted: set[str] = set()  # every URI that was ever asked for
-        self._hearers: dict[str, WeakSet[Connection]] = {}  # who hears of a URI
+        self._by_session = _Subscriptions()
+        self._by_request = _Subscriptions()
         self._sending: dict[tuple[Connection, str], asyncio.Task[None]] = {}
         self._is_hearing = False
         self._untold: set[str] = set()
@@ -156,8 +227,7 @@ class Resources:
         try:
             text = await self._door.run(lambda: self._text(params.uri, session))
         except NotFound as error:
-            data = {**error_data(error), "uri": params.uri[:_LONGEST]}
-            raise MCPError(types.INVALID_PARAMS, line(error.message, 400), data=data) from None
+            raise _no_such_resource(error, params.uri) from None
         kind = _JSON if self._is_graph else _MARKDOWN
         part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
         return types.ReadResourceResult(contents=[part])
@@ -201,34 +271,62 @@ class Resources:
         return graph_of(self._door.store())
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        """2025: word comes on the connection until it is unsubscribed."""
-        if self._can_change(params.uri):
-            self._hearers.setdefault(params.uri, WeakSet()).add(_connection(ctx))
-            await self._hear_of([params.uri])
+        """2025: word comes on the connection until it is unsubscribed or the session ends.
+
+        MCPError if no such note exists, so that nobody can fill the server with invented names.
+        """
+        connection = _connection(ctx)
+        uri = params.uri
+        if self._can_change(uri):
+            key = _ALWAYS if uri in (_GRAPH, CHANGES) else await self._door.run(lambda: self._existing_key(uri))
+            if not self._by_session.has(connection):
+                connection.exit_stack.callback(self._by_session.drop, connection)
+            self._by_session.add(connection, uri, key)
+            await self._hear_changes()
         return types.EmptyResult()
 
+    def _existing_key(self, uri: str) -> str:
+        """Return the key of the note that a URI means. Call it in a thread."""
+        store = self._door.store()
+        try:
+            name = store.resolve(name_in(uri))
+            if self.hides_users(store) and notes_of_users(store, [path_of(name)]):
+                raise NotFound(f"there is no memory {name[:200]!r}")
+        except NotFound as error:
+            raise _no_such_resource(error, uri) from None
+        return compare_key(name)
+
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        self._hearers.get(params.uri, WeakSet()).discard(_connection(ctx))
+        self._by_session.remove(_connection(ctx), params.uri)
         return types.EmptyResult()
 
     async def listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """2026: word comes as long as this request lasts."""
-        asked = list(filter(self._can_change, params.notifications.resource_subscriptions or []))
-        await self._hear_of([*asked, _THE_LIST] if params.notifications.resources_list_changed else asked)
-        return await self._listen(ctx, params)
+        """2026: word comes as long as this request lasts; also of notes that do not exist yet, as the protocol has it."""
+        request = object()
+        try:
+            asked = [uri for uri in params.notifications.resource_subscriptions or [] if self._can_change(uri)]
+            if self._has_users:
+                asked = await self._door.run(lambda: self._shown_among(asked))
+            for uri in asked:
+                self._by_request.add(request, uri, _ALWAYS if uri in (_GRAPH, CHANGES) else compare_key(name_in(uri)))
+            if params.notifications.resources_list_changed:
+                self._by_request.add(request, _THE_LIST, _ALWAYS)
+            await self._hear_changes()
+            return await self._listen(ctx, params)
+        finally:
+            self._by_request.drop(request)
 
     def _can_change(self, uri: str) -> bool:
-        return uri == _GRAPH if self._is_graph else bool(name_in(uri))  # an error if it can be no memory's
+        if self._is_graph:
+            return uri == _GRAPH
+        if len(uri) > _MAX_SUBSCRIBED_URI:
+            raise MCPError(types.INVALID_PARAMS, f"A URI to subscribe to has at most {_MAX_SUBSCRIBED_URI} characters.")
+        return bool(name_in(uri))  # an error if it can be no memory's
 
-    async def _hear_of(self, uris: list[str]) -> None:
+    async def _hear_changes(self) -> None:
         """Hear of changes from now on, from threads of the store's."""
-        if len(self._wanted) > _MOST_WANTED:
-            raise MCPError(types.INVALID_PARAMS, "Too many subscriptions: memory://changes tells of all.")
-        if self._has_users:
-            uris = await self._door.run(lambda: self._shown_among(uris))
-        self._wanted.update(uris)
         loop = asyncio.get_running_loop()
 
         def hear(names: frozenset[str]) -> None:
@@ -251,11 +349,7 @@ class Resources:
 
     def note(self, names: frozenset[str]) -> None:
         """These memories changed. In the event loop."""
-        always = {_GRAPH} if self._is_graph else {CHANGES, _THE_LIST}
-        self._untold |= self._wanted & always
-        if not self._is_graph:
-            keys = {compare_key(name) for name in names}
-            self._untold |= {uri for uri in self._wanted - always if compare_key(name_in(uri)) in keys}
+        self._untold |= self._by_session.changed(names) | self._by_request.changed(names)
         if self._untold and (self._telling is None or self._telling.done()):
             self._telling = asyncio.ensure_future(self._tell())
 
@@ -270,7 +364,7 @@ class Resources:
 
     async def _publish(self, uri: str) -> None:
         await self._bus.publish(ResourceUpdated(uri) if uri != _THE_LIST else ResourcesListChanged())
-        for each in [*self._hearers.get(uri, ())]:
+        for each in self._by_session.holders(uri):
             if (each, uri) not in self._sending:
                 task = asyncio.ensure_future(each.notify("notifications/resources/updated", {"uri": uri}))
                 self._sending[each, uri] = task

@@ -96,6 +96,37 @@ def test_whoever_guesses_tokens_is_asked_to_wait(server: Served) -> None:
     assert server.api("GET", "/tags").status == 200  # whoever has a token is not kept out by others of their address
 
 
+def sign_in(server: Served, token: str, client: str = "") -> int:
+    """The status of one try at the sign-in page, from a client that a proxy names."""
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
+    headers |= {"X-Forwarded-For": client} if client else {}
+    return server.ask("POST", "/login", f"token={token}".encode(), token=None, headers=headers).status
+
+
+def test_sign_ins_that_succeed_are_not_counted_and_wrong_ones_do_not_lock_the_owner_out(server: Served) -> None:
+    assert {sign_in(server, OWNER) for _ in range(25)} == {303}
+    assert [sign_in(server, "wrong") for _ in range(22)] == [401] * 20 + [429] * 2
+    assert sign_in(server, OWNER) == 303
+
+
+def test_a_trusted_proxy_names_the_client_whose_wrong_tokens_are_counted(serve: Callable[..., Served]) -> None:
+    server = serve("--trusted-proxy", "192.0.2.0/24", "--trusted-proxy", "127.0.0.1")
+    wrong = [sign_in(server, "wrong", "203.0.113.5, 192.0.2.7") for _ in range(21)]
+    assert wrong == [401] * 20 + [429]
+    assert sign_in(server, "wrong", "203.0.113.5") == 429
+    assert sign_in(server, "wrong", "203.0.113.6") == 401
+    bearer = {"X-Forwarded-For": "203.0.113.5"}
+    assert server.api("GET", "/tags", token="wrong", headers=bearer).status == 429
+    assert server.api("GET", "/tags", headers=bearer).status == 200
+
+
+def test_nobody_but_a_trusted_proxy_chooses_a_client_s_address(serve: Callable[..., Served]) -> None:
+    for options in ((), ("--trusted-proxy", "192.0.2.1")):
+        server = serve(*options)
+        wrong = [sign_in(server, "wrong", f"203.0.113.{number}") for number in range(21)]
+        assert wrong == [401] * 20 + [429]
+
+
 def test_a_form_of_another_page_is_not_taken_for_whoever_is_signed_in(server: Served) -> None:
     own, form = {"Origin": f"http://127.0.0.1:{server.port}"}, {"Content-Type": "application/x-www-form-urlencoded"}
     version = (

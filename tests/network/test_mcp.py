@@ -223,6 +223,42 @@ def test_a_session_is_its_token_s_and_ends_when_it_says(server: Served) -> None:
     assert stranger.post("ping", {}).status == 200
 
 
+def test_a_token_that_opens_many_sessions_loses_its_oldest_idle_one_and_nobody_else_does(server: Served) -> None:
+    reader = server.new_token("opener")
+    of_owner, in_use, idle = Session(server), Session(server, reader), Session(server, reader)
+    with in_use.stream():
+        latest = [Session(server, reader) for _ in range(110)][-1]
+        assert idle.post("ping", {}).status == 404
+        assert latest.post("ping", {}).status == 200
+        assert in_use.post("ping", {}).status == 200
+    assert of_owner.post("ping", {}).status == 200
+    assert Session(server).post("ping", {}).status == 200
+
+
+def test_only_existing_notes_can_be_subscribed_to_and_one_session_cannot_use_up_the_subscriptions(
+    server: Served,
+) -> None:
+    folder = server.config.parent / "default" / "many"
+    folder.mkdir()
+    for number in range(501):
+        (folder / f"{number}.md").write_text("one of many")
+
+    def subscribe(session: Session, uri: str) -> Any:
+        answer = session.post("resources/subscribe", {"uri": uri})
+        return json.loads(answer.body.decode().rpartition("data: ")[2])
+
+    greedy, other = Session(server, server.new_token("greedy")), Session(server)
+    for uri in ("memory://invented", "memory://many/502", "memory://many"):
+        assert "no memory called" in subscribe(greedy, uri)["error"]["message"]
+    answers = [subscribe(greedy, f"memory://many/{number}") for number in range(501)]
+    assert ["error" in answer for answer in answers] == [False] * 500 + [True]
+    assert "memory://changes" in answers[-1]["error"]["message"]
+    assert "result" in subscribe(greedy, "memory://many/7")  # it has this one already
+    assert "result" in subscribe(other, "memory://many/500")
+    greedy.post("resources/unsubscribe", {"uri": "memory://many/7"})
+    assert "result" in subscribe(greedy, "memory://many/500")
+
+
 def test_what_is_no_message_is_refused_in_the_words_of_the_protocol(server: Served) -> None:
     accept = {"Accept": "application/json, text/event-stream"}
     for body in (

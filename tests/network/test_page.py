@@ -82,6 +82,15 @@ def test_a_session_ends_with_its_token(serve: Callable[..., Served]) -> None:
     assert browser.get("/").status == 401
 
 
+def test_a_token_that_signs_in_often_ends_its_own_sessions_only(serve: Callable[..., Served]) -> None:
+    server = serve()
+    reader = server.new_token("reader")
+    owner = Browser(server)
+    several = [Browser(server, reader) for _ in range(21)]
+    assert [browser.get("/tags").status for browser in several] == [401] + [200] * 20
+    assert owner.get("/tags").status == 200
+
+
 def test_a_hostile_note_is_words_and_its_page_runs_nothing(serve: Callable[..., Served], tmp_path: Path) -> None:
     server = serve()
     (tmp_path / "vault").mkdir(exist_ok=True)

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.network.conftest import OWNER, Served
 
@@ -41,7 +42,24 @@ def test_an_address_that_others_reach_needs_a_name_and_a_certificate(tmp_path: P
 def test_options_of_the_network_without_it_and_ports_that_are_none_are_told(tmp_path: Path) -> None:
     assert "--http" in _refused(tmp_path, "--behind-proxy")
     assert "--http" in _refused(tmp_path, "--allow-host", "memory.example.org")
+    assert "--http" in _refused(tmp_path, "--trusted-proxy", "192.0.2.1")
+    for proxy in ("*", "caddy", "192.0.2.1/24", "192.0.2.1:80"):
+        assert "not an address or a network" in _refused(tmp_path, "--http", "--trusted-proxy", proxy)
     assert "no address" in _refused(tmp_path, "--http", MCP_SERVER_PORT="many")
+
+
+def test_the_compose_file_starts_a_server_that_trusts_its_proxy_alone(tmp_path: Path) -> None:
+    compose = yaml.safe_load((Path(__file__).parents[2] / "deploy" / "compose.yaml").read_text())
+    [network] = compose["networks"]["default"]["ipam"]["config"]
+    command = compose["services"]["memory"]["command"]
+    assert command[command.index("--trusted-proxy") + 1] == network["subnet"]
+    options = [each.replace("${MEMORY_HOST}", "memory.example.org") for each in command[3:]]
+    options[options.index("0.0.0.0:8080")] = "127.0.0.1:0"
+    server = Served(["--vault", str(tmp_path / "vault"), *options[2:]], tmp_path / "config", {})
+    try:
+        assert server.ask("GET", "/health", headers={"Host": "memory.example.org"}).status == 200
+    finally:
+        server.clear()
 
 
 def test_two_vaults_never_share_an_index(tmp_path: Path) -> None:

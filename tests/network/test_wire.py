@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
+import http.client
 import select
 import socket
+import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from ipaddress import IPv4Address
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.network.conftest import OWNER, Served
 
@@ -65,6 +74,124 @@ def test_the_end_waits_for_no_half_open_connection_and_no_listener(
         each.close()
     again = serve()
     assert again.api("GET", "/memories/a").data["content"].strip() == "kept"
+
+
+def test_silent_and_idle_connections_without_a_token_keep_nobody_out(serve: Callable[..., Served]) -> None:
+    server = serve()
+    ask = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()
+    for said in (b"", ask):
+        with _many_files(), _open_together(server, said, 1100):
+            assert server.api("GET", "/tags").status == 200
+
+
+def test_streams_of_one_token_keep_nobody_out_and_are_limited(serve: Callable[..., Served]) -> None:
+    server = serve()
+    reader = server.new_token("reader")
+    head = f"GET /api/v1/changes HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {reader}\r\n\r\n"
+    with _many_files(), _open_together(server, head.encode(), 1100) as streams:
+        assert server.api("GET", "/tags").status == 200
+        answers = [_first_line(stream) for stream in streams]
+        assert answers.count("HTTP/1.1 200 OK") == 128
+        assert set(answers) == {"HTTP/1.1 200 OK", "HTTP/1.1 429 Too Many Requests"}
+        assert server.api("GET", "/tags", token=reader).status == 429
+    with _many_files(), _open_together(server, head.encode(), 1) as [stream]:
+        assert _first_line(stream) == "HTTP/1.1 200 OK"  # those that have ended are not counted
+
+
+def test_half_open_tls_handshakes_are_counted_closed_and_not_logged(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    certificate, key = _certificate(tmp_path)
+    server = serve("--tls-cert", str(certificate), "--tls-key", str(key))
+    with _many_files(), _open_together(server, b"\x16\x03\x01\x02\x00\x01", 600) as half_open:
+        assert _ask_over_tls(server, "/api/v1/tags") == 200
+        left = {each for each in half_open if not _ends_within(each, 0.0)}
+        assert len(left) <= 256  # the others gave way
+        assert all(_ends_within(each, 25.0) for each in left)
+        assert _ask_over_tls(server, "/api/v1/tags") == 200
+    with _many_files(), _open_together(server, b"GET / HTTP/1.1\r\n\r\n", 50):
+        assert _ask_over_tls(server, "/api/v1/tags") == 200
+    assert server.end() == 0
+    assert not _warnings(server)
+
+
+@pytest.mark.parametrize("said", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"])
+def test_requests_that_are_refused_leave_no_line_in_the_log(serve: Callable[..., Served], said: bytes) -> None:
+    server = serve()
+    for _ in range(3):
+        with _open_together(server, said, 1) as [stream]:
+            assert _first_line(stream)
+    assert server.end() == 0
+    assert not _warnings(server)
+
+
+def _certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 that it signed itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "simplemem")])
+    today = datetime.datetime.now(datetime.UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    made = made.not_valid_before(today - datetime.timedelta(days=1)).not_valid_after(today + datetime.timedelta(days=1))
+    made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+    pem = serialization.Encoding.PEM
+    (folder / "cert.pem").write_bytes(made.sign(key, hashes.SHA256()).public_bytes(pem))
+    plain = serialization.NoEncryption()
+    (folder / "key.pem").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    return folder / "cert.pem", folder / "key.pem"
+
+
+def _warnings(server: Served) -> list[str]:
+    """What an ended server has complained about."""
+    server.hearing.join(5)
+    return [line for line in server.said if " warning " in line or " error " in line]
+
+
+def _ask_over_tls(server: Served, path: str) -> int:
+    """The status of an answer to the owner."""
+    trusted = ssl.create_default_context(cafile=str(server.config.parent / "cert.pem"))
+    wire = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=30, context=trusted)
+    wire.request("GET", path, headers={"Authorization": f"Bearer {OWNER}"})
+    status = wire.getresponse().status
+    wire.close()
+    return status
+
+
+@contextmanager
+def _many_files() -> Iterator[None]:
+    """Let this process open more sockets than is usual."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(4096, hard)), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@contextmanager
+def _open_together(server: Served, said: bytes, number: int) -> Iterator[list[socket.socket]]:
+    wires = _connected(server, [said] * number)
+    try:
+        yield wires
+    finally:
+        for each in wires:
+            each.close()
+
+
+def _first_line(wire: socket.socket) -> str:
+    wire.settimeout(30)
+    said = b""
+    while b"\r\n" not in said and (part := wire.recv(1000)):
+        said += part
+    return said.partition(b"\r\n")[0].decode()
+
+
+def _ends_within(wire: socket.socket, seconds: float) -> bool:
+    """Whether the other side closes."""
+    waiting = select.poll()
+    waiting.register(wire, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000)) and _is_closed(wire)
 
 
 def _connected(server: Served, said: Sequence[bytes]) -> list[socket.socket]:

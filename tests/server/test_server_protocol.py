@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -219,6 +220,7 @@ class Deaf:
 
     def __init__(self) -> None:
         self.session = self._connection = self
+        self.exit_stack = AsyncExitStack()
         self.heard: list[str] = []
         self.reads = anyio.Event()
 
@@ -227,7 +229,12 @@ class Deaf:
         self.heard.append(params["uri"])
 
 
-def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(vault: Path) -> None:
+def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(
+    vault: Path, write: Callable[..., Path]
+) -> None:
+    write("a.md", "one")
+    write("b.md", "one")
+
     async def body() -> None:
         door = Door(lambda: EnhancedStore(vault))
         resources, client = Resources(door), Deaf()
