@@ -4,7 +4,7 @@ engine's syntax crosses it. Ids of notes and places mean nothing to who asks, an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -171,7 +171,9 @@ class Question:
     pairs: tuple[Term, ...] = ()
     vector: bytes | None = None
     like: str = ""  # in place of a vector: the path of a note, whose passages' mean it is
-    title: str = ""  # what a note is called that comes first
+    title: str = ""  # what a note is called that comes first, letter for letter
+    names: tuple[str, ...] = ()  # and by its words (words.words_key)
+    inner_names: Mapping[str, float] = field(default_factory=dict)  # a part of the question, and its share of it
     narrow: Narrow = Narrow()
     notes: int = 300  # so many of each at most
     blocks: int = 1500
@@ -207,7 +209,8 @@ class Matches(NamedTuple):
     near: Mapping[NoteId, Nearness] | None
     paths: Mapping[NoteId, str]
     passed: int | None = None  # how many notes the filter leaves; None: it leaves all
-    titled: Collection[NoteId] = ()  # those of them that are called as the question is
+    titled: Mapping[NoteId, int] = {}  # those that are called as the question is; a lower number is more exact
+    named: Mapping[NoteId, float] = {}  # those of them that a part of the question names, and its share of it
 
 
 class Position(NamedTuple):

@@ -15,6 +15,7 @@ from simplemem.index.door import Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.note.body import Link
 from simplemem.note.names import COPY_REASON, ConflictName, base_name, compare_key, conflict_name, name_of
 from simplemem.note.note import tag_pairs
+from simplemem.note.words import words_key
 from simplemem.vault.disk import Entry
 from simplemem.vault.obsidian import Named, Resolution, lookup_keys, name_key, resolve
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 OF_NOTE = {
     "aliases": "note_id, seq, alias, key",
+    "names": "note_id, seq, key, is_alias",
     "tags": "note_id, seq, tag, source",
     "tag_pairs": "note_id, key, value",
     "properties": "note_id, seq, key, value",
@@ -100,6 +102,7 @@ def put(rows: Rows, note_id: int | None, read: Understood, hidden: str | None, p
         pairs.add((note_id, "task", "open"))
     wanted: dict[str, list[tuple[Any, ...]]] = {
         "aliases": [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)],
+        "names": _name_rows(note_id, (head.title, base_name(path)), note.aliases),
         "tags": [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)],
         "tag_pairs": sorted(pairs),
         "properties": [(note_id, seq, str(key), _as_json(value)) for seq, (key, value) in enumerate(header.items())],
@@ -108,6 +111,13 @@ def put(rows: Rows, note_id: int | None, read: Understood, hidden: str | None, p
     for table, of in wanted.items():
         rows.replace(table, note_id, of, new=new)
     return note_id
+
+
+def _name_rows(note_id: int, titles: Iterable[str], aliases: Iterable[str]) -> list[tuple[Any, ...]]:
+    """What a note is called, each name once: as title or file name, else as alias."""
+    is_alias = {words_key(alias): 1 for alias in aliases} | {words_key(title): 0 for title in titles}
+    is_alias.pop("", None)
+    return [(note_id, seq, *name) for seq, name in enumerate(is_alias.items())]
 
 
 def _link_row(link: Link, source: str, named: Named) -> tuple[Any, ...]:
@@ -200,10 +210,17 @@ def called(db: Connection, key: str) -> tuple[list[str], ...]:
     return tuple([row[0] for row in db.execute(sql, (key,))] for sql in every)
 
 
-def titled(db: Connection, title: str) -> Iterable[tuple[int]]:
-    """The notes of a title or file name; the mark behind a question is no part of it, unless a title has it too."""
-    sql = "SELECT id FROM notes WHERE title_key IN (?1, ?2) OR name_key IN (?1, ?2)"
-    return db.execute(sql, (compare_key(title), compare_key(title.rstrip("?？!. "))))
+def named(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tuple[int, int, str]]:
+    """The visible notes with a name, and whether it is an alias (1) or a title or file name (0): letter for letter
+    without case the `title`, and then with "" as the last value; else one of the `keys` (words.words_key), which is the
+    last value. A note may come several times. The mark behind a question is no part of a name, unless a name has it."""
+    sql = """SELECT id, 0, '' FROM notes WHERE hidden IS NULL AND (title_key IN (?1, ?2) OR name_key IN (?1, ?2))
+             UNION ALL SELECT n.id, 1, '' FROM aliases a JOIN notes n ON n.id = a.note_id
+                       WHERE n.hidden IS NULL AND a.key IN (?1, ?2)
+             UNION ALL SELECT n.id, k.is_alias, k.key FROM names k JOIN notes n ON n.id = k.note_id
+                       WHERE n.hidden IS NULL AND k.key IN (SELECT value FROM carray(?3))"""
+    values = compare_key(title), compare_key(title.rstrip("?？!. ")), db.many(keys)
+    return db.execute(sql, values)
 
 
 def with_property(db: Connection, key: str) -> dict[str, str]:

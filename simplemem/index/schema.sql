@@ -35,6 +35,13 @@ CREATE TABLE aliases (
 ) WITHOUT ROWID;
 CREATE INDEX aliases_by_key ON aliases (key);
 
+-- What a note is called: title, file name and aliases, however they are spelled (words_key in words.py).
+CREATE TABLE names (
+    note_id INTEGER NOT NULL, seq INTEGER NOT NULL, key TEXT NOT NULL, is_alias INTEGER NOT NULL,
+    PRIMARY KEY (note_id, seq)
+) WITHOUT ROWID;
+CREATE INDEX names_by_key ON names (key);
+
 -- Tags as they are shown, and the (key, value) rows that filters ask for; value '' says that the tag is there.
 CREATE TABLE tags (
     note_id INTEGER NOT NULL, seq INTEGER NOT NULL, tag TEXT NOT NULL, source TEXT NOT NULL, PRIMARY KEY (note_id, seq)

@@ -98,6 +98,26 @@ def _by_note(rows: Iterable[tuple[NoteId, T]]) -> defaultdict[NoteId, tuple[T, .
     return defaultdict(tuple, {note: tuple(some) for note, some in found.items()})
 
 
+def _by_names(
+    called: Iterable[tuple[NoteId, int, str]], question: Question, ids: door.Ids
+) -> tuple[dict[NoteId, int], dict[NoteId, float]]:
+    """Of the notes among `ids` that have a name of the question: how exactly each is called as all of it (0 by a title
+    letter for letter, 1 by an alias so, 2 and 3 by their words), and the largest share of it that a name is."""
+    rows = list(called)
+    if rows and ids is not None:
+        passing = set(ids)
+        rows = [row for row in rows if row[0] in passing]
+    titled: dict[NoteId, int] = {}
+    named: dict[NoteId, float] = {}
+    for note, is_alias, key in rows:
+        if not key or key in question.names:
+            exactness = is_alias + 2 * bool(key)
+            titled[note] = min(exactness, titled.get(note, exactness))
+        if key in question.inner_names:
+            named[note] = max(question.inner_names[key], named.get(note, 0.0))
+    return titled, named
+
+
 def _asks(question: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Sidecar, P], T]:
     """A question of the door, answered from one state of the index."""
 
@@ -189,7 +209,8 @@ class Sidecar:
         return self._read(read)
 
     def _answer(self, db: Connection, kept: Kept, question: Question) -> Matches:
-        titled = notes.titled(db, question.title) if question.title else ()
+        keys = {*question.names, *question.inner_names}
+        called = notes.named(db, question.title, sorted(keys)) if question.title or keys else ()
         narrow = kept.telling(question.narrow)
         ids = None if narrow.is_open() else kept.ids(db, narrow)
         found, blocks, pairs = kept.words.rank(db, question, ids)
@@ -198,9 +219,11 @@ class Sidecar:
         if vector is not None:
             whose = (self.database.generation, kept.standing.space, len(vector)), kept.rev
             near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words, partial(kept.paths, db))
-        paths = kept.paths(db, by_words.union(near or ()))
-        passed, called = None if ids is None else len(ids), {note for (note,) in titled}
-        return Matches(found, blocks, pairs, near, paths, passed, called)
+        titled, named = _by_names(called, question, ids)
+        paths = kept.paths(db, by_words.union(near or (), titled))
+        passed = None if ids is None else len(ids)
+        named = {note: share for note, share in named.items() if note in paths}
+        return Matches(found, blocks, pairs, near, paths, passed, titled, named)
 
     def _vector(self, db: Connection, kept: Kept, question: Question) -> bytes | None:
         """The vector of a question, if it can be compared with those there are: another embedder's never are."""

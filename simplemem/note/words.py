@@ -126,6 +126,16 @@ def words_of(text: str) -> list[str]:
     return list(dict.fromkeys(words_in_order(text)))
 
 
+_BETWEEN_LETTERS = re.compile(r"(?<=\D) | (?=\D)")
+
+
+def words_key(name: str) -> str:
+    """What two names share that differ in case, accents, punctuation or hyphens alone: `Style Settings` and
+    `style-settings`, `Quick Add` and `QuickAdd`. Numbers stay apart: 1.1 is not 11. "" for a name without words."""
+    words = [word for word in words_in_order(name) if any(map(str.isalnum, word))]  # an emoji may leave a mark
+    return _BETWEEN_LETTERS.sub("", _plain(" ".join(words)))
+
+
 def neighbouring_words(words: list[str]) -> list[tuple[str, str]]:
     """Words that stand side by side, once each; two words that only hold a sentence together are no pair."""
     return [pair for pair in dict.fromkeys(pairwise(words)) if not STOP_WORDS.issuperset(pair)]

@@ -56,6 +56,7 @@ class Query:
 
     text: str
     words: tuple[str, ...]
+    spoken: tuple[str, ...] = ()  # all its words in order, also those that only hold it together
     pairs: tuple[tuple[str, str], ...] = ()
     phrases: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
@@ -88,6 +89,14 @@ class Query:
         """What notes are looked for by: any of these (all of them finds nothing for a question, retrieval.md §3)."""
         words = [term for word in self.words for term in self.forms_of(word)]
         return tuple(dict.fromkeys([*words, *map(Term, self.sequences)]))
+
+    def names(self) -> tuple[str, ...]:
+        """What a note is called that the question names: all of it, or without the words around it that only hold it
+        together (`What is a MOC?`)."""
+        telling = [place for place, word in enumerate(self.spoken) if word in self.words]
+        named = self.spoken[telling[0] : telling[-1] + 1] if telling else ()
+        keys = (lexicon.words_key(" ".join(words)) for words in (self.spoken, named))
+        return tuple(key for key in dict.fromkeys(keys) if key)
 
     def side_by_side(self) -> tuple[Term, ...]:
         """The pairs of neighbouring words, and of their stems."""
@@ -131,13 +140,22 @@ def read_query(text: str) -> Query:
         instead.append(f"Of its words the first {_MAX_WORDS} were looked for.")
     ranked = ranked[:_MAX_WORDS]
     return Query(
-        text, tuple(ranked), tuple(lexicon.neighbouring_words(words)[:_MAX_WORDS]), tuple(phrases), tuple(without),
-        tags, fields["type"], fields["path"], fields["author"], archive,
+        text,
+        words=tuple(ranked),
+        spoken=tuple(words[:_MAX_WORDS]),
+        pairs=tuple(lexicon.neighbouring_words(words)[:_MAX_WORDS]),
+        phrases=tuple(phrases),
+        without=tuple(without),
+        tags=tags,
+        type=fields["type"],
+        prefix=fields["path"],
+        author=fields["author"],
+        archive=archive,
         sequences=tuple(lexicon.sequences_in(plain)[:_MAX_SEQUENCES]),
         beginnings=tuple(word for word in beginnings if word in ranked and len(word) > 1),
         last=words[-1] if words and not plain.rstrip().endswith(_ENDS) else "",
         instead=" ".join(instead),
-    )  # fmt: skip
+    )
 
 
 def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, Standing]:

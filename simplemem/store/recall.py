@@ -132,7 +132,9 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     if vector is None and mode == "semantic" and not less:
         less = "Searched by words only: there are no vectors (embed.provider)."
     mode = "text" if vector is None else mode
-    question = Question(vector=vector, narrow=narrow, title=query.text.strip(" \"'“”„«»"))
+    question = Question(vector=vector, narrow=narrow, title=query.text.strip(" \"'“”„«»"), names=query.names())
+    weights = rank.weights_of(query.words, query.holders, standing.notes)
+    question = replace(question, inner_names=rank.names_within(query.spoken, weights))
     if mode != "semantic":
         question = replace(question, terms=query.terms(), pairs=query.side_by_side())
     answer = core.index.ask(question)
@@ -142,6 +144,9 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
         question = replace(question, narrow=replace(narrow, phrases=()))  # quotation marks shall not hide every answer
         answer = core.index.ask(question)
     signals = rank.signals_of(answer, mode, core.settings.search.lexical_weight)
+    if answer.named:
+        most = max(answer.named.values())
+        signals = rank.beside(signals, "named", rank.NAMED_WEIGHT * most, answer.named)
     days = days_in(query.text, local())
     coverage = core.embedding.coverage() if mode == "hybrid" and rank.is_question(query.text) else None
     reach = max(limit, rank.COVERED_NOTES if coverage else 0, DATED_NOTES if days else 0)

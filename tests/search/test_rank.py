@@ -179,3 +179,74 @@ def test_a_question_is_covered_better_by_a_few_lines_together_than_by_a_passage_
     two = {"two passages": lambda: ["Ada took a brush.\nIt was the hull.", "She painted."]}
     assert Coverage(WordLlama()).of(["brush", "hull", "painted"], two)[0] < together
     assert Coverage(WordLlama()).of(["brush"], {"empty": lambda: ["", " \n"], "none": list}) == [0.0, 0.0]
+
+
+STYLE = "---\naliases:\n- Style Settings\n---\nOffers controls for adjusting theme and snippet variables.\n"
+
+
+def others_about_style_settings(write: Write) -> None:
+    """Notes that say "Style Settings" much more often than the one that is called so."""
+    for k in range(30):
+        text = "Style settings here, style settings there: install Style Settings for the settings of this style.\n"
+        write(f"themes/Theme {k} style settings.md", text * 3)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Style Settings", "style settings", "STYLE-SETTINGS", "StyleSettings", "style_settings", "the Style Settings",
+     "What is Style Settings?", "\"Style Settings\""],
+)  # fmt: skip
+@pytest.mark.parametrize("mode", ["hybrid", "text", "semantic"])
+def test_a_note_whose_alias_is_the_question_comes_first(
+    store: EnhancedStore, write: Write, question: str, mode: str
+) -> None:
+    write("plugins/obsidian-variables.md", STYLE)
+    others_about_style_settings(write)
+    store.sync()
+    answer = store.search(question, limit=5, mode=mode)
+    assert answer.hits[0].name == "plugins/obsidian-variables"
+    assert not answer.only_nearest
+
+
+def test_a_file_name_comes_first_however_its_words_are_joined(store: EnhancedStore, write: Write) -> None:
+    write("plugins/style-settings.md", "Offers controls for adjusting theme and snippet variables.\n")
+    others_about_style_settings(write)
+    store.sync()
+    for question in ("Style Settings", "style settings?", "StyleSettings"):
+        assert store.search(question, limit=1).hits[0].name == "plugins/style-settings"
+
+
+def test_a_name_amid_further_words_lifts_its_note(store: EnhancedStore, write: Write) -> None:
+    maps = "---\naliases: [MOC]\n---\nA note of links about one topic. Nick Milo coined the term.\n"
+    write("concepts/Maps of content.md", maps)
+    for k in range(30):
+        write(f"lists/List {k}.md", f"This MOC lists MOC notes: MOC {k}, another MOC and a further MOC of this part.\n")
+    store.sync()
+    for question in ("What is a MOC and who coined it?", "the MOC term"):
+        assert store.search(question, limit=1).hits[0].name == "concepts/Maps of content", question
+
+
+def test_all_notes_of_one_alias_come_before_the_others_and_a_title_before_an_alias(
+    store: EnhancedStore, write: Write
+) -> None:
+    write("a/Maps of content.md", "---\naliases: [MOC]\n---\nNotes of links.\n")
+    write("b/Meeting of chiefs.md", "---\naliases: [moc, council]\n---\nOn Mondays.\n")
+    write("c/MOC.md", "To be written.\n")
+    for k in range(30):
+        write(f"lists/List {k}.md", f"This MOC lists MOC notes: MOC {k}, another MOC and a further MOC of this part.\n")
+    store.sync()
+    names = [hit.name for hit in store.search("MOC", limit=10).hits]
+    assert names[0] == "c/MOC"
+    assert set(names[1:3]) == {"a/Maps of content", "b/Meeting of chiefs"}
+    kept = store.search("MOC", filter=Filter.of(prefix="lists/"), limit=40).hits
+    assert {hit.name.partition("/")[0] for hit in kept} == {"lists"}
+
+
+def test_a_name_that_differs_in_its_numbers_or_signs_is_another_name(store: EnhancedStore, write: Write) -> None:
+    write("C++.md", "A language with classes.\n")
+    write("C.md", "A language without classes.\n")
+    write("Chapter 1.1.md", "Of beginnings.\n")
+    write("Chapter 11.md", "Of ends.\n")
+    store.sync()
+    for name in ("C++", "C", "Chapter 1.1", "Chapter 11"):
+        assert store.search(name, limit=1).hits[0].name == name

@@ -211,6 +211,25 @@ def test_a_stem_weighs_no_more_than_its_word_in_either_engine(contract: Both) ->
             assert not {"eins", "zwei"}.intersection(names[:20]), (store.root, question)
 
 
+def test_names_and_aliases_are_found_alike(contract: Both) -> None:
+    contract.sidecar.create("plugins/variables", "Controls for themes.", {"aliases": ["Style Settings", "Straße 1.1"]})
+    contract.sidecar.create("style-settings-of-a-theme", "Style settings, style settings and style settings.")
+    for k in range(12):
+        contract.sidecar.create(f"themes/n{k}", f"Style settings and style settings of theme {k}.")
+    stores = contract.each()
+    for question in ("Style Settings", "style-settings", "strasse 1.1", "what are the style settings of themes"):
+        hits = [contract._hits(store, question) for store in stores]
+        assert hits[0] == hits[1], question
+    for question in ("STYLE SETTINGS", "StyleSettings", "Strasse 1.1"):
+        for store in stores:
+            assert store.search(question, limit=1).hits[0].name == "plugins/variables"
+    contract.sidecar.update("plugins/variables", metadata={"aliases": ["Looks"]})
+    for store in contract.each():
+        assert store.search("Looks", limit=1).hits[0].name == "plugins/variables"
+        assert store.search("StyleSettings", limit=1).hits[0].name != "plugins/variables"
+    contract.as_made_anew()
+
+
 def test_words_that_were_merged_count_as_before(both: Both) -> None:
     chance = random.Random(1)
     for k in range(60):  # a segment each
