@@ -120,7 +120,7 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     tokens.all()  # a file that cannot be read is told at once
     site = Site({served.name: served for served in vaults}, stateless=stateless)
 
-    signed_in = page.SignedIn(tokens)
+    signed_in = page.SignedIn(tokens, address.port, is_secure=bool(address.certificate) or address.behind_proxy)
     guesses = Guesses()
     renderer = Renderer()
     issuer = _issuer(vaults[0].settings.http)
@@ -138,6 +138,7 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
             address.names,
             metrics,
             guesses,
+            cookie_name=signed_in.cookie_name,
             challenge=challenge,
             secure=secure,
         )
@@ -146,8 +147,7 @@ def serve_http(vaults: Sequence[Served], address: Address, *, sse: bool, statele
     _quiet_strangers()
     more = [*(issuer.routes if issuer else ())]
     for served in vaults:
-        is_secure = bool(address.certificate) or address.behind_proxy
-        more += page.routes(site, served, signed_in, guesses, renderer, secure=is_secure)
+        more += page.routes(site, served, signed_in, guesses, renderer)
     app = application(site, guard, sse=sse, more=more)
     config = uvicorn.Config(
         app,
