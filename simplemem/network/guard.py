@@ -36,7 +36,6 @@ _MOST_KNOWN: Final = 4096  # callers whose quota is remembered
 _MAX_IN_FLIGHT: Final = 128  # requests of a token
 _MAX_IN_FLIGHT_OF_ADMIN: Final = 512
 _MOST_FAILURES: Final = 20  # tokens that an address may guess at in a minute
-COOKIE: Final = "simplemem"
 
 Authenticate = Callable[[str], Awaitable[Grant | None]]
 
@@ -54,6 +53,7 @@ class Guard:
         metrics: Metrics,
         guesses: Guesses,
         *,
+        cookie_name: str,
         challenge: str = "Bearer",
         secure: bool = False,
     ) -> None:
@@ -61,6 +61,7 @@ class Guard:
         self._cookies, self._hosts = cookies, hosts
         self._metrics, self._challenge, self._secure = metrics, challenge, secure
         self._guesses = guesses
+        self._cookie_name = cookie_name
         self._spent = _Buckets()
         self._in_flight = _InFlight()
 
@@ -156,7 +157,7 @@ class Guard:
                 return grant
             self._guesses.count(client[0])
             raise Refused(403, "this key is not known", code="forbidden")
-        if (session := head.cookie(COOKIE)) and (grant := self._cookies(session)):
+        if (session := head.cookie(self._cookie_name)) and (grant := self._cookies(session)):
             if scope["method"] not in ("GET", "HEAD") and not origin:
                 raise Refused(403, "a form is sent by the page itself alone", code="forbidden")
             return grant

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from simplemem.errors import Invalid, SimplememError
-from simplemem.network.guard import COOKIE, Guesses
+from simplemem.network.guard import Guesses
 from simplemem.network.problems import STATUS, Refused
 from simplemem.network.render import link_of
 from simplemem.network.rendering import Renderer
@@ -50,10 +50,17 @@ e = escape
 
 
 class SignedIn:
-    """Who is signed in at a browser: by a number of ours, never by the token itself."""
+    """Who is signed in at a browser: by a number of ours, never by the token itself.
 
-    def __init__(self, tokens: Tokens) -> None:
+    A browser sends the cookies of a machine to all of its ports. So each port has a cookie name of its own, or else two
+    servers would sign each other's users out. Over TLS the prefix `__Host-` also keeps other hosts and plain HTTP from
+    setting the cookie.
+    """
+
+    def __init__(self, tokens: Tokens, port: int, *, is_secure: bool) -> None:
         self._tokens = tokens
+        self._is_secure = is_secure
+        self.cookie_name = f"__Host-simplemem-{port}" if is_secure else f"simplemem-{port}"
         self._known: OrderedDict[str, tuple[str, float]] = OrderedDict()
 
     def sign_in(self, token: str) -> str | None:
@@ -74,6 +81,16 @@ class SignedIn:
         for session in own[:excess]:
             del self._known[session]
 
+    def set_cookie(self, answer: Response, session: str) -> None:
+        """Have the browser keep a session, which no script and no page elsewhere gets."""
+        seconds = _HOURS * 3600
+        secure = self._is_secure
+        answer.set_cookie(self.cookie_name, session, seconds, httponly=True, samesite="strict", secure=secure)
+
+    def delete_cookie(self, answer: Response) -> None:
+        """Have the browser forget its session. Without `Secure` it would not touch a cookie with the prefix."""
+        answer.delete_cookie(self.cookie_name, httponly=True, samesite="strict", secure=self._is_secure)
+
     def sign_out(self, session: str) -> None:
         self._known.pop(session, None)
 
@@ -83,9 +100,7 @@ class SignedIn:
         return self._tokens.by_digest(sha256) if ends > time.monotonic() else None
 
 
-def routes(
-    site: Site, served: Served, signed_in: SignedIn, guesses: Guesses, renderer: Renderer, *, secure: bool
-) -> list[Route]:
+def routes(site: Site, served: Served, signed_in: SignedIn, guesses: Guesses, renderer: Renderer) -> list[Route]:
     """The page of one vault."""
 
     def at(path: str, handler: Handler, method: str = "GET", *, right: Any = "read") -> Route:
@@ -106,13 +121,13 @@ def routes(
             guesses.count(request.client.host if request.client else "")
             return _sign_in_page(served, _inside(served, said.get("to")), "This token is not known.")
         answer = RedirectResponse(_inside(served, said.get("to")), 303)
-        answer.set_cookie(COOKIE, session, max_age=_HOURS * 3600, httponly=True, samesite="strict", secure=secure)
+        signed_in.set_cookie(answer, session)
         return answer
 
     async def sign_out(request: Request) -> Response:
-        signed_in.sign_out(request.cookies.get(COOKIE, ""))
+        signed_in.sign_out(request.cookies.get(signed_in.cookie_name, ""))
         answer = RedirectResponse(served.prefix + "/", 303)
-        answer.delete_cookie(COOKIE)
+        signed_in.delete_cookie(answer)
         return answer
 
     return [

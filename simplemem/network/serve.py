@@ -138,7 +138,7 @@ def serve_http(
         tokens.all()
     site = Site({served.name: served for served in vaults}, stateless=stateless)
 
-    signed_in = page.SignedIn(tokens)
+    signed_in = page.SignedIn(tokens, address.port, is_secure=bool(address.certificate) or address.behind_proxy)
     guesses = Guesses()
     renderer = Renderer()
     issuer = _issuer(vaults[0].settings.http)
@@ -156,6 +156,7 @@ def serve_http(
             address.names,
             metrics,
             guesses,
+            cookie_name=signed_in.cookie_name,
             challenge=challenge,
             secure=secure,
         )
@@ -164,8 +165,7 @@ def serve_http(
     _quiet_strangers()
     more = [*(issuer.routes if issuer else ())]
     for served in vaults:
-        is_secure = bool(address.certificate) or address.behind_proxy
-        more += page.routes(site, served, signed_in, guesses, renderer, secure=is_secure)
+        more += page.routes(site, served, signed_in, guesses, renderer)
     app = application(site, guard, sse=sse, more=more)
     config = uvicorn.Config(
         app,

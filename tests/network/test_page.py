@@ -91,6 +91,25 @@ def test_a_token_that_signs_in_often_ends_its_own_sessions_only(serve: Callable[
     assert owner.get("/tags").status == 200
 
 
+def test_two_servers_of_one_machine_keep_their_sign_ins_apart(serve: Callable[..., Served], tmp_path: Path) -> None:
+    one, other = serve(), serve(vault=tmp_path / "other")
+    first, second = Browser(one), Browser(other)
+    assert first.cookie.startswith(f"simplemem-{one.port}=")
+    assert second.cookie.startswith(f"simplemem-{other.port}=")
+    first.cookie = second.cookie = f"{first.cookie}; {second.cookie}"  # a browser sends both to both
+    assert second.post("/logout").headers["set-cookie"].startswith(f'simplemem-{other.port}=""')
+    assert (first.get("/tags").status, second.get("/tags").status) == (200, 401)
+
+
+def test_behind_tls_the_cookie_is_bound_to_its_host(serve: Callable[..., Served]) -> None:
+    server = serve("--behind-proxy")
+    browser = Browser(server)
+    assert browser.cookie.startswith(f"__Host-simplemem-{server.port}=")
+    assert browser.get("/tags").status == 200
+    forgotten = browser.post("/logout").headers["set-cookie"]
+    assert {"Path=/", "Secure"} <= set(forgotten.split("; ")) and "Domain" not in forgotten
+
+
 def test_a_hostile_note_is_words_and_its_page_runs_nothing(serve: Callable[..., Served], tmp_path: Path) -> None:
     server = serve()
     (tmp_path / "vault").mkdir(exist_ok=True)
