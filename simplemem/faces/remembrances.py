@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict, cast
 
 from pydantic import Field
 
 from simplemem.faces import render
 from simplemem.faces.arguments import Object, about, also
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.kinds.answers import Edge, Maybe, Passage, Remembered, Written
+from simplemem.kinds.answers import Edge, Maybe, Passage, Remembered, Result, Written
 
 if TYPE_CHECKING:
     from simplemem.kinds.documents.base import KnowledgeBase
     from simplemem.kinds.documents.ingest import Documents
+    from simplemem.kinds.documents.outdated import Hit
     from simplemem.store import EnhancedStore
 
 _LINE: Final = 4_000  # characters of a passage in a text
@@ -26,8 +28,12 @@ MemoryId = Annotated[str, about("as add_memory or search_memory names it; of a p
 More = Annotated[Object, about("properties for the header of a long text's note")]
 Known = TypedDict("Known", {
     "id": str, "key": str, "value": str, "memory": str, "confidence": float, "valid_from": Maybe,
+    "disputed": NotRequired[str],
 })  # fmt: skip
-Said = TypedDict("Said", {"id": str, "kind": str, "memory": str, "score": float, "source": str})
+Said = TypedDict("Said", {
+    "id": str, "kind": str, "memory": str, "score": float, "source": str, "disputed": NotRequired[str],
+    "outdated": NotRequired[str],
+})  # fmt: skip
 Found = TypedDict("Found", {
     "query": str, "answer": Maybe, "synthesis": str, "facts": list[Known], "memories": list[Said],
     "graph": list[Edge], "degraded": str,
@@ -47,7 +53,10 @@ def add_memory(
 ) -> Reply[Remembered]:
     """Remember what the user told: a few statements, or a long text. What no longer holds is replaced and kept."""
     made = documents.add_memory(content, user_id, metadata, **caller)
-    lines = [f"- {e['event']} {e['relation'] or ''}: {render.line(e['memory'])} ({e['id']})" for e in made["events"]]
+    lines = list[str]()
+    for e in made["events"]:
+        lines.append(f"- {e['event']} {e['relation'] or ''}: {render.line(e['memory'])} ({e['id']})")
+        lines += [f"  In doubt now: {render.line(old['memory'])} ({old['id']})" for old in e.get("disputes", [])]
     near = [render.line(each["memory"]) for review in made["needs_review"] for each in review["candidates"]]
     lines += [f"Near it: {'; '.join(near)}"] if near else []
     if made["document"]:
@@ -55,6 +64,46 @@ def add_memory(
     is_known = all(each["event"] == "NOOP" for each in made["events"])
     head = "Memory added successfully." if made["document"] or not is_known else "Known already." if lines else ""
     return Reply(render.answer(head, "\n".join(lines), *made["warnings"]), made)
+
+
+def _facts_of(hits: Sequence[Hit]) -> list[Known]:
+    """Return the statements that fill the slot which was asked for, each disputed one behind what disputes it."""
+    by_id = {hit.result["id"]: hit for hit in hits}
+    facts = list[Known]()
+    for hit in hits:
+        if hit.atom is None or hit.atom.slot is None or hit.result["score"] <= _ASKED_FOR:
+            continue
+        slot = hit.atom.slot
+        key = " ".join(filter(None, slot[:2]))
+        later = by_id.get(hit.result.get("disputed_by", ""))
+        if later is not None and later.atom is not None and later.atom.slot is None:
+            facts.append(_fact_of(later.result, key, later.result["text"]))
+        facts.append(_fact_of(hit.result, key, slot.object))
+    return facts
+
+
+def _fact_of(result: Result, key: str, value: str) -> Known:
+    fact: Any = {"id": result["id"], "key": key, "value": value, "memory": result["text"]}
+    fact |= {"confidence": result.get("confidence"), "valid_from": result.get("valid_from")}
+    return cast("Known", fact | _marks_of(result))
+
+
+def _memory_of(result: Result) -> Said:
+    memory: Any = {"id": result["id"], "kind": result["kind"], "memory": result["text"]}
+    memory |= {"score": result["score"], "source": result["source"]["name"]}
+    return cast("Said", memory | _marks_of(result))
+
+
+def _marks_of(result: Result) -> dict[str, Any]:
+    """Return since when a statement is in doubt, or a passage outdated."""
+    marks = {"disputed": result.get("disputed"), "outdated": result.get("outdated")}
+    return {name: since for name, since in marks.items() if since}
+
+
+def _mark(row: Mapping[str, Any]) -> str:
+    """Return the words that tell of the marks of a row, behind it on its line."""
+    marks = [f"{name} since {row[name][:10]}" for name in ("disputed", "outdated") if name in row]
+    return f" [{', '.join(marks)}]" if marks else ""
 
 
 @tool("Search the memories of a user")
@@ -66,19 +115,11 @@ def search_memory(
 
     found = recall(store, Asked(query, user_id, limit=limit))
     said, synthesis, why = answered(documents, query, found)
-    facts: list[Any] = [
-        {"id": e["id"], "key": " ".join(filter(None, slot[:2])), "value": slot.object, "memory": e["text"]}
-        | {"confidence": e.get("confidence"), "valid_from": e.get("valid_from")}
-        for e, _, atom in found.hits
-        if atom and (slot := atom.slot) and e["score"] > _ASKED_FOR
-    ]
-    memories: list[Said] = [
-        {"id": e["id"], "kind": e["kind"], "memory": e["text"], "score": e["score"], "source": e["source"]["name"]}
-        for e, _, _ in found.hits
-    ]
+    facts = _facts_of(found.hits)
+    memories = [_memory_of(hit.result) for hit in found.hits]
     sections = {
-        "Facts": (f"{e['key']}: {e['value']} ({e['memory']})" for e in facts),
-        "Memories": (f"{e['memory']} ({e['id']})" for e in memories),
+        "Facts": (f"{e['key']}: {e['value']} ({e['memory']}){_mark(e)}" for e in facts),
+        "Memories": (f"{e['memory']} ({e['id']}){_mark(e)}" for e in memories),
         "Graph": (f"{e['from']} -{e['relation']}-> {e['to']}" for e in found.edges),
     }
     listed = {title: [f"- {render.line(each, _LINE)}" for each in lines] for title, lines in sections.items()}

@@ -10,6 +10,7 @@ Told = TypedDict("Told", {"id": str, "memory": str})
 Candidate = TypedDict("Candidate", {"id": str, "memory": str, "similarity": float})
 Event = TypedDict("Event", {
     "event": str, "relation": Maybe, "id": str, "memory": str, "rule": str, "previous": NotRequired[Told],
+    "disputes": NotRequired[list[Told]],
 })  # fmt: skip
 Review = TypedDict("Review", {"id": str, "candidates": list[Candidate]})
 Remembered = TypedDict("Remembered", {
@@ -33,16 +34,21 @@ Step = TypedDict("Step", {"step": str, "used": bool, "why": str})
 Result = TypedDict("Result", {
     "kind": str, "id": str, "text": str, "score": float, "container_tag": str, "source": Source,
     "memory_type": NotRequired[str], "confidence": NotRequired[float], "valid_from": NotRequired[str],
-    "valid_to": NotRequired[str], "is_latest": NotRequired[bool],
+    "valid_to": NotRequired[str], "is_latest": NotRequired[bool], "disputed": NotRequired[str],
+    "disputed_by": NotRequired[str], "outdated": NotRequired[str], "disputed_sentences": NotRequired[list[str]],
+    "outdated_sentences": NotRequired[list[str]],
 })  # fmt: skip
 Row = TypedDict("Row", {
     "id": str, "memory": str, "memory_type": str, "container_tag": str, "is_latest": bool, "confidence": float,
     "base_confidence": float, "valid_from": Maybe, "valid_to": Maybe, "forgotten_at": Maybe, "source_doc_id": Maybe,
     "updates": Maybe, "extends": Maybe, "derived_from": list[str], "superseded_by": Maybe, "status": str,
-    "created_at": str, "name": str,
+    "disputed": Maybe, "disputed_by": Maybe, "created_at": str, "name": str,
 })  # fmt: skip
 
-FactOut = TypedDict("FactOut", {"key": str, "value": str, "block_id": str, "confidence": float})
+FactOut = TypedDict("FactOut", {
+    "key": str, "value": str, "block_id": str, "confidence": float, "valid_from": NotRequired[str],
+    "disputed": NotRequired[str],
+})  # fmt: skip
 Stored = TypedDict("Stored", {
     "block_id": str, "turn_id": str, "routing_scenario": str, "facts_extracted": int, "topic": str, "reason": str,
     "method": str, "facts": list[FactOut], "warnings": list[str],
@@ -57,7 +63,7 @@ Spoken = TypedDict("Spoken", {
 Recalled = TypedDict("Recalled", {
     "memories": list[Spoken], "facts": list[FactOut], "method": str, "degraded": NotRequired[str],
 })  # fmt: skip
-Constraint = TypedDict("Constraint", {"text": str, "severity": str, "since": str})
+Constraint = TypedDict("Constraint", {"text": str, "severity": str, "since": str, "disputed": NotRequired[str]})
 Person = TypedDict("Person", {
     "name": str, "preferences": dict[str, str], "topics_of_interest": list[str], "last_updated": str,
     "constraints": list[Constraint],

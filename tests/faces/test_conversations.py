@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 Contract = Callable[..., Any]
 
 
@@ -31,3 +33,86 @@ def test_one_call_hands_over_fifty_facts_at_most(asking_with: Contract) -> None:
     refused = ask("store_conversation", message="The lockers have keys.", facts=facts)
     assert refused.code == "invalid" and "50" in refused.text and not list(ask.vault.rglob("*.md"))
     assert ask("store_conversation", message="The lockers have keys.", facts=facts[:50]).data["facts_extracted"] == 50
+
+
+TOLD, LATER = "2026-01-10T10:00:00Z", "2026-06-20T10:00:00Z"
+CHANGED = [
+    ("The alarm code is 4711.", [], "Last week I changed the alarm code.", "what is the alarm code"),
+    ("My address is Elbchaussee 12, Hamburg.", [], "I moved to Leipzig.", "where do I live"),
+    ("My phone number is 0151 2345678.", [], "I have a new phone number.", "what is my phone number"),
+    ("I work at Siemens.", [("employer", "Siemens")], "I changed jobs, I'm at Bosch now.", "who is my employer"),
+    ("My car is a Volvo.", [("car", "Volvo")], "I sold the Volvo.", "which car do I have"),
+    ("Mi código de la alarma es 4711.", [("código alarma", "4711")], "Han cambiado el código de la alarma.",
+     "código alarma"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "facts", "new", "question"), CHANGED)
+def test_a_fact_that_a_later_turn_changed_is_disputed_and_both_are_shown_newest_first(
+    asking_with: Contract, old: str, facts: list[tuple[str, str]], new: str, question: str
+) -> None:
+    ask = asking_with("hmlr", "talk")
+    given = [{"key": key, "value": value} for key, value in facts]
+    ask("store_conversation", message=old, facts=given, timestamp=TOLD)
+    [current] = ask("retrieve_memory", query=question).data["facts"]
+    assert "disputed" not in current
+    ask("store_conversation", message=new, timestamp=LATER)
+
+    later, earlier = ask("retrieve_memory", query=question).data["facts"]
+    assert (later["value"], later["valid_from"], later["key"]) == (new, LATER, current["key"])
+    assert (earlier["value"], earlier["valid_from"], earlier["disputed"]) == (current["value"], TOLD, LATER)
+    assert earlier["confidence"] == current["confidence"] / 2 < later["confidence"]
+    text = ask("talk_context", message=question).data["text"]
+    name = current["key"].replace("_", " ")
+    assert f"- {name}: {new}\n- {name}: {current['value']} (disputed since 2026-06-20)" in text
+
+
+def test_a_value_that_is_read_in_a_change_is_current_at_once(asking_with: Contract) -> None:
+    ask = asking_with("hmlr")
+    ask("store_conversation", message="The alarm code is 4711.", timestamp=TOLD)
+    ask("store_conversation", message="I've changed the alarm code to 0815.", timestamp=LATER)
+    [fact] = ask("retrieve_memory", query="what is the alarm code").data["facts"]
+    assert fact["value"] == "0815" and "disputed" not in fact
+
+
+def test_a_dispute_ends_with_a_new_value_or_with_the_turn_that_raised_it(asking_with: Contract) -> None:
+    ask = asking_with("hmlr")
+    ask("store_conversation", message="The alarm code is 4711.", timestamp=TOLD)
+    told = ask("store_conversation", message="I changed the alarm code.", timestamp=LATER).data
+    assert len(ask("retrieve_memory", query="what is the alarm code").data["facts"]) == 2
+
+    [path] = [
+        each for each in ask.vault.glob("topics/**/*.md") if told["turn_id"].replace("_", "-") in each.read_text()
+    ]
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("^" + told["turn_id"].replace("_", "-"), ""), encoding="utf-8")
+    ask.store.sync()
+    [fact] = ask("retrieve_memory", query="what is the alarm code").data["facts"]
+    assert fact["value"] == "4711" and "disputed" not in fact
+    path.write_text(text, encoding="utf-8")
+    ask.store.sync()
+
+    ask("store_conversation", message="The alarm code is 0815.", timestamp="2026-07-01T10:00:00Z")
+    [fact] = ask("retrieve_memory", query="what is the alarm code").data["facts"]
+    assert fact["value"] == "0815" and "disputed" not in fact
+    assert "disputed" not in (ask.vault / "facts/alarm code.md").read_text(encoding="utf-8")
+
+
+def test_what_is_told_late_or_of_somebody_else_disputes_nothing(asking_with: Contract) -> None:
+    ask = asking_with("hmlr")
+    ask("store_conversation", message="My address is Elbchaussee 12, Hamburg.", timestamp=LATER)
+    ask("store_conversation", message="I moved to Leipzig.", timestamp=TOLD)
+    for message in ("My sister moved to Leipzig.", "I moved the car.", "Should I move to Leipzig?"):
+        ask("store_conversation", message=message, timestamp="2026-07-01T10:00:00Z")
+    [fact] = ask("retrieve_memory", query="where do I live").data["facts"]
+    assert fact["value"].startswith("Elbchaussee") and "disputed" not in fact
+
+
+def test_a_constraint_that_a_later_turn_changed_is_disputed_in_the_profile(asking_with: Contract) -> None:
+    ask = asking_with("hmlr")
+    ask("store_conversation", message="I'm vegetarian. I'm allergic to nuts.", timestamp=TOLD)
+    ask("store_conversation", message="I eat meat again.", timestamp=LATER)
+    constraints = ask("get_user_profile").data["profile"]["constraints"]
+    texts = [each["text"] for each in constraints]
+    assert texts == ["allergic to nuts", "I eat meat again.", "vegetarian"]
+    assert [each.get("disputed") for each in constraints] == [None, None, "2026-06-20"]

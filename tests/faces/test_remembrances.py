@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from waiting import eventually
 from web_of_files import pdf
 
 from simplemem.kinds.documents.ingest import documents_of
+from simplemem.note import clock
 
 Contract = Callable[..., Any]
 LONG = "The committee met for an hour, and Gudrun will bring the marmalade that she promised to all of us. " * 6
@@ -256,3 +257,92 @@ def test_a_model_that_quotes_nothing_leaves_the_text_to_the_rules(contract: Cont
         assert [each["memory"] for each in answer.data["events"]] == ["I live in Berlin."]
         assert answer.data["extraction"] == "verbatim"
         assert answer.data["warnings"] == ["the model was no help: the model listed nothing that the text says"]
+
+
+@pytest.fixture
+def day(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Set the clock of this process to nine o'clock of a day."""
+
+    def set_to(day: str) -> None:
+        monkeypatch.setenv("SIMPLEMEM_NOW", f"{day}T09:00:00Z")
+        clock._fixed.cache_clear()
+
+    yield set_to
+    monkeypatch.undo()
+    clock._fixed.cache_clear()
+
+
+CHANGED = [
+    ("The alarm code is 4711.", "I changed the alarm code yesterday.", "what is the alarm code"),
+    ("I live in Hamburg.", "Last week we finally moved, Leipzig is home now.", "where do I live"),
+    ("I work at Siemens.", "I changed jobs in June.", "where do I work"),
+    ("My phone number is 555 0101.", "My phone number has changed.", "what is my phone number"),
+    ("El código de la alarma es 4711.", "Han cambiado el código de la alarma.", "código de la alarma"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "question"), CHANGED)
+def test_a_fact_that_a_later_statement_changed_is_disputed_and_both_are_shown_newest_first(
+    told: Any, day: Any, old: str, new: str, question: str
+) -> None:
+    day("2026-01-10")
+    first_id = first(told("add_memory", content=old, user_id="ann"))
+    day("2026-06-20")
+    added = told("add_memory", content=new, user_id="ann")
+    [event] = added.data["events"]
+    assert (event["event"], event["disputes"]) == ("ADD", [{"id": first_id, "memory": old}])
+    assert f"In doubt now: {old}" in added.text
+
+    day("2026-11-22")
+    found = told("search_memory", query=question, user_id="ann")
+    rows = {row["memory"]: row for row in found.data["memories"]}
+    assert [row for row in rows if row in (old, new)] == [new, old]
+    assert rows[old]["disputed"] == "2026-06-20T09:00:00Z" and "disputed" not in rows[new]
+    assert f"{old} ({first_id}) [disputed since 2026-06-20]" in found.text
+    values = [row["memory"] for row in found.data["facts"]]
+    assert values in ([], [new, old])
+    assert all(row["confidence"] == 0.5 for row in found.data["facts"] if row["memory"] == old)
+
+
+def test_a_disputed_fact_is_current_again_when_it_is_said_again_or_the_dispute_is_deleted(told: Any, day: Any) -> None:
+    day("2026-01-10")
+    told("add_memory", content="The alarm code is 4711.", user_id="ann")
+    day("2026-02-10")
+    change = first(told("add_memory", content="I changed the alarm code.", user_id="ann"))
+    note = told.vault / "atoms/ann/The alarm code is 4711.md"
+    assert "status: disputed\n" in note.read_text() and "disputed: 2026-02-10T09:00:00Z\n" in note.read_text()
+    told("add_memory", content="The alarm code is 4711.", user_id="ann")
+    assert "status: active\n" in note.read_text() and "disputed" not in note.read_text()
+
+    told("add_memory", content="I changed the alarm code.", user_id="ann")
+    assert "status: disputed\n" in note.read_text()
+    told("delete_memory", memory_id=change, user_id="ann")
+    assert "status: active\n" in note.read_text() and "disputed" not in note.read_text()
+
+
+def test_a_value_that_is_read_later_supersedes_a_disputed_fact(told: Any, day: Any) -> None:
+    day("2026-01-10")
+    told("add_memory", content="The alarm code is 4711.", user_id="ann")
+    told("add_memory", content="I changed the alarm code.", user_id="ann")
+    day("2026-02-10")
+    told("add_memory", content="The alarm code is 0815.", user_id="ann")
+    note = (told.vault / "atoms/ann/The alarm code is 4711.md").read_text()
+    assert "status: superseded\n" in note and "disputed" not in note
+
+
+def test_a_statement_of_the_same_text_or_of_another_user_is_not_disputed(told: Any) -> None:
+    told("add_memory", content="I live in Hamburg.", user_id="bob")
+    told("add_memory", content="I live in Leipzig. We moved last week.", user_id="ann")
+    for name in ("bob/I live in Hamburg", "ann/I live in Leipzig"):
+        assert "status: active\n" in (told.vault / f"atoms/{name}.md").read_text()
+
+
+def test_a_change_in_a_long_text_disputes_what_was_said_before(told: Any, day: Any) -> None:
+    day("2026-01-10")
+    told("add_memory", content="The alarm code is 4711.", user_id="ann")
+    day("2026-06-20")
+    told("add_memory", content=f"{LONG} We changed the alarm code. {LONG}", user_id="ann")
+    found = told("search_memory", query="what is the alarm code", user_id="ann").data["memories"]
+    rows = {row["memory"]: row for row in found if row["kind"] == "memory"}
+    assert [*rows] == ["We changed the alarm code.", "The alarm code is 4711."]
+    assert rows["The alarm code is 4711."]["disputed"] == "2026-06-20T09:00:00Z"

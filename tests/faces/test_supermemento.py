@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from simplemem.faces.face import PROFILES, choose
+from simplemem.kinds.documents.ingest import documents_of
+from simplemem.note import clock
 
 Contract = Callable[..., Any]
 GUIDE = "# Release guide\n\nFreeze the ledger with the amberlock switch.\n\nI prefer releases on Tuesdays.\n"
@@ -229,3 +231,80 @@ def test_a_memory_without_relations_is_listed_without_relations(contract: Contra
     assert rows["My favourite colour is green."]["source_doc_id"].startswith("doc_")
     assert rows["I moved to Lisbon."]["updates"] == rows["I live in Berlin."]["id"]
     assert rows["I live in Berlin."]["superseded_by"] == rows["I moved to Lisbon."]["id"]
+
+
+@pytest.fixture
+def day(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Set the clock of this process to nine o'clock of a day."""
+
+    def set_to(day: str) -> None:
+        monkeypatch.setenv("SIMPLEMEM_NOW", f"{day}T09:00:00Z")
+        clock._fixed.cache_clear()
+
+    yield set_to
+    monkeypatch.undo()
+    clock._fixed.cache_clear()
+
+
+def test_a_disputed_fact_is_shown_behind_what_disputes_it_in_every_tool(contract: Contract, day: Any) -> None:
+    asking = contract("supermemento")
+    old, new = "My dentist is Ruth Marsh.", "I have a new dentist."
+    remembered = documents_of(asking.store)
+    day("2026-01-10")
+    remembered.add_memory(old, "ann")
+    day("2026-06-20")
+    remembered.add_memory(new, "ann")
+    day("2026-11-22")
+
+    rows = asking.json("list_memories", container_tag="ann")["memories"]
+    assert [row["memory"] for row in rows] == [new, old]
+    assert (rows[0]["status"], rows[0]["disputed"], rows[0]["disputed_by"]) == ("active", None, None)
+    assert (rows[1]["status"], rows[1]["disputed"]) == ("disputed", "2026-06-20T09:00:00Z")
+    assert rows[1]["disputed_by"] == rows[0]["id"] and not rows[1]["is_latest"] and rows[1]["confidence"] == 0.5
+
+    results = asking.json("superrag_search", query="who is my dentist", container_tag="ann")["results"]
+    assert [each["text"] for each in results] == [new, old]
+    assert results[1]["disputed"] == "2026-06-20T09:00:00Z" and results[1]["disputed_by"] == rows[0]["id"]
+    assert results[0]["score"] >= results[1]["score"]
+    one = asking.json("superrag_search", query="who is my dentist", container_tag="ann", limit=1)["results"]
+    assert [each["text"] for each in one] == [new]
+
+    found = asking.json("semantic_search", query="my dentist is Ruth Marsh", container_tag="ann")["memories"]
+    assert [row["memory"] for row in found] == [new, old]
+
+    profile = asking.json("get_user_profile", container_tag="ann")
+    assert profile["static"] == [new, f"{old} (disputed since 2026-06-20)"]
+    assert f"- {old} (disputed since 2026-06-20) [[" in (asking.vault / "profiles/ann.md").read_text()
+
+
+def test_a_passage_that_says_what_was_superseded_is_marked_as_outdated(contract: Contract, day: Any) -> None:
+    asking = contract("supermemento")
+    letter = "# Letter\n\nThe weather is kind. I live in Hamburg. The alarm code of the hut is 4711.\n"
+    day("2026-01-10")
+    asking.json("ingest_text", content=letter, container_tag="ann", title="Letter")
+    query = {"query": "where do I live in Hamburg", "container_tag": "ann", "search_mode": "rag"}
+    [passage] = asking.json("superrag_search", **query)["results"]
+    assert "outdated" not in passage and "disputed" not in passage
+
+    day("2026-06-20")
+    documents_of(asking.store).add_memory("I moved to Leipzig.", "ann")
+    documents_of(asking.store).add_memory("We changed the alarm code of the hut.", "ann")
+    documents_of(asking.store).add_memory("I live in Rome.", "bob")
+    [passage] = asking.json("superrag_search", **query)["results"]
+    assert passage["outdated"] == passage["disputed"] == "2026-06-20T09:00:00Z"
+    assert passage["outdated_sentences"] == ["I live in Hamburg."]
+    assert passage["disputed_sentences"] == ["The alarm code of the hut is 4711."]
+    [chunk] = asking.json("semantic_search", min_similarity=0, **query)["chunks"]
+    assert chunk["outdated"] == "2026-06-20T09:00:00Z"
+
+
+def test_a_passage_is_outdated_by_a_later_document(contract: Contract, day: Any) -> None:
+    asking = contract("supermemento")
+    plans = {"2026-01-10": "3 March", "2026-02-10": "17 March"}
+    for date, deadline in plans.items():
+        day(date)
+        content = f"# Plan of {date}\n\nThe deadline of Apollo is {deadline}.\n"
+        asking.json("ingest_text", content=content, container_tag="ann", title=f"Plan {date}")
+    results = asking.json("superrag_search", query="deadline of Apollo", container_tag="ann")["results"]
+    marks = {each["source"]["title"]: each.get("outdated") for each in results}
+    assert marks == {"Plan 2026-01-10": "2026-02-10T09:00:00Z", "Plan 2026-02-10": None}

@@ -19,10 +19,11 @@ from simplemem.note.words import STOP_WORDS, words_in_order
 from simplemem.store import Read
 
 MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
-STATUSES: Final = ("active", "superseded", "forgotten")
+STATUSES: Final = ("active", "disputed", "superseded", "forgotten")
+HELD: Final = ("active", "disputed")  # of what is shown: a later statement puts a disputed one in doubt
 _MOST_NAME = 80  # characters
-_LINKS: Final = ("updates", "extends", "source", "superseded_by")
-_MOMENTS: Final = ("valid_from", "valid_to", "reinforced")
+_LINKS: Final = ("updates", "extends", "source", "superseded_by", "disputed_by")
+_MOMENTS: Final = ("valid_from", "valid_to", "reinforced", "disputed")
 # To a blank line, or to the end.
 _PARAGRAPH: Final = re.compile(r"\S(?:.*?\S)??(?=\s*\Z|[ \t]*\r?\n[ \t]*\r?\n)", re.DOTALL)
 _DAY: Final = re.compile(r"\d{4}-?\d\d-?\d\d")
@@ -67,6 +68,8 @@ class Atom:
     reinforced: datetime | None = None
     status: str = "active"
     superseded_by: str = ""
+    disputed: datetime | None = None  # when a later statement said that it changed, but not to what
+    disputed_by: str = ""
     updates: str = ""
     extends: str = ""
     derived_from: tuple[str, ...] = ()
@@ -75,6 +78,11 @@ class Atom:
     created: str = ""
     problem: str = ""  # why it is never written, "" when it may be
     is_own: bool = True
+
+    @property
+    def is_disputed(self) -> bool:
+        """Whether a later statement puts it in doubt."""
+        return self.status == "disputed"
 
     @cached_property
     def names(self) -> list[str]:
@@ -131,6 +139,8 @@ def read_atom(read: Read) -> Atom:
     if FACT.holds(read.path, word("type")):
         fact = read_fact(read)
         said, slot = fact.sentence or f"{fact.key}: {fact.value}", Slot("", fact.key.replace("_", " "), fact.value)
+        if fact.disputed is not None:
+            about |= {"status": "disputed", "disputed": fact.disputed}
         about |= {"problem": "conversations keep it", "confidence": fact.confidence, "valid_from": fact.valid_from}
         return Atom(id=name, statement=said, scope="default", slot=slot, **about)
     about |= {key: link_in(word(key)) for key in _LINKS} | {key: word(key) for key in ("decided_by", "created")}

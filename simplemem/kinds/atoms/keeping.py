@@ -6,16 +6,28 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
-from simplemem.kinds.answers import Candidate, Event, Review
+from simplemem.kinds.answers import Candidate, Event, Review, Told
 from simplemem.kinds.atoms import life
-from simplemem.kinds.atoms.atom import ATOM, Atom, Slot, Statement, new_atom, place_of, reworded
+from simplemem.kinds.atoms.atom import (
+    ATOM,
+    HELD,
+    Atom,
+    Slot,
+    Statement,
+    link_in,
+    new_atom,
+    place_of,
+    reworded,
+)
 from simplemem.kinds.atoms.reading import kind_of, read_statement, to_forget
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
+from simplemem.kinds.changes import in_doubt, read_change, subject_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
 from simplemem.memory import By
 from simplemem.note.clock import now, stamp
@@ -35,6 +47,7 @@ _NEAR: Final = 0.7  # of cosine: what is nearer and undecided is named
 _MOST_ASKED: Final = 5  # statements of one call that a model is asked about
 _DERIVED: Final = 0.8  # of its least sure parent's confidence
 _AGAIN: Final = 0.15  # surer for being said again
+_UNDISPUTED: Final = {"status": "active", "disputed": None, "disputed_by": None}
 
 
 class Added(NamedTuple):
@@ -87,7 +100,7 @@ class Memories(Keeper):
         """Whether a statement holds; a derived one does not outlive what it was derived from."""
         paths = self.bench.meant([(link, atom.path) for link in atom.derived_from]) if atom.derived_from else ()
         parents = (self.shelf.items.get(path or "") for path in paths)
-        return life.holds(atom, at) and all(each is None or each.status == "active" for each in parents)
+        return life.holds(atom, at) and all(each is None or each.status in HELD for each in parents)
 
     def find(self, id_: str, scope: str) -> Atom:
         """The statement of this id, to be changed. NotFound says nothing of another scope's."""
@@ -113,7 +126,8 @@ class Memories(Keeper):
             advice = [ruling for each in some for ruling in self._advice(scope, each.text, source, added)]
 
             def draft(step: ChangeSet, some: Sequence[Statement] = some, advice: list[Ruling] = advice) -> Added:
-                adding = _Adding(self, step, scope, source, outside)
+                told = {event["id"] for event in added.events}
+                adding = _Adding(self, step, scope, source, outside, told)
                 for statement in some:
                     adding.take(statement, advice)
                 return adding.added
@@ -172,18 +186,56 @@ class Memories(Keeper):
         text = " ".join(clean_text(text, "content", _MOST_CHARACTERS, "Give a shorter one.").split())
         if not re.search(r"\w", text):
             raise Invalid("there is no content", hint="Give a text with a word in it.")
-        path, slot = self.find(id_, scope).path, read_statement(text).slot or Slot()
+        atom, slot = self.find(id_, scope), read_statement(text).slot or Slot()
 
         def draft(step: ChangeSet) -> None:
-            step.put(path, reworded(step.text(path), text))
-            step.set(path, **slot._asdict())
+            step.put(atom.path, reworded(step.text(atom.path), text))
+            step.set(atom.path, **slot._asdict())
+            if atom.is_disputed:
+                step.set(atom.path, **_UNDISPUTED)
 
         return self.shelf.change(draft, by)[1]
 
     def forget(self, id_: str, scope: str, **by: Unpack[By]) -> Carried:
         """Put a statement into the trash."""
         path = self.find(id_, scope).path
-        return self.shelf.change(lambda step: step.drop(path), by)[1]
+
+        def draft(step: ChangeSet) -> None:
+            step.drop(path)
+            self.settle_disputes(step, path)
+
+        return self.shelf.change(draft, by)[1]
+
+    def doubts(self, scope: str, text: str) -> bool:
+        """Return whether a text says that something which is held has changed."""
+        return read_change(text) is not None and bool(_put_in_doubt(text, self.atoms(scope)))
+
+    def disputing(self, atoms: Sequence[Atom]) -> dict[str, str]:
+        """Return the paths of those of `atoms` that are disputed, each with the path of what disputes it."""
+        disputed = [atom for atom in atoms if atom.is_disputed and atom.disputed_by]
+        paths = self.bench.meant([(atom.disputed_by, atom.path) for atom in disputed])
+        return {atom.path: path for atom, path in zip(disputed, paths, strict=True) if path}
+
+    def newest_first(self, atoms: Sequence[Atom]) -> list[Atom]:
+        """Return statements in their order, but each disputed one behind what disputes it."""
+        disputing = self.disputing(atoms)
+        places = {atom.path: place for place, atom in enumerate(atoms)}
+
+        def place_of_first(atom: Atom) -> tuple[int, int]:
+            way = [atom.path]
+            while (cause := disputing.get(way[-1])) in places and cause not in way:
+                way.append(cause)
+            return places[way[-1]], len(way)
+
+        return sorted(atoms, key=place_of_first)
+
+    def settle_disputes(self, step: ChangeSet, path: str) -> None:
+        """Mark as active again what the statement at `path` alone has put in doubt."""
+        disputed = [each for each in self.shelf.items.values() if each.disputed_by and not each.problem]
+        causes = self.bench.meant([(each.disputed_by, each.path) for each in disputed])
+        for atom, cause in zip(disputed, causes, strict=True):
+            if cause == path and atom.is_disputed:
+                step.set(atom.path, **_UNDISPUTED)
 
     def knows(self, scope: str, texts: Sequence[str]) -> bool:
         """Whether all of these are said already."""
@@ -204,7 +256,7 @@ class Memories(Keeper):
 
         def draft(step: ChangeSet) -> None:
             for atom in self.drawn_from(source):
-                if atom.status == "active" and not atom.problem and is_gone(atom):
+                if atom.status in HELD and not atom.problem and is_gone(atom):
                     step.set(atom.path, status="forgotten")
 
         self.shelf.change(draft, by)
@@ -223,14 +275,26 @@ class Memories(Keeper):
         return self.shelf.change(draft, by)[0]
 
 
+def _put_in_doubt(text: str, older: Sequence[Atom]) -> list[Atom]:
+    """Return those of some older statements of which a text says that they changed."""
+    change = read_change(text)
+    if change is None:
+        return []
+    subjects = [(subject_of(atom.statement), atom.valid_from.year if atom.valid_from else None) for atom in older]
+    return [older[place] for place in in_doubt(change, subjects)]
+
+
 memories_of: Final = Memories.of
 
 
 class _Adding:
     """Statements as they are taken into one step, each knowing those before it."""
 
-    def __init__(self, memories: Memories, step: ChangeSet, scope: str, source: str, outside: bool) -> None:
+    def __init__(
+        self, memories: Memories, step: ChangeSet, scope: str, source: str, outside: bool, told: Collection[str] = ()
+    ) -> None:
         self.memories, self.step, self.scope, self.source, self.outside = memories, step, scope, source, outside
+        self.told = told  # ids of what the same call has told before
         self.held = {each.path: each for each in memories.held(scope)}
         self.added = Added([], [], "rules", [])
 
@@ -242,6 +306,7 @@ class _Adding:
             return
         if event == "NOOP" and target is not None:
             self._say_again(target, rule)
+            self._dispute(self.held[target.path], self._put_in_doubt(statement.text))
             return
         sound = [each for each in advice if event == "ADD" and self.held.get(each.target.path) is each.target]
         told = next((each for each in sound if each.relation != "DERIVES"), None)
@@ -249,8 +314,12 @@ class _Adding:
             event, relation, rule, target = "UPDATE", told.relation, told.method, told.target
         if target is not None and relation == "UPDATES" and (target.problem or (self.outside and not target.source)):
             event, relation, near, target = "ADD", None, [(target, 1.0), *near], None
+        doubtful = self._put_in_doubt(statement.text)
+        if doubtful and (statement.memory_type or kind_of(statement.text, now())[0]) == "episode":
+            statement = statement._replace(memory_type="fact")  # it must last as long as what it puts in doubt
         new = self._write(statement, rule, target, relation or "")
         self._tell(event, relation, new, rule, target)
+        self._dispute(new, [atom for atom in doubtful if atom is not target])
         candidates: list[Candidate] = [
             {"id": each.id, "memory": each.statement, "similarity": round((1 + share) / 2, 4)}
             for each, share in near
@@ -268,6 +337,7 @@ class _Adding:
         """Put what is to be forgotten into the trash. A page forgets nothing that was said here."""
         if target is not None and not target.problem and (target.source or not self.outside):
             self.step.drop(target.path)
+            self.memories.settle_disputes(self.step, target.path)
             del self.held[target.path]
             self._tell("DELETE", None, target, rule)
         else:
@@ -293,15 +363,44 @@ class _Adding:
         )  # fmt: skip
         if old and relation == "UPDATES":
             ended = stamp(new.valid_from or at)
-            self.step.set(old.path, status="superseded", superseded_by=link(path), valid_to=ended)
+            self.step.set(old.path, **_UNDISPUTED | {"status": "superseded"})
+            self.step.set(old.path, superseded_by=link(path), valid_to=ended)
             del self.held[old.path]
         self.step.put(path, new_atom(new, statement.quote))
         self.held[path] = new
         return new
 
+    def _put_in_doubt(self, text: str) -> list[Atom]:
+        """Return the statements of which a text says that they changed, where no rule reads what they are now."""
+        return _put_in_doubt(text, [atom for atom in self.held.values() if self._may_be_disputed(atom)])
+
+    def _may_be_disputed(self, atom: Atom) -> bool:
+        """Return whether a statement lasts, may be written, and was not told in this very call."""
+        is_earlier = bool(atom.sha256) and atom.id not in self.told
+        is_lasting = atom.memory_type in ("fact", "preference") and not atom.problem
+        return is_earlier and is_lasting and (bool(atom.source) or not self.outside)
+
+    def _dispute(self, new: Atom, older: Sequence[Atom]) -> None:
+        """Mark older statements as disputed by a new one, but for what that has replaced."""
+        link = self.memories.link_text(new.path)
+        disputes = list[Told]()
+        for atom in older:
+            if atom.path == new.path or self.held.get(atom.path) is not atom:
+                continue
+            since = atom.disputed or now()
+            self.step.set(atom.path, status="disputed", disputed=stamp(since), disputed_by=link)
+            marks: dict[str, Any] = {"disputed": since, "disputed_by": link_in(link)}
+            self.held[atom.path] = replace(atom, status="disputed", **marks)
+            disputes.append({"id": atom.id, "memory": atom.statement})
+        if disputes:
+            self.added.events[-1]["disputes"] = disputes
+
     def _say_again(self, target: Atom, rule: str) -> None:
-        """Saying a preference again is all that refreshes it."""
+        """Saying a preference again is all that refreshes it; what is said again is in doubt no longer."""
         sure = life.confidence_at(target, now())
+        if target.is_disputed and not target.problem:
+            self.step.set(target.path, **_UNDISPUTED)
+            self.held[target.path] = replace(target, status="active", disputed=None, disputed_by="")
         if target.memory_type == "preference" and not target.problem and sure < 1:
             self.step.set(target.path, confidence=round(min(1.0, sure + _AGAIN), 4), reinforced=stamp(now()))
         self._tell("NOOP", None, target, rule)

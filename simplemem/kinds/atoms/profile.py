@@ -32,10 +32,11 @@ def profile_of(memories: Memories, scope: str, regenerate: bool = False, **by: U
     static = dict.fromkeys(e for e in held if e.memory_type in kinds and life.confidence_at(e, at) >= _SURE)
     dynamic = [e for e in held if e not in static and (e.valid_from is None or e.valid_from >= at - _LATELY)]
     parts = {"static": [*static], "dynamic": dynamic}
+    parts = {key: memories.newest_first(atoms) for key, atoms in parts.items()}
     wrote = bool(held or regenerate) and not memories.bench.read_only and _write(memories, scope, parts, by)
     return {
-        "container_tag": scope, "static": [each.statement for each in static],
-        "dynamic": [each.statement for each in dynamic],
+        "container_tag": scope, "static": [life.shown(each) for each in parts["static"]],
+        "dynamic": [life.shown(each) for each in parts["dynamic"]],
         "sources": {key: [each.id for each in some] for key, some in parts.items()},
         "generated_at": stamp(at), "cached": not (wrote or regenerate), "method": "rules",
     }  # fmt: skip
@@ -48,7 +49,7 @@ def _write(memories: Memories, scope: str, parts: dict[str, list[Atom]], by: By)
         path, before = _note_of(memories, scope)
         after = before or PROFILE.render({"title": f"Profile of {scope}", "scope": scope}, "", local_stamp())
         for key, atoms in parts.items():
-            lines = [f"- {each.statement} {memories.link_text(each.path)}" for each in atoms]
+            lines = [f"- {life.shown(each)} {memories.link_text(each.path)}" for each in atoms]
             after = _with_section(after, key, lines)
         return [Draft(path, after, before)] if after != before and (before or any(parts.values())) else []
 

@@ -164,9 +164,25 @@ def _slot(language: _Language, form: _Form, found: re.Match[str], text: str) -> 
     words = frozenset(_stems(language, _WORD.findall(value)))
     is_doubtful = patterns["both"].search(value) or language.has("hedges", patterns["date"].sub("", value).split())
     is_of_two = relation == "name" and language.has("several", subject.split())  # two sisters have two names
+    if _is_beside_the_point(language, relation, value, text):
+        return _NOTHING
     if not words or is_doubtful or is_of_two or ("noun" in parts and not _is_value(language, relation, value, text)):
         return _NOTHING
     return Slot(_as_said(subject, text), relation, _as_said(value, text)), words, limit
+
+
+def _is_beside_the_point(language: _Language, relation: str, value: str, text: str) -> bool:
+    """Return whether a value is no place to live in ("moved to the sales team") or no employer ("work for fun")."""
+    first, *others = value.split()
+    if relation == "works at":
+        return first in language.words["no_employers"]
+    if relation != "lives in":
+        return False
+
+    has_article = first in language.words["own"]
+    is_named = any(word[0].isupper() for word in _as_said(value, text).split()[1:2])
+    is_place = is_named or language.has("places", others[:4])
+    return first in language.words["no_places"] or (has_article and not is_place)
 
 
 def _is_value(language: _Language, noun: str, value: str, text: str) -> bool:

@@ -12,14 +12,16 @@ import threading
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from simplemem.errors import Invalid, SimplememError, Unreadable
 from simplemem.kinds.answers import Ingested, Remembered
-from simplemem.kinds.atoms.atom import Atom, Statement, link_in
+from simplemem.kinds.atoms.atom import Atom, Statement, link_in, moment
 from simplemem.kinds.atoms.keeping import Added, memories_of
 from simplemem.kinds.atoms.reading import drawn_from, statements_in, to_forget
 from simplemem.kinds.atoms.small_talk import is_small_talk
+from simplemem.kinds.changes import changes_in
 from simplemem.kinds.documents.convert import File, convert, form_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.memory import By
@@ -58,6 +60,7 @@ class Document:
     error: str = ""
     source_url: str = ""
     fetched: str = ""
+    came: datetime | None = None  # when its note was made, or its address was fetched
     content_hash: str = ""
     original: str = ""  # a link
     problem: str = ""
@@ -72,6 +75,9 @@ class Document:
         """The document that a note is."""
         note, name = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256), base_name(read.path)
         told: dict[str, Any] = {"id": name, "title": name} | {key: word for key in _WORDS if (word := note.string(key))}
+        told["came"] = moment(str(told.get("fetched", ""))) or moment(
+            note.string("modified") or note.string("created") or ""
+        )
         told |= {"scope": scope_of(read.path, note.string("scope")), "problem": read.problem or note.problem or ""}
         return cls(read.path, read.sha256, is_own=DOCUMENT.holds(read.path, note.string("type")), **told)
 
@@ -305,7 +311,8 @@ class Documents(Keeper):
         if new.content_type == "text" and to_forget(new.text):
             return replace(new, title=""), self.memories.add(new.scope, [Statement(new.text)], **by), False
         with nullcontext() if self.chat else self._turn:
-            new = replace(new, status="extracting" if self.chat or drawn_from(new.text) else "done")
+            states = self.chat or drawn_from(new.text) or changes_in(new.text)
+            new = replace(new, status="extracting" if states else "done")
             (kept, is_known, is_version), carried = self.shelf.change(lambda step: self._put(step, new), by)
             warnings = [*carried.warnings]
             if is_version:
@@ -376,9 +383,11 @@ class Documents(Keeper):
         """Keep what a document states, and forget what was drawn from it and is there no longer."""
         path = document.path
         text = self._text_of(path)
-        statements, method, why = self._stated(
-            None if self.bench.private([path]) else self.chat, text, drawn_from(text)
-        )
+        chat = None if self.bench.private([path]) else self.chat
+        changed = [] if document.source_url else [sentence for sentence, _ in changes_in(text)]
+        changed = [sentence for sentence in changed if self.memories.doubts(document.scope, sentence)]
+        by_rules = list(dict.fromkeys([*drawn_from(text), *changed]))
+        statements, method, why = self._stated(chat, text, by_rules)
         with self.shelf.reading():
             stands = self._stands(document)
         if self._ending.is_set() or not stands:

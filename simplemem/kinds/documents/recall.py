@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from simplemem.kinds.answers import Edge, Result, Row, Step
+from simplemem.kinds.answers import Edge, Row, Step
 from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import Atom, Slot, as_name
 from simplemem.kinds.atoms.reading import answers, asked_slot, read_statement
 from simplemem.kinds.documents.ingest import Document, Documents, documents_of
+from simplemem.kinds.documents.outdated import Hit, with_outdated_marks
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import SHARED, Graph
 from simplemem.note.clock import now, stamp
@@ -42,14 +43,6 @@ class Asked(NamedTuple):
     types: Collection[str] = ()  # of statements
     expired: bool = False
     least: float | None = None  # of how like the question it is; then all are compared
-
-
-class Hit(NamedTuple):
-    """Something that answers, the note it stands in, and the statement it is."""
-
-    result: Result
-    path: str
-    atom: Atom | None = None
 
 
 class Recalled(NamedTuple):
@@ -102,11 +95,7 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     note("rerank", asked.rerank, by if asked.rerank else "not asked for")
 
     found = [atoms[path] for path in scores if path in atoms]
-    origins = bench.meant([(each.source, each.path) for each in found])
-    hits = [
-        _hit(scores[e.path], "memory", e.id, e.statement, e.scope, e.path, texts.get(of or ""), atom=e)
-        for e, of in zip(found, origins, strict=True)
-    ]
+    hits = _hits_of(documents, found, scores, texts)
     hits += [
         _hit(scores[e.path], "entity", e.name, "; ".join([e.name, *e.texts]), e.owner or SHARED, e.path)
         for e in (entities[path] for path in scores if path in entities)
@@ -119,7 +108,10 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     hits.sort(key=lambda hit: -hit.result["score"])  # at a tie a statement goes before a passage
     hits = [hit for hit in hits if asked.least is None or hit.path in alike or hit.atom in slots]
     once = _once(hits)
-    note("dedupe", len(once) < len(hits), f"{len(hits) - len(once)} said what another says")
+    repeated = len(hits) - len(once)
+    once = _with_disputes(documents, once, atoms, texts)
+    once = with_outdated_marks(documents, once, scope)
+    note("dedupe", repeated, f"{repeated} said what another says")
     taken, tokens = list[Hit](), 0
     for hit, size in ((hit, count_tokens(hit.result["text"])) for hit in once[: asked.limit]):
         if asked.budget is None or tokens + size <= asked.budget:
@@ -128,6 +120,60 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     left_out = len(once[: asked.limit]) - len(taken)
     note("budget", asked.budget is not None, "none was given" if asked.budget is None else f"{left_out} left out")
     return Recalled(taken, edges, steps, tokens, left_out, degraded)
+
+
+def _hits_of(
+    documents: Documents, atoms: Sequence[Atom], scores: Mapping[str, float], texts: Mapping[str, Document]
+) -> list[Hit]:
+    """Return statements as hits, each with the document that it was drawn from."""
+    origins = documents.bench.meant([(atom.source, atom.path) for atom in atoms])
+    return [
+        _hit(
+            scores[atom.path],
+            "memory",
+            atom.id,
+            atom.statement,
+            atom.scope,
+            atom.path,
+            texts.get(origin or ""),
+            atom=atom,
+        )
+        for atom, origin in zip(atoms, origins, strict=True)
+    ]
+
+
+def _with_disputes(
+    documents: Documents, hits: Sequence[Hit], atoms: Mapping[str, Atom], texts: Mapping[str, Document]
+) -> list[Hit]:
+    """Return hits with both sides of each dispute, the later statement right before the one it puts in doubt."""
+    disputing = documents.memories.disputing(list(atoms.values()))
+    disputing = {path: cause for path, cause in disputing.items() if cause in atoms}
+    if not disputing:
+        return list(hits)
+
+    scores = dict[str, float]()
+    for hit in hits:
+        score = hit.result["score"]
+        sides = [hit.path, disputing.get(hit.path, "")]
+        sides += [path for path, cause in disputing.items() if cause == hit.path]
+        for path in sides:
+            scores[path] = max(score, scores.get(path, 0.0))
+
+    there = {hit.path: hit for hit in hits if hit.atom is not None}
+    missing = [atoms[path] for path in scores if path in atoms and path not in there]
+    added = {hit.path: hit for hit in _hits_of(documents, missing, scores, texts)}
+    raised = dict[str, Hit]()
+    for path, hit in (there | added).items():
+        more: Any = {"score": scores[path]}
+        if path in disputing:
+            more["disputed_by"] = atoms[disputing[path]].id
+        result: Any = hit.result | more
+        raised[path] = hit._replace(result=result)
+
+    others = [hit for hit in hits if hit.atom is None]
+    in_order = documents.memories.newest_first([atoms[path] for path in raised])
+    every = [raised[atom.path] for atom in in_order] + others
+    return sorted(every, key=lambda hit: -hit.result["score"])
 
 
 def _filled(question: str, atoms: Iterable[Atom]) -> list[Atom]:
@@ -171,9 +217,11 @@ def _hit(
     source["url"] = (of and of.source_url) or None
     result: Any = {"kind": kind, "id": id_, "text": text, "score": round(score, 4), "container_tag": scope}
     if atom:
-        sure, is_latest = round(life.confidence_at(atom, now()), 4), atom.status == "active"
+        sure, is_latest = round(life.shown_confidence(atom, now()), 4), atom.status == "active"
         result |= {"memory_type": atom.memory_type, "confidence": sure, "is_latest": is_latest}
         result |= {key: stamp(at) for key in ("valid_from", "valid_to") if (at := getattr(atom, key))}
+        if atom.is_disputed:
+            result["disputed"] = stamp(atom.disputed or now())
     return Hit(result | {"source": source}, path, atom)
 
 
@@ -194,8 +242,15 @@ def answered(documents: Documents, query: str, found: Recalled) -> tuple[str | N
     if documents.chat is None or not found.hits:
         return None, "none", ""
     private = documents.bench.private(hit.path for hit in found.hits)
-    shown = [(hit.result["text"], hit.atom and hit.atom.valid_from) for hit in found.hits if hit.path not in private]
+    shown = [(_marked(hit), hit.atom and hit.atom.valid_from) for hit in found.hits if hit.path not in private]
     return documents.asked(documents.chat, "answer", query, shown[:_MOST_SHOWN])
+
+
+def _marked(hit: Hit) -> str:
+    """Return the text of a hit with a mark where it is in doubt or outdated."""
+    since = {"outdated": hit.result.get("outdated"), "disputed": hit.result.get("disputed")}
+    marks = [f"{mark} since {day[:10]}" for mark, day in since.items() if day]
+    return f"{hit.result['text']} ({', '.join(marks)})" if marks else hit.result["text"]
 
 
 def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
@@ -207,7 +262,14 @@ def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
     links = [
         (atom, link)
         for atom in atoms
-        for link in (atom.source, atom.updates, atom.extends, atom.superseded_by, *atom.derived_from)
+        for link in (
+            atom.source,
+            atom.updates,
+            atom.extends,
+            atom.superseded_by,
+            atom.disputed_by,
+            *atom.derived_from,
+        )
         if link
     ]
     paths = documents.bench.meant([(link, atom.path) for atom, link in links])
@@ -219,12 +281,14 @@ def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
     return [
         {
             "id": e.id, "memory": e.statement, "memory_type": e.memory_type, "container_tag": e.scope,
-            "is_latest": e.status == "active", "confidence": round(life.confidence_at(e, moment), 4),
+            "is_latest": e.status == "active", "confidence": round(life.shown_confidence(e, moment), 4),
             "base_confidence": e.confidence, "valid_from": told(e.valid_from), "valid_to": told(e.valid_to),
             "forgotten_at": told(life.forgotten_at(e)), "source_doc_id": linked.get((e, e.source)),
             "updates": linked.get((e, e.updates)), "extends": linked.get((e, e.extends)),
             "derived_from": [id_ for link in e.derived_from if (id_ := linked.get((e, link)))],
             "superseded_by": linked.get((e, e.superseded_by)), "status": e.status,
+            "disputed": told(e.disputed) if e.is_disputed else None,
+            "disputed_by": linked.get((e, e.disputed_by)) if e.is_disputed else None,
             "created_at": e.created or told(e.valid_from) or "", "name": name_of(e.path),
         }
         for e in atoms

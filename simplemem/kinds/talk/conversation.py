@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.kinds.answers import Closed, FactOut, Stored
+from simplemem.kinds.changes import in_doubt
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import EPOCH, TOPIC, Block, Turn
@@ -27,6 +28,7 @@ from simplemem.kinds.talk.facts import (
     Fact,
     Statement,
     Told,
+    changes_stated,
     fact_out,
     new_fact,
     read_fact,
@@ -35,9 +37,10 @@ from simplemem.kinds.talk.facts import (
     with_told,
 )
 from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, within
-from simplemem.kinds.talk.profile import PROFILE, Profile, Trait, traits, with_traits
+from simplemem.kinds.talk.profile import PROFILE, Profile, Trait, traits, with_disputes, with_traits
 from simplemem.memory import By
 from simplemem.note import clock
+from simplemem.note.clock import stamp
 from simplemem.note.header import read_header
 from simplemem.note.hidden import find_secrets
 from simplemem.note.names import legal_name
@@ -219,7 +222,9 @@ class Conversation(Keeper):
             if each.status == "active" and each.path != path:
                 step.put(each.path, blocks.closed_off(step.text(each.path), each))
         kept = [self.keep(step, said, turn, path, id_) for said in facts]
-        warnings = self._know(step, saying, self.link_text(path, turn.mark)) if saying.traits else []
+        link = self.link_text(path, turn.mark)
+        self._dispute(step, turn, link, {fact["key"] for fact in kept})
+        warnings = self._know(step, saying, link)
         return {
             "block_id": id_, "turn_id": turn.id, "routing_scenario": scenario, "facts_extracted": len(kept),
             "topic": label, "reason": reason, "method": method, "facts": kept, "warnings": warnings,
@@ -239,6 +244,23 @@ class Conversation(Keeper):
             step.put(place, new_fact(said, told, block, now()))
         return fact_out(said, block)
 
+    def _dispute(self, step: ChangeSet, turn: Turn, link: str, told: Collection[str]) -> None:
+        """Mark the facts of which a turn says that they changed, where no rule reads what they are now.
+
+        `told` are the keys of what the turn itself states, which is current.
+        """
+        changes = changes_stated(turn.message)
+        if not changes:
+            return
+
+        facts = [each for each in self._facts_of(step) if not each.problem and each.key not in told]
+        older = [fact for fact in facts if fact.valid_from < turn.at]
+        subjects = [(fact.subject, fact.valid_from.year) for fact in older]
+        for change in changes.values():
+            for place in in_doubt(change, subjects):
+                fact = older[place]
+                step.set(fact.path, disputed=stamp(fact.disputed or turn.at), disputed_by=link)
+
     def _facts_of(self, step: ChangeSet) -> list[Fact]:
         """Return all facts as `step` leaves them so far, those that it has just made included."""
         facts = {fact.path: fact for fact in self.held(Fact)}
@@ -250,10 +272,14 @@ class Conversation(Keeper):
     def _know(self, step: ChangeSet, saying: Saying, link: str) -> list[str]:
         """Keep what a turn says of the person; what is to be said of that."""
         known = next(iter(self.held(Profile)), None)
+        changes = changes_stated(saying.turn.message) if known else {}
+        if not saying.traits and not changes:
+            return []
         if known and known.problem:
             return [f"nothing was kept in {known.path[:-3]}: {known.problem}"]
         path = known.path if known else self.free(step, f"{PROFILE.folder}/default", between="-")
         text = step.text(path) if known else PROFILE.render({"title": "Profile"}, "", now())
+        text = with_disputes(text, changes, saying.turn.at, link[2:-2], is_read=bool(saying.traits))
         step.put(path, with_traits(text, saying.traits, saying.turn.at, link[2:-2]))
         return []
 

@@ -13,6 +13,7 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from simplemem.kinds.answers import FactOut
+from simplemem.kinds.changes import Change, Subject, read_change, subject_of
 from simplemem.kinds.graph.page import spell, unspelled
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import EPOCH, Kept
@@ -21,7 +22,7 @@ from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name
 from simplemem.note.passages import section_span, sentence_spans, with_line
-from simplemem.note.properties import set_property
+from simplemem.note.properties import remove_property, set_property
 from simplemem.note.words import STOP_WORDS, shortened, stem
 from simplemem.store import Read
 
@@ -66,6 +67,13 @@ class Fact(Kept):
     valid_from: datetime
     block_id: str
     sentence: str
+    disputed: datetime | None = None  # when a later turn said that it changed, but not to what
+    disputed_by: str = ""  # the block id of that turn, without the hat
+
+    @property
+    def subject(self) -> Subject:
+        """What it is about, as later turns are compared with it."""
+        return subject_of(self.sentence, self.key.replace("_", " "), self.value)
 
 
 def fact_out(fact: Fact | Statement, block_id: str) -> FactOut:
@@ -80,6 +88,12 @@ def stated(message: str) -> Iterator[str]:
         sentence = " ".join(text[start:stop].split())
         if len(sentence) <= _MOST_SENTENCE and not PATTERNS["not_stated"].search(sentence):
             yield sentence
+
+
+def changes_stated(message: str) -> dict[str, Change]:
+    """Return the sentences in which a person states that something changed, with what."""
+    changes = {sentence: read_change(sentence) for sentence in stated(message)}
+    return {sentence: change for sentence, change in changes.items() if change is not None}
 
 
 def statements(message: str) -> list[Statement]:
@@ -130,6 +144,8 @@ def read_fact(read: Read) -> Fact:
         valid_from=moment_of(note.string("valid_from") or "") or last.at,
         block_id=note.string("block_id") or "",
         sentence=quote[1].strip() if quote else "",
+        disputed=moment_of(note.string("disputed") or ""),
+        disputed_by=(note.string("disputed_by") or "").strip("[] ").rpartition("#^")[2],
         text=note.text,
         **where,
     )
@@ -163,6 +179,8 @@ def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str)
         text = text[:start] + _QUOTE.sub(lambda _: _quote(said), text[start:], count=1)
         for key, value in _properties(said, told, block_id).items():
             text = set_property(text, key, value)
+        if fact.disputed is not None and told.at >= fact.disputed:
+            text = remove_property(remove_property(text, "disputed"), "disputed_by")
     return text
 
 

@@ -12,11 +12,13 @@ from heapq import nlargest
 from typing import Any, Final
 
 from simplemem.errors import TooLong
-from simplemem.kinds.answers import Context, Recalled, TurnOut
+from simplemem.kinds.answers import Constraint, Context, FactOut, Recalled, TurnOut
+from simplemem.kinds.changes import in_doubt
 from simplemem.kinds.talk.block import TOPIC, Block, Turn, turns_out
 from simplemem.kinds.talk.conversation import Conversation, said_now
-from simplemem.kinds.talk.facts import Fact, fact_out, facts_for
+from simplemem.kinds.talk.facts import Fact, changes_stated, fact_out, facts_for
 from simplemem.memory import Filter
+from simplemem.note.clock import stamp
 from simplemem.note.names import path_of
 from simplemem.note.words import STOP_WORDS, count_tokens, counted, shortened, stem, words_of
 from simplemem.store import as_words
@@ -24,6 +26,7 @@ from simplemem.store import as_words
 _MOST_TURNS, _MOST_FACTS, _ELSEWHERE = 6, 10, 4  # turns of one block; blocks whose turns may go into a context
 _MOST_QUESTION, _MOST_ANSWER = 2_000, 400  # characters
 _LEAST: Final = 1e-4  # of a score
+_IN_DOUBT: Final = 0.5  # confidence of a sentence that no rule reads, and share of that of the fact it disputes
 _PERSON: Final = 300  # tokens of a context for what is known of the person beside constraints, at most
 _FACTS, _NOW = 5, 2  # the part of what is left that facts may take, and the subject that is spoken of
 _WINDOW: Final = 20  # turns of a session, those said last, that belong into a context whatever they are about
@@ -38,7 +41,8 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
     with talk.shelf.reading():
         blocks, every = {each.path: each for each in talk.held(Block)}, talk.held(Fact)
     facts = facts_for(asked, every, {block.id: block.label for block in blocks.values()})[:_MOST_FACTS]
-    answer = Recalled(memories=[], facts=[fact_out(each, each.block_id) for each in facts], method="words")
+    shown = [row for fact in facts for row in _both_sides(fact, blocks.values())]
+    answer = Recalled(memories=[], facts=shown, method="words")
     if asked.strip() and blocks:
         told, only = as_words(_telling(asked, blocks.values())), Filter(type=TOPIC.type)
         found = talk.store.search(told, filter=only, limit=limit)
@@ -55,6 +59,34 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
                     "turns": turns_out(answering(block, asked)),
                 })  # fmt: skip
     return answer
+
+
+def _both_sides(fact: Fact, blocks: Collection[Block]) -> list[FactOut]:
+    """Return a fact as clients know it, and before it the later sentence that puts it in doubt, if there is one.
+
+    A turn that was deleted disputes nothing.
+    """
+    row = fact_out(fact, fact.block_id)
+    if fact.disputed is None:
+        return [row]
+    turns = ((block, turn) for block in blocks for turn in block.turns if turn.mark == fact.disputed_by)
+    block, turn = next(turns, (None, None))
+    if block is None or turn is None:
+        return [row]
+
+    changes = changes_stated(turn.message)
+    telling = [each for each, change in changes.items() if in_doubt(change, [(fact.subject, fact.valid_from.year)])]
+    later = FactOut(
+        key=fact.key,
+        value=" ".join(telling or [shortened(turn.message, _MOST_ANSWER)]),
+        block_id=block.id,
+        confidence=_IN_DOUBT,
+        valid_from=stamp(turn.at),
+    )
+    row["confidence"] = round(_IN_DOUBT * fact.confidence, 4)
+    row["valid_from"] = stamp(fact.valid_from)
+    row["disputed"] = stamp(fact.disputed)
+    return [later, row]
 
 
 def _telling(question: str, blocks: Collection[Block]) -> str:
@@ -91,7 +123,7 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     profile, every = talk.profile(), talk.items(Block)
     current = talk.decide(said_now(message, session=session), every)[1].block
     found, now = remembered(talk, message, _ELSEWHERE + 1), current.id if current else ""
-    must = {f"- {c['text']} ({c['severity']})": {"kind": "constraint", "text": c["text"]} for c in profile.constraints}
+    must = {_constraint_line(each): {"kind": "constraint", "text": each["text"]} for each in profile.constraints}
     sections = ["\n".join(["# What always holds", *must])] if must else []
     items, left_out, last = list[dict[str, Any]](must.values()), 0, f"# The message\n{message.strip()}"
 
@@ -118,8 +150,7 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     person = [f"Name: {profile.name}"] if profile.name else []
     person += [*profile.preferences.values(), *profile.identity]
     take("# The person", {f"- {each}": {"kind": "person", "text": each} for each in person}, _PERSON)
-    known = ((fact["key"], fact["value"]) for fact in found["facts"])
-    facts = {f"- {key.replace('_', ' ')}: {value}": {"kind": "fact", "key": key} for key, value in known}
+    facts = {_fact_line(fact): {"kind": "fact", "key": fact["key"]} for fact in found["facts"]}
     take("# Facts", facts, (budget - needed()) // _FACTS)
     if current is not None:
         lines, most = _lines(now, turns_out(current.turns)), (budget - needed()) // _NOW
@@ -132,6 +163,18 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
         window |= _lines(id_, turns_out([turn])) if not {id_, turn.id} & shown else {}
     take("# Said last, about something else", window, budget, newest=True)
     return Context(text="\n\n".join([*sections, last]), tokens=needed(), items=items, left_out=left_out)
+
+
+def _fact_line(fact: FactOut) -> str:
+    """Return a fact on a line of a context, with a mark where a later sentence puts it in doubt."""
+    mark = f" (disputed since {fact['disputed'][:10]})" if "disputed" in fact else ""
+    return f"- {fact['key'].replace('_', ' ')}: {fact['value']}{mark}"
+
+
+def _constraint_line(constraint: Constraint) -> str:
+    """Return a constraint on a line of a context, with a mark where a later sentence puts it in doubt."""
+    mark = f", disputed since {constraint['disputed']}" if "disputed" in constraint else ""
+    return f"- {constraint['text']} ({constraint['severity']}{mark})"
 
 
 def _lines(block: str, turns: Sequence[TurnOut]) -> Lines:

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 from simplemem.kinds.answers import Constraint
+from simplemem.kinds.changes import Change, in_doubt, subject_of
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import Kept
 from simplemem.kinds.talk.cues import PATTERNS, RULES, WORDS
@@ -60,13 +61,23 @@ def read_profile(read: Read) -> Profile:
     constraints, preferences, identity = ([said for _, said in _bullets(read.text, section)] for section in SECTIONS)
     return Profile(
         name=note.string("name") or "",
-        constraints=tuple(constraints),
-        preferences={noun_of(each["text"]): each["text"] for each in preferences},
-        identity=tuple(each["text"] for each in identity),
+        constraints=tuple(_disputed_last(constraints)),
+        preferences={noun_of(each["text"]): _shown(each) for each in _disputed_last(preferences)},
+        identity=tuple(_shown(each) for each in _disputed_last(identity)),
         modified=stamp(at) if (at := moment_of(note.string("modified") or "")) else "",
         text=note.text,
         **where,
     )
+
+
+def _disputed_last(bullets: Sequence[Constraint]) -> list[Constraint]:
+    """Return bullets in their order, but those that a later one puts in doubt behind all others."""
+    return sorted(bullets, key=lambda bullet: "disputed" in bullet)
+
+
+def _shown(bullet: Constraint) -> str:
+    """Return what a bullet says, with a mark where it is in doubt."""
+    return f"{bullet['text']} (disputed since {bullet['disputed']})" if "disputed" in bullet else bullet["text"]
 
 
 PROFILE: Final[Kind[Profile]] = Kind("profiles", "profile", read=read_profile, place=lambda profile: profile.path)
@@ -76,8 +87,8 @@ def _bullets(text: str, section: str) -> list[tuple[tuple[int, int, str], Constr
     """The bullets of a section: the edit that takes one out, and what it says."""
     found = list[tuple[tuple[int, int, str], Constraint]]()
     for bullet in _BULLET.finditer(text, *(section_span(text, section) or (0, 0))):
-        marks = dict(re.findall(r"\b(severity|since)=(\S+)", bullet["marks"] or ""))
-        said: Constraint = {"text": bullet["text"], "severity": severity_of(bullet["text"]), "since": "", **marks}
+        marks = dict(re.findall(r"\b(severity|since|disputed)=(\S+)", bullet["marks"] or ""))
+        said: Any = {"text": bullet["text"], "severity": severity_of(bullet["text"]), "since": "", **marks}
         found.append(((bullet.start(), bullet.end() + 1, ""), said))
     return found
 
@@ -107,6 +118,42 @@ def with_traits(text: str, found: Sequence[Trait], at: datetime, link: str) -> s
                 text = with_line(text, section, f"- {said} %%{marks}since={since}%% [[{link}]]")
                 text = spliced(text, [cut for cut, _ in alike])
     return text
+
+
+def with_disputes(text: str, changes: Mapping[str, Change], at: datetime, link: str, *, is_read: bool) -> str:
+    """Return the profile's note with marks on what a turn says has changed. Every other byte stays.
+
+    `changes` are the sentences that say so. Where the turn states no trait that was read, the sentence itself is kept
+    in the section, so that both are shown.
+    """
+    since = f"{at.astimezone():%Y-%m-%d}"
+    for sentence, change in changes.items():
+        for section in SECTIONS:
+            bullets = [each for each in _bullets(text, section) if each[1]["since"] <= since]
+            bullets = [each for each in bullets if "disputed" not in each[1]]
+            subjects = [(subject_of(_as_sentence(bullet["text"])), None) for _, bullet in bullets]
+            places = in_doubt(change, subjects)
+            text = spliced(text, [_with_mark(text, bullets[place][0], since) for place in places])
+            if places and not is_read:
+                text = with_line(text, section, f"- {sentence} %%since={since}%% [[{link}]]")
+    return text
+
+
+def _as_sentence(statement: str) -> str:
+    """Return what a bullet says as the person would say it."""
+    return statement if re.match(r"I\b|My\b", statement) else f"I am {statement}"
+
+
+def _with_mark(text: str, cut: tuple[int, int, str], since: str) -> tuple[int, int, str]:
+    """Return the edit that marks the bullet at a place of a note as disputed."""
+    start, end, _ = cut
+    line = text[start:end]
+    if "%%" in line:
+        marked = re.sub(r"%%(?=[^%\n]*%%)", f"%%disputed={since} ", line, count=1)
+    else:
+        statement, ending = line.rstrip(), line[len(line.rstrip()) :]
+        marked = f"{statement} %%disputed={since}%%{ending}"
+    return start, end, marked
 
 
 def _core(text: str) -> set[str]:
