@@ -43,6 +43,7 @@ class Door:
         self._opening = opening
         self._opening_now = threading.Lock()
         self._store: EnhancedStore | None = None
+        self._starting, self._is_started = threading.Lock(), False
         self._tending = threading.Lock()
         self._first, self._readers = ThreadPoolExecutor(1, "read"), ThreadPoolExecutor(3, "read")
         self._writer = ThreadPoolExecutor(1, "write")
@@ -61,7 +62,7 @@ class Door:
 
         def work() -> None:
             try:
-                self.store().start()
+                self.start()
             except Exception:
                 log.exception("the vault cannot be opened")
                 self._tending.release()  # a call of a tool tries again, and gets the whole error
@@ -69,10 +70,24 @@ class Door:
         if self._tending.acquire(blocking=False):
             threading.Thread(target=work, name="tend", daemon=True).start()
 
+    def start(self) -> None:
+        """Have the store update its index in the background from now on. Call it in a thread, as `store`."""
+        store = self.store()
+        with self._starting:
+            if not self._is_started:
+                store.start()
+                self._is_started = True
+
     async def run(self, work: Callable[[], T], *, writes: bool = False) -> T:
         """Do something in a thread, when its turn comes if it writes. Whoever is cancelled does not wait for it."""
         is_first = not writes and (self._latest is None or self._latest.done())
-        asked = (self._writer if writes else self._first if is_first else self._readers).submit(work)
+
+        def started() -> T:
+            with suppress(Exception):  # what the work then meets is told to whoever asked for it
+                self.start()  # a question waits for the background
+            return work()
+
+        asked = (self._writer if writes else self._first if is_first else self._readers).submit(started)
         if is_first:  # who asks one thing after the other meets the thread whose connection knows the most
             self._latest = asked
         done = await asyncio.wrap_future(asked)

@@ -245,3 +245,15 @@ def test_an_answer_of_a_branch_names_its_commit_and_is_never_of_before_the_one_a
     assert ([hit["name"] for hit in found.data["hits"]], found.headers["simplemem-commit"]) == (["Plum"], commit)
     late = served.ask("GET", "/api/v1/search?query=blue", headers={"Simplemem-Commit": "1" * 40})
     assert (late.status, late.problem["code"]) == (503, "unavailable")
+
+
+def test_the_first_request_of_a_vault_that_was_never_indexed_finds_all_of_it(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for number in range(20):
+        (vault / f"n{number}.md").write_text(f"# Crane {number}\n\nThe crane of pier{number} was greased.\n")
+    found = serve().ask("GET", f"{API}/search?query=crane%20of%20pier17%20greased").data
+    assert found["hits"][0]["name"] == "n17"
+    assert found["index"]["state"] == "ready" and found["index"]["notes"] == 20
