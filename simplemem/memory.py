@@ -62,16 +62,28 @@ class By(TypedDict, total=False):
 
 
 class IndexState(Value):
-    """How far the index can be trusted now. `pending` notes wait for their vectors or, while indexing, to be read."""
+    """How far the index can be trusted now.
+
+    `pending` counts the notes that are not wholly searchable. `missing_notes` of them are not read yet, or have changed
+    since they were read; `missing_vectors` are not searchable by meaning.
+    """
 
     state: Literal["ready", "indexing", "partial"]
     notes: int
     pending: int
     reason: str = ""
     commit: str = field(default="", repr=False)  # of a branch: what it is of
+    missing_notes: int = field(default=0, repr=False)
+    missing_vectors: int = field(default=0, repr=False)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether what is not found in the index is not in the vault."""
+        return self.state == "ready"
 
     def as_dict(self) -> dict[str, Any]:
-        return {key: each for key, each in super().as_dict().items() if key != "commit" or each}
+        may_be_left_out = ("commit", "missing_notes", "missing_vectors")
+        return {key: each for key, each in super().as_dict().items() if each or key not in may_be_left_out}
 
 
 class Filter(Value):

@@ -109,3 +109,32 @@ def test_every_answer_is_a_value_that_becomes_plain_json(vault: Path) -> None:
         for answer in answers:
             with pytest.raises(dataclasses.FrozenInstanceError):
                 setattr(answer, dataclasses.fields(answer)[0].name, "x")
+
+
+def test_the_first_search_of_a_vault_that_was_never_indexed_finds_all_of_it(tmp_path: Path) -> None:
+    for number in range(30):
+        (tmp_path / f"n{number}.md").write_text(f"# Crane {number}\n\nThe crane of pier{number} was greased.\n")
+    with open_store(tmp_path) as store:
+        found = store.search("Which crane of pier17 was greased?")
+        assert found.hits[0].name == "n17" and found.index.state == "ready"
+    with open_store(tmp_path / "other") as store:
+        store.create("Kite", "The kite flies over the harbour.")
+        assert store.search("kite").index.state == "ready"
+        assert store.search("kite", mode="semantic").hits[0].name == "Kite"
+
+
+def test_a_context_and_a_list_are_whole_in_a_vault_that_was_never_indexed(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("The harbour crane, see [[b]].\n")
+    (tmp_path / "b.md").write_text("A ferry.\n")
+    for ask in (
+        lambda store: store.context("crane").index,
+        lambda store: store.list().index,
+        lambda store: store.search("", filter=Filter(prefix="a")).index,
+    ):
+        (tmp_path / ".simplemem" / "index.db").unlink(missing_ok=True)
+        with open_store(tmp_path) as store:
+            state = ask(store)
+            assert (state.state, state.notes) == ("ready", 2)
+    (tmp_path / ".simplemem" / "index.db").unlink()
+    with open_store(tmp_path) as store:
+        assert [each.name for each in store.backlinks("b", kinds=["link"])] == ["a"]

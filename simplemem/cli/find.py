@@ -58,7 +58,8 @@ def search(
     lines, labels, warnings = Lines(), dict[str, str](), list[str]()
     if (why_it := found.why) is None or found.explain is not None:
         if not found.hits or found.only_nearest:
-            lines.append(["Nothing found." + " Nearest:" * bool(found.hits)])
+            nothing = "Nothing found." if found.index.is_ready else "No answer yet."
+            lines.append([nothing + " Nearest:" * bool(found.hits)])
         lines += [line for rank, hit in enumerate(found.hits, 1) for line in _hit(rank, hit, found.query)]
         if found.absent:
             lines.append([(one_line(f"No memory holds: {', '.join(found.absent)}."), "dim")])
@@ -269,5 +270,7 @@ def context(
     warnings += _doubts(pack.degraded, pack.index)
     if pack.items:
         return Answer(pack.as_dict(), text=pack.text.removesuffix("\n") + "\n", warnings=warnings)
-    nothing = "Nothing fits into so few tokens." if pack.left_out else "Nothing found."
+    nothing = "Nothing found." if pack.index.is_ready else "No answer yet."
+    if pack.left_out:
+        nothing = "Nothing fits into so few tokens."
     return Answer(pack.as_dict(), [[nothing]], warnings=warnings)

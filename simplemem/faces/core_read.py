@@ -97,7 +97,7 @@ def search_memories(
     data = SearchAnswer.of(found, query=render.line(found.query, 1000), hits=hits, explain=told or None)
     asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
     state = f"{render.unheld(found.absent)} {render.index_line(found.index, found.degraded)}".strip()
-    nothing = f"Nothing found{asked}, in {render.counted(found.index.notes, 'memory', 'memories')}."
+    nothing = render.nothing_found(asked, found.index)
     if not hits:
         return Reply(f"{nothing} {state}".strip(), data)
     head = f"# {render.counted(len(hits), 'memory', 'memories')}{asked}"
@@ -354,7 +354,7 @@ def build_context(
     search and many reads."""
     pack = store.context(query, budget_tokens=budget_tokens, filter=where.filter())
     subject, left = render.line(query, 80), pack.left_out
-    head = f"Nothing found about {subject}."
+    head = f"Nothing found about {subject}." if pack.index.is_ready else f"No answer about {subject} yet."
     if pack.text:
         head = f"# {head} Nearest:" if pack.only_nearest else f"# What the memories say about {subject}"
     elif left:

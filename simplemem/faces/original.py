@@ -15,7 +15,7 @@ from simplemem.config import read_toml
 from simplemem.errors import Conflict, Invalid, TooLong
 from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_most, resolved, to_change
 from simplemem.faces.face import Caller, Reply, tool
-from simplemem.faces.render import brief, index_line, line, name_of, unheld
+from simplemem.faces.render import brief, index_line, line, name_of, nothing_found, unheld
 from simplemem.faces.session import Session, replaced_and_undo, without_offer
 from simplemem.note.note import map_entries
 from simplemem.note.tags import parse_tag_request, respelled, without_header
@@ -195,7 +195,9 @@ def search_memories(
         asked.append(f"with {'all of' if require_all else 'any of'} the tags {tagged}")
     state = f"{unheld(found.absent)} {index_line(found.index, found.degraded)}".strip()
     if not found.hits:
-        return Reply(f"No memories were found {' '.join(asked)}. {state}".strip() + "\n")
+        about_it = f" {' '.join(asked)}"
+        nothing = f"No memories were found{about_it}." if found.index.is_ready else nothing_found(about_it, found.index)
+        return Reply(f"{nothing} {state}".strip() + "\n")
     lines = [f"# {'No memories were found; nearest' if found.only_nearest else 'Memories found'} {' '.join(asked)}", ""]
     for number, hit in enumerate(found.hits, 1):
         where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"

@@ -116,6 +116,13 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
+def nothing_found(about: str, index: IndexState) -> str:
+    """That a question `about` something has no answer; or that it has none yet, while the index lacks notes."""
+    if not index.is_ready:
+        return f"No answer{about} yet."
+    return f"Nothing found{about}, in {counted(index.notes, 'memory', 'memories')}."
+
+
 def unheld(absent: Sequence[str]) -> str:
     """Which words of a question no memory holds."""
     return line(f"No memory holds: {', '.join(absent)}.", 300) if absent else ""
@@ -123,9 +130,10 @@ def unheld(absent: Sequence[str]) -> str:
 
 def index_line(index: IndexState, degraded: str = "") -> str:
     """What makes an answer less than whole, in a sentence; nothing when it is whole."""
+    reason = line(index.reason, 300)
     said = {
-        "indexing": f"The index is still being built ({index.notes} memories are in it): ask again for the rest.",
-        "partial": f"The index is not complete. {line(index.reason, 300)}".strip(),
+        "indexing": f"The index is still being built. {reason} Ask again for the rest.",
+        "partial": f"The index is not complete. {reason}".strip(),
     }
     return " ".join(filter(None, [said.get(index.state), line(degraded, 300)]))
 

@@ -50,6 +50,7 @@ class Sync:
     stop: threading.Event = field(default_factory=threading.Event)  # set to end a scan after the notes it is at
     waiting: Waiting | None = field(default_factory=Waiting)  # None when no vectors will be made
     skipped: dict[str, str] = field(default_factory=dict)  # files that are not indexed, and why
+    unread: int | None = None  # notes that a long pass still has to read, None before the first scan
 
     def put(
         self, written: Sequence[tuple[str, Note, Entry]], *, gone: Collection[str] = (), moved: Sequence[str] = ()
@@ -138,6 +139,7 @@ class Sync:
                 known, files, generation = notes.known_at(db), notes.all_files(db), self.database.generation
             found = Reconciling(self, entries, known, files, generation, progress)
             report = found.carry_out(None if believe else len(known))
+        self.unread = 0
         if self.vault.is_branch:
             self._reached(newest, None)
         report.seconds = time.perf_counter() - began
@@ -316,6 +318,9 @@ class Reconciling:
     def _put_notes(self, entries: Sequence[Entry]) -> None:
         """Put the notes of files that may have changed, a batch a transaction."""
         done = 0
+        is_long = len(entries) > _FEW or self.sync.unread is None
+        if is_long:
+            self.sync.unread = len(entries)
         for batch in self._batches(entries):
             with self.sync.database.writing(self.generation) as db:
                 rows, paths = Rows(db), [path for path, _ in batch]
@@ -325,6 +330,8 @@ class Reconciling:
                 rows.write()
                 self.report.modified += self.sync.judge_copies_of(rows, paths)
             done += len(batch)
+            if is_long:
+                self.sync.unread = len(entries) - done
             batch.clear()  # before the collector looks at what lives
             if self._much:
                 gc.collect(0)

@@ -54,6 +54,7 @@ class Door:
         self._opening = opening
         self._opening_now = threading.Lock()
         self._store: EnhancedStore | None = None
+        self._starting, self._is_started = threading.Lock(), False
         self._tending = threading.Lock()
         self._first, self._readers = ThreadPoolExecutor(1, "read"), ThreadPoolExecutor(3, "read")
         self._writer = ThreadPoolExecutor(1, "write")
@@ -79,7 +80,7 @@ class Door:
 
         def work() -> None:
             try:
-                self.store().start()
+                self.start()
                 if self._beside is not None:
                     self._end_beside = self._beside(self)
             except Exception:
@@ -89,9 +90,23 @@ class Door:
         if self._tending.acquire(blocking=False):
             threading.Thread(target=work, name="tend", daemon=True).start()
 
+    def start(self) -> None:
+        """Have the store update its index in the background from now on. Call it in a thread, as `store`."""
+        store = self.store()
+        with self._starting:
+            if not self._is_started:
+                store.start()
+                self._is_started = True
+
     async def run(self, work: Callable[[], T], *, writes: bool = False) -> T:
         """Do something in a thread, when its turn comes if it writes. Whoever is cancelled does not wait for it."""
-        asked = self._writer.submit(work) if writes else self.read(work)
+
+        def started() -> T:
+            with suppress(Exception):  # what the work then meets is told to whoever asked for it
+                self.start()  # a question waits for the background
+            return work()
+
+        asked = self._writer.submit(started) if writes else self.read(started)
         try:
             done = await asyncio.wrap_future(asked)
         except SimplememError as error:

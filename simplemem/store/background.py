@@ -26,9 +26,46 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds until what failed is tried again
+# How long a question waits for the index: as long as a second of work takes. A busy machine may take a few for that.
+_WORK_SECONDS = 1.0  # of CPU time
+_MAX_WAIT = 8.0
+_MAX_REMOTE_WAIT = 1.0  # for vectors of a service, which cost time and no work
 
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]
+
+
+class Milestone:
+    """A state of the index that questions wait for, such as "all notes are read". Any thread may wait."""
+
+    def __init__(self) -> None:
+        self._reached = threading.Event()
+        self.begin()
+
+    def begin(self) -> None:
+        """The work towards it begins, or begins again."""
+        self._work_before = time.process_time()
+        self._began_at = time.monotonic()
+        self._reached.clear()
+
+    def reach(self) -> None:
+        self._reached.set()
+
+    @property
+    def is_reached(self) -> bool:
+        return self._reached.is_set()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait so many seconds for it; whether it was reached."""
+        return self._reached.wait(timeout)
+
+    def wait_for_small_work(self, max_wait: float = _MAX_WAIT) -> bool:
+        """Wait until it is reached or the work has taken a second; whether it was reached."""
+        while not self._reached.wait(0.01):
+            has_worked = time.process_time() - self._work_before > _WORK_SECONDS
+            if has_worked or time.monotonic() - self._began_at > max_wait:
+                return False
+        return True
 
 
 class Background:
@@ -46,7 +83,9 @@ class Background:
         self._is_checked = False  # each leader asks once whether the index was checked lately
         self._fill_at = float("inf")  # when to try again what an embedder could not do
         self._again_at, self._waits = float("inf"), _FIRST_WAIT  # when to look at all again, as something failed
-        self.settled = threading.Event()  # the first scan is done
+        self._milestones = threading.Lock()  # between what is wanted and what was reached
+        self.settled = Milestone()  # the vault was compared with the index
+        self._embedded = Milestone()  # and the vectors that were missing are made, as far as can be
         self._thread = threading.Thread(target=self._run, name="simplemem-background", daemon=True)
         self._thread.start()
 
@@ -58,10 +97,24 @@ class Background:
 
     def ring(self, *, scan: bool = False, fill: bool = False) -> None:
         """Wake the thread: to scan, as the index was replaced or doubts itself, or to embed what was written."""
-        self._scan_wanted, self._fill_wanted = self._scan_wanted or scan, self._fill_wanted or fill
+        with self._milestones:
+            self._scan_wanted, self._fill_wanted = self._scan_wanted or scan, self._fill_wanted or fill
+            if scan:
+                self.settled.begin()
+            if (scan or fill) and self._embedded.is_reached:  # else the wait for it would begin again and again
+                self._embedded.begin()
         self._wake.set()
         if self._watch is not None:
             self._watch.ring()
+
+    def wait_until_ready(self, *, vectors: bool) -> None:
+        """Wait until the vault is indexed, with `vectors` until it is embedded, or until that has taken a second of work."""
+        if threading.current_thread() is self._thread or self._stop.is_set():
+            return
+        if not self.settled.wait_for_small_work() or not vectors:
+            return
+        is_remote = self._core.embedding.is_remote()
+        self._embedded.wait_for_small_work(_MAX_REMOTE_WAIT if is_remote else _MAX_WAIT)
 
     def _listen(self, seconds: float) -> None:
         """Take in what may have changed, and wait so long for it; `EVERYTHING` asks for a scan."""
@@ -111,8 +164,9 @@ class Background:
             self._scanned_at = time.monotonic()
             if self._watch is not None:  # where nothing is told of, looking takes a fiftieth of the time at most
                 self._watch.poll_seconds = max(2.0, 50 * (self._scanned_at - began))
-            if not self._stop.is_set():
-                self.settled.set()
+            with self._milestones:
+                if not self._stop.is_set() and not self._scan_wanted:
+                    self.settled.reach()
         paths, self._hints = self._hints, set()
         if paths:
             self._carefully(partial(self._core.look_at, paths))
@@ -124,6 +178,9 @@ class Background:
                 fill = partial(self._core.embedding.fill_in_background, self._core.rows.waiting, self._is_interrupted)
                 again = self._carefully(partial(self._core.index.consistently, fill))
                 self._fill_at = float("inf") if again is None else time.monotonic() + again
+            with self._milestones:
+                if not (self._fill_wanted or self._scan_wanted):
+                    self._embedded.reach()
 
     def _is_interrupted(self) -> bool:
         """Whether something more urgent than vectors waits. What is left is taken up right after."""

@@ -101,6 +101,7 @@ class Bench:
         self.must_be_writable = core.must_be_writable
         self.look_at = core.look_at
         self.fate_of = core.fate_of
+        self.prepare = core.prepare
         self.catch_up = core.catch_up  # index what a person or another program wrote; not while the vault is held
         self.judge = partial(judge, core.settings)  # whether a text may be written, and what is to be said of it
         self.since = core.index.since
@@ -116,7 +117,7 @@ class Bench:
         self.folder = core.vault.sidecar
         self.entries_below = core.vault.entries_below
         self.turn = partial(FileLock, str(core.root))  # that one of several servers has: the lock on a file
-        self.take_notices = core.notices.take  # what the last changes of this thread have to say
+        self.take_notices = core.notices.take  # what the last calls of this thread have to say
         self.side = partial(SideFile, str(core.root))  # a file of `.simplemem/` that is neither a note nor the index's
 
     def indexed(self) -> frozenset[str]:
@@ -169,6 +170,7 @@ class Bench:
     def likeness(self, question: str, paths: Collection[str], most: int = 0) -> Likeness:
         """How like a question each of these notes is, or the `most` like it. Those without vectors, or without a word of
         it, are absent."""
+        self._core.prepare()
         if not (query := read_query(as_words(question))).words:
             return Likeness({}, {}, "The question has no word.")
         vector, missing = self._core.embedding.question(query.text)
@@ -188,6 +190,8 @@ class Bench:
         """The best of these notes for a question, which is words only, and so many of their passages."""
         if not paths:
             return Answers({}, [])
+        self._core.prepare()
+        behind = self._core.state_if_behind()
         narrow = Narrow(only=tuple(paths), hidden=True)
         ranking = ranked(self._core, as_words(question), narrow, limit, rerank=rerank)
         best = max((found.score for found in ranking.best), default=0.0) or 1.0
@@ -195,8 +199,10 @@ class Bench:
         said = pieces_of(self._core, sources_of(self._core, ranking))[:passages] if passages else []
         said = [piece._replace(score=min(1.0, piece.score / best)) for piece in said]
         reranker = str(ranking.reranker.get("name", ""))
-        by_meaning, nearest = ranking.mode != "text", only_nearest(self._core, ranking)
-        return Answers(notes, said, nearest, ranking.degraded_by, reranker, by_meaning)
+        state = self._core.state_of_answer(behind, ranking.standing)
+        nearest = state.is_ready and only_nearest(self._core, ranking)
+        degraded = ranking.degraded_by if state.is_ready else f"{ranking.degraded_by} {state.reason}".strip()
+        return Answers(notes, said, nearest, degraded, reranker, by_meaning=ranking.mode != "text")
 
     def vector_of(self, path: str) -> tuple[list[float], str] | None:
         """A note's vector, the mean of its passages' at length one, and the name of the embedder that made them."""

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -40,19 +41,21 @@ if TYPE_CHECKING:
     from simplemem.store.reranking import Reranking
 
 T = TypeVar("T")
+_WORK_SECONDS = 1.0  # of CPU time that the first question may take for vectors
+_FEW_TO_EMBED = 200  # notes that any question may embed
 _MOST_READ, _MOST_READ_BYTES = 500, 8_000_000  # texts that were given out and are remembered
-_MAX_NOTICES = 20  # of one call; nobody takes those of a program that only writes
+_MAX_NOTICES = 20  # of one call; in a program nobody takes them
 _LOG = logging.getLogger(__name__)
 
 
 class Notices(threading.local):
-    """What the changes of this thread have to say, for an answer whose format has no place for warnings."""
+    """What the calls of this thread have to say, for an answer whose format has no place for warnings."""
 
     def __init__(self) -> None:
         self._messages: list[str] = []
 
     def add(self, messages: Iterable[str]) -> None:
-        self._messages.extend(messages)
+        self._messages.extend(each for each in messages if each not in self._messages)
         del self._messages[:-_MAX_NOTICES]
 
     def take(self) -> list[str]:
@@ -98,6 +101,8 @@ class Core:
         self.long_lived = False  # will be asked again: what is slow to load may be made ready beside the answer
         self.closing: list[Callable[[], None]] = []  # what rooms above the store end with it
         self.notices = Notices()
+        self.may_lack_vectors = True  # whether something was indexed since a program without a background made vectors
+        self._has_embedded = False  # whether one of its questions has made vectors
         self._catching_up = CatchUp(self)
         self.catch_up = self._catching_up.catch_up
         self._doubted, self._doubted_since = 0, 0.0  # notes that vanished at once: the next scan but one believes it
@@ -129,6 +134,34 @@ class Core:
                 from simplemem.store.syncing import Syncing
 
                 self.closing.append(Syncing(self).end)
+
+    def prepare(self, *, vectors: bool = True) -> None:
+        """Bring the index up to date before it is asked, as far as a second of work goes.
+
+        A server's background does the work and is waited for. A program without one reads a vault that was never read
+        here, all of its text, as nobody else would; `vectors` are made for as long.
+        """
+        if self._background is not None:
+            self._background.wait_until_ready(vectors=vectors)
+            return
+        with suppress(SimplememError, Damaged):  # the question itself meets what is wrong, and says so
+            if not self._scanned and self.index.consistently(lambda: self.index.database.meta("scanned")) is None:
+                self.compare_all()
+            if vectors:
+                self._embed_a_few()
+
+    def _embed_a_few(self) -> None:
+        """Make missing vectors for a second at most. What is more waits for whoever asks for it (`sync`)."""
+        are_unwanted = self.rows.waiting is None
+        if are_unwanted or not self.may_lack_vectors:
+            return
+        self.may_lack_vectors = False
+        waiting = self.embedding.pending()
+        if not waiting or self.embedding.is_remote() or (self._has_embedded and waiting > _FEW_TO_EMBED):
+            return
+        self._has_embedded = True
+        fill = partial(self.embedding.fill, None, begin=False, ready=self.rows.waiting, work_seconds=_WORK_SECONDS)
+        self.index.consistently(fill)
 
     def wait_until_settled(self, timeout: float = 60.0) -> bool:
         """Whether the first scan of the background is done, waiting for it."""
@@ -201,6 +234,7 @@ class Core:
             if self.entry(path_of(wanted)) is None:
                 raise NotFound(f"there is no daily note {wanted} yet", hint="Append to `daily`, and it is made.")
             return path_of(wanted)
+        self.prepare(vectors=False)
         for kind, found in zip(("path", "name", "title", "alias"), self.index.called(compare_key(wanted)), strict=True):
             there = [path for path in found if self.entry(path) is not None]
             if len(there) > 1:  # a conflict copy has the title and the aliases of its note, and is never meant by them
@@ -220,6 +254,8 @@ class Core:
         close += [by_base[each] for each in difflib.get_close_matches(key.rsplit("/", 1)[-1], by_base, 3, 0.7)]
         near = [keys[each] for each in dict.fromkeys(close)][:5]
         hint = f"Did you mean {near[0]}?" if near else "Search for it, or list what there is."
+        if (behind := self.state_if_behind()) is not None and not behind.is_ready:
+            hint = f"Not all notes are indexed yet: give its whole name, or ask again. {behind.reason}"
         raise NotFound(f"there is no memory called {name!r}", candidates=near, hint=hint)
 
     def fate_of(self, name: str) -> Fate | None:
@@ -249,6 +285,7 @@ class Core:
         report = self.rows.scan(progress, believe=believe, seen=seen)
         self._owed -= owed
         self.compared_at = time.monotonic()
+        self.may_lack_vectors = True
         self._doubt(report.doubted)
         if not self._scanned:
             self.index.database.set_meta("scanned", "yes")
@@ -282,14 +319,47 @@ class Core:
         """Whether only a look through the whole vault can tell what the index lacks."""
         return not self._scanned or self._doubted > 0 or bool(self._owed)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether notes may be missing from the index."""
+        is_comparing = self._background is not None and not self._background.settled.is_reached
+        return not self._scanned or is_comparing or bool(self.rows.unread)
+
+    def state_if_behind(self) -> IndexState | None:
+        """The state of the index if notes may be missing from it, for an answer that is made of it now."""
+        return self.state() if self.is_behind else None
+
+    def state_of_answer(self, behind: IndexState | None, standing: Standing | None = None) -> IndexState:
+        """The state of the index that an answer was made of: `behind` if notes were missing when it was asked.
+
+        What is missing is also a notice, for the formats of answers that have no place for a state.
+        """
+        state = behind or self.state(standing)
+        if not state.is_ready:
+            self.notices.add([state.reason])
+        return state
+
+    def state_of_list(self, behind: IndexState | None) -> IndexState:
+        """The same for a list, which is whole without vectors."""
+        state = behind or self.state()
+        lacks_only_vectors = behind is None and not state.missing_notes and not self.is_in_doubt
+        if state.state == "partial" and lacks_only_vectors:
+            return IndexState("ready", state.notes, state.pending, "", state.commit, 0, state.missing_vectors)
+        return self.state_of_answer(state)
+
     def state(self, standing: Standing | None = None) -> IndexState:
         """How far the index can be trusted, just now or when it said how far it is."""
         standing = standing or self.index.standing()
         notes, pending = standing.notes, self.embedding.pending(standing)
         self._scanned = self._scanned or self.index.database.meta("scanned") is not None
         if not self._scanned:
-            return IndexState("indexing", notes, pending, "The vault is being read for the first time.")
-        if self._doubted:
+            return self._state_of_first_pass(notes, pending)
+        unread = self.rows.unread or 0
+        if unread:
+            reason = f"{counted(unread, 'new or changed note')} {'is' if unread == 1 else 'are'} still to be read."
+        elif self._background is not None and not self._background.settled.is_reached:
+            reason = "The vault is being compared with its index: what changed lately may be missing."
+        elif self._doubted:
             reason = f"{self._doubted} notes seem to have vanished at once; they are kept until this is confirmed."
         elif self._owed:
             reason = f"{len(self._owed)} changed notes could not be indexed yet: is the disk full?"
@@ -300,7 +370,17 @@ class Core:
             private = self.embedding.kept_private()
             reason = f"{private} private notes are searched by words only: their text stays on this machine."
             return IndexState("ready", notes, 0, reason if private else "", standing.commit)
-        return IndexState("partial", notes, pending, reason, standing.commit)
+        return IndexState("partial", notes, pending + unread, reason, standing.commit, unread, pending)
+
+    def _state_of_first_pass(self, notes: int, waiting: int) -> IndexState:
+        """How far the first pass over the vault is: so many `notes` are read, of which some wait for vectors."""
+        unread = self.rows.unread
+        if unread is None:  # the pass has not counted them yet
+            unread = max(0, sum(1 for entry in self.vault.scan() if is_note(entry.path)) - notes)
+        without_vectors = unread + waiting if self.embedding.is_wanted() else 0
+        reason = f"The vault is being read for the first time: {unread} of {notes + unread} notes are still to be read"
+        reason += f", and {without_vectors} have no vector yet." if without_vectors else "."
+        return IndexState("indexing", notes, unread + waiting, reason, "", unread, without_vectors)
 
     def reach(self, commit: str) -> None:
         """Answer from now on from no commit of the vault's branch before this one. Unavailable where it is not there."""
@@ -324,6 +404,7 @@ class Core:
         notes = {path for path in paths if not path.startswith(".obsidian")}
         if not self._doubted and notes:
             report = self.index.consistently(lambda: self.rows.look_at(notes))
+            self.may_lack_vectors = True
             self._doubt(report.doubted)
             self.tell({*report.changed(), *filter(is_note, notes)})  # what another process has put is told of too
 
@@ -339,6 +420,7 @@ class Core:
             return found
         try:
             report = self.index.consistently(lambda: self.rows.look_at(changed))
+            self.may_lack_vectors = True
         except Unavailable as error:  # a full disk, a busy index: what is known is answered, they are looked at again
             _LOG.warning("changed notes could not be indexed: %s", error)
             self._owed |= changed
@@ -353,6 +435,7 @@ class Core:
         failures = []
         try:
             self.index.consistently(put)
+            self.may_lack_vectors = True
             self.index.database.checkpoint()  # a program that only writes has no background that would see to it
         except (SimplememError, Damaged) as error:
             self._owed |= set(paths)

@@ -61,6 +61,14 @@ class Embedding:
         embedder, _ = self.wanted()
         return (embedder.name, embedder.remote) if embedder is not None else ("", False)
 
+    def is_wanted(self) -> bool:
+        """Whether the settings ask for vectors, and there is somebody to make them."""
+        return self._called_for()[0] != ""
+
+    def is_remote(self) -> bool:
+        """Whether vectors come from a service."""
+        return self._called_for()[1]
+
     def wanted(self) -> tuple[Embedder | None, str]:
         """The embedder that the settings ask for, loaded on first use; or why there is none."""
         with self._guard:
@@ -107,12 +115,21 @@ class Embedding:
         """Why vectors are not being made just now; nothing when they are."""
         return f"{self._failure}; new texts are searched by words only until it does." if self._failure else ""
 
-    def fill(self, progress: Progress | None, *, begin: bool, ready: Waiting | None, into: Tables | None = None) -> int:
+    def fill(
+        self,
+        progress: Progress | None,
+        *,
+        begin: bool,
+        ready: Waiting | None,
+        into: Tables | None = None,
+        work_seconds: float = float("inf"),
+    ) -> int:
         """Make the vectors that are missing, once no other process is at it, and return of how many notes.
 
         With `begin` a person asked for it: all are made, and a new embedder may begin. Without it somebody waits for
         the answer to a question: only a few vectors are made, for the time of a question, and none where many are
-        missing. The question is then answered by words, and says so.
+        missing. The question is then answered by words, and says so. In either case it ends after `work_seconds` of CPU
+        time, and keeps what it has made.
         """
         embedder, _ = self.wanted()
         if embedder is None or not (begin or self._may_begin(embedder, first=False)):
@@ -129,7 +146,11 @@ class Embedding:
                     return 0
                 time.sleep(0.1)
             private, database = self._settings.embed.private, into or self._index.database
-            is_late = lambda: time.monotonic() > ends  # noqa: E731
+            work_ends = time.process_time() + work_seconds
+
+            def is_late() -> bool:
+                return time.monotonic() > ends or time.process_time() > work_ends
+
             return self._run(Filling(self._vault, database, embedder, progress, is_late, ready, private))
         finally:
             self._making.release()

@@ -27,7 +27,7 @@ def unmet(core: Core, narrow: Narrow) -> str:
     is_left_out = not narrow.archived and bool(core.index.with_notes(narrow.archive))
     past = "Past sessions were left out; `archive:` asks for them." if is_left_out else ""
     asked = replace(narrow, phrases=(), without=(), without_forms=(), archive=narrow.archive if narrow.archived else ())
-    if core.is_in_doubt or asked.is_open() or _passing(core, replace(asked, archive=narrow.archive)):
+    if core.is_in_doubt or core.is_behind or asked.is_open() or _passing(core, replace(asked, archive=narrow.archive)):
         return past
     conditions, said = list(_conditions(asked)), [past] if past else []
     for key, value in {**narrow.tags, **narrow.all_tags}.items():

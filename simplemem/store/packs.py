@@ -246,6 +246,8 @@ class _Source(NamedTuple):
 def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None) -> Pack:
     """The best passages for a question within a budget of tokens."""
     budget = within(budget_tokens, 50, 100_000, "budget_tokens")
+    core.prepare()
+    behind = core.state_if_behind()
 
     def once() -> tuple[Ranking, list[_Source]]:
         ranking = ranked(core, query, filter, _NOTES)
@@ -257,10 +259,12 @@ def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter
     if isinstance(embedder, WordLlama):
         tokenizer, count = embedder.name, embedder.count_tokens
     packed = pack(pieces_of(core, sources), budget, count)
+    state = core.state_of_answer(behind, ranking.standing)
+    absent = () if state.missing_notes else ranking.query.absent
     return Pack(
-        query, packed.text, packed.tokens, packed.items, packed.left_out, core.state(ranking.standing),
+        query, packed.text, packed.tokens, packed.items, packed.left_out, state,
         ranking.degraded_by, packed.duplicates, packed.omitted, tokenizer,
-        ranking.query.absent, only_nearest(core, ranking),
+        absent, state.is_ready and only_nearest(core, ranking),
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ def read(
     core: Core, name: str, *, section: str | None = None, version: str | None = None, at: str | None = None
 ) -> Memory:
     """One memory, or one section of it (a heading, "A#B", or "^block"), now or at a version, date or commit."""
+    core.prepare(vectors=False)  # for what its name means, and what links to it
     if version is None and at is None:
         return _read_now(core, core.path_meant(name), section)
     if version is not None and (data := core.vault.history.content(version.lower())) is not None:

@@ -76,6 +76,8 @@ def search(
     limit = within(limit if limit is not None else core.settings.search.limit, 1, MAX_LIMIT, "limit")
     if mode not in rank.MODES:
         raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(rank.MODES)}.")
+    core.prepare(vectors=mode != "text")
+    behind = core.state_if_behind()
     ranking = ranked(core, query, filter, limit, mode, rerank=rerank)
     first = ranking.best[0] if ranking.best else None
     text = text_of(core, ranking.shown[first.note].row.path) if first else None  # for its hit and for how sure it is
@@ -93,8 +95,11 @@ def search(
             told, hits = explained.search(), explained.hits(hits)
         of_note = explained.note(why, hits) if why else None
     nearest = only_nearest(core, ranking, hits[0].score if hits else None, text)
-    state, asked, less = core.state(ranking.standing), ranking.query, ranking.degraded_by
-    return Found(query, mode, tuple(hits), state, told, less, of_note, asked.absent, nearest)
+    state = core.state_of_answer(behind, ranking.standing)
+    # What is missing from the index may hold what was not found.
+    nearest = nearest and state.is_ready
+    absent = () if state.missing_notes else ranking.query.absent
+    return Found(query, mode, tuple(hits), state, told, ranking.degraded_by, of_note, absent, nearest)
 
 
 def ranked(
@@ -296,6 +301,8 @@ def list_page(
     limit = within(limit, 1, 1000, "limit")
     if sort not in SORTS:
         raise Invalid(f"cannot sort by {sort!r}", hint=f"Sort by one of: {', '.join(SORTS)}.")
+    core.prepare(vectors=False)
+    behind = core.state_if_behind()
     after, _, made_for = (cursor or f"0-{sort}").partition("-")
     if made_for != sort or not (after.isdecimal() and len(after) < 10):
         raise Invalid("this cursor does not belong to this list", hint="Begin again without a cursor.")
@@ -313,13 +320,15 @@ def list_page(
         from simplemem.store.explain import unmet
 
         less = unmet(core, narrowed)
-    return Page(items, f"{shown}-{sort}" if shown < listing.total else None, listing.total, core.state(), less)
+    next_cursor = f"{shown}-{sort}" if shown < listing.total else None
+    return Page(items, next_cursor, listing.total, core.state_of_list(behind), less)
 
 
 def backlinks(
     core: Core, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
 ) -> tuple[Backlink, ...]:
     """Memories that lead to this one, by links or by meaning, each once; in the order of a query when one is given."""
+    core.prepare(vectors="semantic" in kinds)
     path, limit = core.path_meant(name), within(limit, 1, MAX_LIMIT, "limit")
     if unknown := [kind for kind in kinds if kind not in ("link", "semantic")]:
         hint = 'There are "link" and "semantic".'
@@ -359,6 +368,7 @@ def backlinks(
 
 def related(core: Core, name: str, limit: int = 3) -> tuple[str, ...]:
     """The names of memories that are near in meaning, nearest first."""
+    core.prepare()
     path = core.path_meant(name)
 
     def once() -> list[Row]:

@@ -112,6 +112,7 @@ class EnhancedStore:
         if embed:
             fill = partial(core.embedding.fill, progress, begin=begin, ready=core.rows.waiting)
             report.embedded = core.index.consistently(fill)
+            core.may_lack_vectors = False
             report.trouble = core.embedding.trouble()
         return report
 
@@ -136,11 +137,13 @@ class EnhancedStore:
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Names that begin so, for completion; those of past sessions last."""
+        self._core.prepare(vectors=False)
         last = recall.archive_of(self._core)
         return [name_of(path) for path in self._core.index.near_names(well_formed(prefix), limit, last)]
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many memories have it."""
+        self._core.prepare(vectors=False)
         return self._core.index.tag_counts()
 
     read_text = _method(read.read_text)
@@ -289,6 +292,7 @@ class EnhancedStore:
 
     def inspect(self) -> dict[str, dict[str, Any]]:
         """Everything that was read from every note."""
+        self._core.prepare(vectors=False)
         return self._core.index.inspection()
 
     def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:

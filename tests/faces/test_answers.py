@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from datetime import datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import write_many_notes
 
 from bench.answers import calls
 from simplemem.note.words import count_tokens
@@ -105,9 +107,11 @@ def test_text_and_data_name_the_same_things(ask) -> None:
     assert story.data["versions"][0]["who"] == "test 1"
 
 
-def test_what_is_not_yet_known_is_said(ask, write: Write) -> None:
+def test_what_is_not_yet_known_is_said(ask, write: Write, vault: Path) -> None:
     write("a.md", "The lantern. [[b]]")
     write("b.md", "The harbour.")
+    write_many_notes(vault)
+    ask.store.start()
     asked: dict[str, dict[str, Any]] = {
         "search_memories": {"query": "lantern"}, "list_memories": {}, "get_backlinks": {"name": "b"},
         "build_context": {"query": "lantern"}, "read_memory": {"name": "b"},
@@ -116,11 +120,23 @@ def test_what_is_not_yet_known_is_said(ask, write: Write) -> None:
         early = ask(tool, **arguments)
         assert "still being built" in early.text, tool
         assert early.data.get("index", {"state": "indexing"})["state"] == "indexing"
+        assert not re.search("nothing (was )?found|no memory holds", early.text, re.IGNORECASE), tool
+        (missing,) = re.findall(r"(\d+) of \d+ notes are still to be read, and (\d+) have no vector yet", early.text)
+        assert all(int(number) > 0 for number in missing)
     assert any("still being built" in warning for warning in early.data["warnings"])
-    ask.in_step()
-    for tool in ("search_memories", "list_memories", "build_context"):
-        late = ask(tool, **asked[tool])
-        assert late.data.get("index", {"state": "ready"})["state"] == "ready" and "still being built" not in late.text
+
+
+def test_a_small_vault_that_was_never_indexed_is_ready_before_the_first_answer(ask, write: Write) -> None:
+    write("a.md", "The lantern. [[b]]")
+    write("b.md", "The harbour.")
+    ask.store.start()
+    found = ask("search_memories", query="lantern")
+    assert [hit["name"] for hit in found.data["hits"]][:1] == ["a"] and found.data["index"]["state"] == "ready"
+    for tool, arguments in {"list_memories": {}, "build_context": {"query": "lantern"}}.items():
+        answer = ask(tool, **arguments)
+        assert answer.data.get("index", {"state": "ready"})["state"] == "ready"
+        assert "still being built" not in answer.text and "not complete" not in answer.text
+    assert [each["name"] for each in ask("get_backlinks", name="b", kinds="link").data["items"]] == ["a"]
 
 
 def test_a_repeated_change_whose_answer_was_lost_succeeds_and_changes_nothing(ask, vault: Path) -> None:

@@ -286,3 +286,15 @@ def test_a_token_for_a_folder_breaks_no_link_from_outside_it(server: Served) -> 
     assert moved.status == 200
     renamed = server.ask("POST", at("team/plan", "move"), {"new_name": "team/goals"})
     assert sorted(renamed.data["rewritten"]) == ["quetzal", "team/minutes"]
+
+
+def test_the_first_request_of_a_vault_that_was_never_indexed_finds_all_of_it(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for number in range(20):
+        (vault / f"n{number}.md").write_text(f"# Crane {number}\n\nThe crane of pier{number} was greased.\n")
+    found = serve().ask("GET", f"{API}/search?query=crane%20of%20pier17%20greased").data
+    assert found["hits"][0]["name"] == "n17"
+    assert found["index"]["state"] == "ready" and found["index"]["notes"] == 20

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from bare_client import Bare
+from waiting import write_many_notes
 
 from simplemem.cli.serve import _vault
 from simplemem.faces.face import PROFILES, choose
@@ -160,3 +161,65 @@ def test_a_failure_inside_is_told_in_the_log_without_its_message(vault: Path) ->
     said = bare.said.decode()
     assert "the tool fails failed [RuntimeError at " in said
     assert "the thread helper failed [RuntimeError at " in said and "diary" not in said + json.dumps(answer)
+
+
+SEEN = ["zebra", "violin", "glacier", "harbour", "saffron", "telescope", "marathon", "pottery", "volcano", "orchid"]
+
+
+def write_small_vault(vault: Path) -> None:
+    """Write two notes of each thing: one for tools that find notes, one for tools that find entities."""
+    for name in SEEN:
+        (vault / f"note of {name}.md").write_text(f"# About a {name}\n\nThe {name} was seen in Bergen.\n")
+        header = f"---\ntitle: Entity {name}\ntype: entity\nentity_type: thing\n---\n"
+        (vault / f"Entity {name}.md").write_text(f"{header}\n## Observations\n- Was bought as a {name} in Oslo\n")
+
+
+@pytest.mark.parametrize(
+    ("profile", "tool", "found"),
+    [
+        ("default", "search_memories", "note of {}"),
+        ("default", "build_context", "The {} was seen"),
+        ("simplemem", "search_memories", "note of {}"),
+        ("server-memory", "search_nodes", "Entity {}"),
+        ("memento", "semantic_search", "Entity {}"),
+        ("supermemento", "superrag_search", "Entity {}"),
+        ("chatgpt", "search", "note of {}"),
+        ("basic-memory", "search_notes", "note-of-{}"),
+    ],
+)
+def test_right_after_the_list_of_tools_a_small_vault_is_wholly_searchable(
+    vault: Path, profile: str, tool: str, found: str
+) -> None:
+    write_small_vault(vault)
+    with Bare(vault, "--profile", profile) as bare:
+        bare.initialize()
+        bare.request("tools/list")
+        for name in SEEN:
+            answer = bare.call(tool, query=name)
+            text = " ".join(part["text"] for part in answer["content"])
+            assert found.format(name) in text
+            assert "still to be read" not in text and "not yet by meaning" not in text
+
+
+@pytest.mark.parametrize(
+    ("profile", "tool"), [("default", "search_memories"), ("simplemem", "search_memories"), ("chatgpt", "search")]
+)
+def test_a_vault_that_is_still_being_read_is_never_said_to_hold_nothing(vault: Path, profile: str, tool: str) -> None:
+    write_many_notes(vault)
+    with Bare(vault, "--profile", profile) as bare:
+        bare.initialize()
+        bare.request("tools/list")
+        for question in ("plum2999", "a word of no note: quetzal"):
+            answer = bare.call(tool, query=question)
+            text = " ".join(part["text"] for part in answer["content"])
+            assert re.search(r"[1-9]\d* of 3000 notes are still to be read, and [1-9]\d* have no vector yet", text)
+            assert not re.search("nothing (was )?found|no memories were found|no memory holds", text, re.IGNORECASE)
+
+
+def test_a_name_that_is_not_indexed_yet_is_not_said_to_be_of_no_note(vault: Path) -> None:
+    write_small_vault(vault)
+    (vault / "Kite.md").write_text("---\ntitle: The paper kite\naliases: [dragon]\n---\nIt flies.\n")
+    with Bare(vault) as bare:
+        bare.initialize()
+        bare.request("tools/list")
+        assert "It flies." in bare.call("read_memory", name="dragon")["content"][0]["text"]

@@ -172,7 +172,7 @@ def test_an_answer_says_whether_it_is_whole(vault: Path, write: Write) -> None:
     write("a.md", "plum")
     with EnhancedStore(vault, Settings()) as store:
         first = store.search("plum", mode="text")
-        assert (first.hits, first.index.state) == ((), "indexing")
+        assert (len(first.hits), first.index.state, first.index.pending) == (1, "partial", 1)
         assert first.index.reason
         store.sync(embed=False)
         second = store.search("plum", mode="text")

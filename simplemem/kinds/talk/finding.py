@@ -48,7 +48,10 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
         found = talk.store.search(told, filter=only, limit=limit)
         if found.mode != "text" and talk.bench.embedder:
             answer["method"] += f" and meaning ({talk.bench.embedder})"
-        if less := "Nothing was found; these are the nearest." if found.only_nearest else found.degraded:
+        less = "Nothing was found; these are the nearest." if found.only_nearest else found.degraded
+        if not found.index.is_ready:
+            less = f"{less} {found.index.reason}".strip()
+        if less:
             answer["degraded"] = less
         for hit in found.hits:
             if block := blocks.get(path_of(hit.name)):
