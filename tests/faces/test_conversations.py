@@ -34,7 +34,7 @@ def test_one_call_hands_over_fifty_facts_at_most(asking_with: Contract) -> None:
 
 
 def test_a_context_says_when_nothing_that_was_said_answers_the_message(asking_with: Contract) -> None:
-    ask = asking_with("hmlr")
+    ask = asking_with("hmlr", "-hmlr", "talk")
     for message, topic in (
         ("The boiler in the cellar was serviced by Ines in March.", "Boiler"),
         ("Ines pruned the old pear tree in the garden.", "Garden"),
