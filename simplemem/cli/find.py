@@ -57,9 +57,10 @@ def search(
     found = replace(found, index=with_next_step(found.index))
     lines, labels, warnings = Lines(), dict[str, str](), list[str]()
     if (why_it := found.why) is None or found.explain is not None:
-        if not found.hits or found.only_nearest:
-            nothing = "Nothing found." if found.index.is_ready else "No answer yet."
-            lines.append([nothing + " Nearest:" * bool(found.hits)])
+        if not found.hits:
+            lines.append(["Nothing found." if found.index.is_ready else "No answer yet."])
+        elif found.notice:
+            lines.append([found.notice])
         lines += [line for rank, hit in enumerate(found.hits, 1) for line in _hit(rank, hit, found.query)]
         if found.absent:
             lines.append([(one_line(f"No memory holds: {', '.join(found.absent)}."), "dim")])
@@ -260,8 +261,7 @@ def context(
     with opened(vault, embed=True) as store:
         pack = store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
     pack = replace(pack, index=with_next_step(pack.index))
-    warnings = ["Nothing found; these are the nearest."] if pack.only_nearest and pack.items else []
-    warnings += [one_line(f"No memory holds: {', '.join(pack.absent)}.")] if pack.absent else []
+    warnings = [one_line(f"No memory holds: {', '.join(pack.absent)}.")] if pack.absent else []
     left = [f"{pack.left_out} for the budget"] if pack.left_out else []
     left += [f"{pack.duplicates} that say the same"] if pack.duplicates else []
     if left and Screen().is_terminal:  # hardly news, and so no remark for a script to hear
@@ -269,7 +269,9 @@ def context(
         warnings.append(f"{about}{counted(pack.tokens, 'token')}; passages left out: {', '.join(left)}")
     warnings += _doubts(pack.degraded, pack.index)
     if pack.items:
-        return Answer(pack.as_dict(), text=pack.text.removesuffix("\n") + "\n", warnings=warnings)
+        # The output is fed to models: that nothing answers is said in it, where a warning would not reach them.
+        text = f"{pack.notice}\n\n{pack.text}" if pack.notice else pack.text
+        return Answer(pack.as_dict(), text=text.removesuffix("\n") + "\n", warnings=warnings)
     nothing = "Nothing found." if pack.index.is_ready else "No answer yet."
     if pack.left_out:
         nothing = "Nothing fits into so few tokens."

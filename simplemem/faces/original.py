@@ -17,6 +17,7 @@ from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_m
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.faces.render import brief, index_line, line, name_of, nothing_found, unheld
 from simplemem.faces.session import Session, replaced_and_undo, without_offer
+from simplemem.memory import NO_WORD_HELD
 from simplemem.note.note import map_entries
 from simplemem.note.tags import parse_tag_request, respelled, without_header
 
@@ -198,7 +199,12 @@ def search_memories(
         about_it = f" {' '.join(asked)}"
         nothing = f"No memories were found{about_it}." if found.index.is_ready else nothing_found(about_it, found.index)
         return Reply(f"{nothing} {state}".strip() + "\n")
-    lines = [f"# {'No memories were found; nearest' if found.only_nearest else 'Memories found'} {' '.join(asked)}", ""]
+    head = "Memories found"
+    if found.notice == NO_WORD_HELD:
+        head = found.notice.removesuffix(".")
+    elif found.notice:
+        head = "No memories were found; nearest"
+    lines = [f"# {head} {' '.join(asked)}", ""]
     for number, hit in enumerate(found.hits, 1):
         where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"
         facts = f"**Where:** {where}\n**Similarity:** {hit.score:.3f}"

@@ -305,7 +305,7 @@ async def _ask(view: View, question: Callable[[EnhancedStore], Any]) -> Any:
 async def _found(view: View, asked: str) -> str:
     found: Found = await _ask(view, lambda store: store.search(asked, limit=_HITS, explain=True))
     said = [f"No note holds: {e(', '.join(found.absent))}." if found.absent else ""]
-    said += ["Nothing was found; these are the nearest." if found.only_nearest and found.hits else ""]
+    said += [e(found.notice) if found.hits else ""]
     if not found.hits:
         said.append("Nothing was found." if found.index.is_ready else "No answer yet.")
     if not found.index.is_ready:
