@@ -371,22 +371,31 @@ def conflicts(
             more: list[Part] = [("  see what differs with: simplemem conflicts merge NAME --dry-run", "dim")]
             facts = {"conflicts": [copy.as_dict() for copy in copies]}
             return Answer(facts, [more if copies else [("No conflict copies.", "green")]], table, gives_way=0)
-        merges = store.conflict_merges(name)
+        merges = store.conflict_merges(name, together=True)
         facts = {"merges": [merge.as_dict() for merge in merges]}
         if dry_run:
             return Answer(facts, _planned(merges))
         done: list[ConflictMerged] = []
         lines = Lines()
-        for planned in sorted(merges, key=lambda merge: merge.clean):  # what cannot be merged says so before all others
-            again = store.conflict_merges(planned.copy.name)  # the note has changed when another copy of it is merged
-            merge = next(each for each in again if each.copy == planned.copy)
-            preview(Answer({}, _planned([merge])))
+        for of_note in _by_note(merges):
+            preview(Answer({}, _planned(of_note)))
             with finish():
-                done.append(store.merge_conflict(merge, keep=_KEEPS[keep], who=WHO))
-            verb = "Merged " if done[-1].changed else "Dropped "
-            lines += [[(verb, "green"), (merge.copy.name, "cyan")], undo_with(done[-1].version)]
+                merged = store.merge_conflicts(of_note, keep=_KEEPS[keep], who=WHO)
+            for each in merged:
+                verb = "Merged " if each.changed else "Dropped "
+                lines.append([(verb, "green"), (each.copy, "cyan")])
+            lines.append(undo_with(merged[0].version))
+            done += merged
     warnings = [warning for each in done for warning in each.warnings]
     return Answer({"merged": [each.as_dict() for each in done]}, lines, warnings=warnings)
+
+
+def _by_note(merges: Sequence[ConflictMerge]) -> list[list[ConflictMerge]]:
+    """The merges of each note, those first that cannot be made without a decision."""
+    by_note: dict[str, list[ConflictMerge]] = {}
+    for merge in merges:
+        by_note.setdefault(merge.copy.original, []).append(merge)
+    return sorted(by_note.values(), key=lambda of_note: all(merge.clean for merge in of_note))
 
 
 def _planned(merges: Sequence[ConflictMerge]) -> Lines:

@@ -4,7 +4,9 @@ and only the merge that was shown is written: the same call accepts it, with `if
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
@@ -118,8 +120,12 @@ def conflict_copies(core: Core) -> tuple[ConflictCopy, ...]:
     return tuple(ConflictCopy(name_of(at), at, name_of(of), of, by) for at, of, by in core.index.conflict_copies())
 
 
-def conflict_merges(core: Core, name: str | None = None) -> tuple[ConflictMerge, ...]:
-    """What a merge would make of the copy, or the copies of the note, that has this name; without one, of all copies."""
+def conflict_merges(core: Core, name: str | None = None, *, together: bool = False) -> tuple[ConflictMerge, ...]:
+    """What a merge would make of the copy, or the copies of the note, that has this name; without one, of all copies.
+
+    Each is of its copy alone. `together`, several copies of a note are merged one after the other: the text of each has
+    what those before it added, and `merge_conflicts` writes them as one change.
+    """
     copies = found = conflict_copies(core)
     if name is not None:
         wanted = clean_reference(name).removesuffix(".md")
@@ -128,10 +134,26 @@ def conflict_merges(core: Core, name: str | None = None) -> tuple[ConflictMerge,
             message = f"there is no conflict copy called {name!r}, and none of a note of that name"
             candidates = [copy.name for copy in copies][:10]
             raise NotFound(message, hint="`simplemem conflicts` lists those there are.", candidates=candidates)
-    return tuple(_preview(core, copy) for copy in found)
+    if not together:
+        return tuple(_preview(core, copy) for copy in found)
+    merged: dict[str, str] = {}  # by note: its text with the copies before
+    taken: set[tuple[str, str]] = set()  # each note, with the hash of each copy that was merged into it
+    merges = []
+    for copy in found:
+        so_far = merged.get(copy.original)
+        merge = _preview(core, copy, so_far)
+        identity = (copy.original, merge.copy_sha256)
+        if so_far is not None and identity in taken:
+            merge = replace(merge, text=so_far, clean=True, conflicts=0, diff="")
+        if merge.text is not None:
+            merged[copy.original] = merge.text
+            taken.add(identity)
+        merges.append(merge)
+    return tuple(merges)
 
 
-def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
+def _preview(core: Core, copy: ConflictCopy, so_far: str | None = None) -> ConflictMerge:
+    """What a merge would make of a copy and its note, or of a copy and what earlier merges made of its note."""
     try:
         note, other = core.vault.read(copy.original), core.vault.read(copy.path)
     except SimplememError as error:
@@ -142,8 +164,9 @@ def _preview(core: Core, copy: ConflictCopy) -> ConflictMerge:
         return ConflictMerge(copy, None, "", False, 0, differs, *hashes, problem)
     base, where = _likely_base(core, copy, note, other)
     sides = (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1])
-    merged = merge(base, _decoded(note.data), _decoded(other.data), sides)
-    diff = unified_diff(note.data, merged.text.encode(), (copy.original, "both together"), LONG_DIFF)
+    ours = _decoded(note.data) if so_far is None else so_far
+    merged = merge(base, ours, _decoded(other.data), sides)
+    diff = unified_diff(ours.encode(), merged.text.encode(), (copy.original, "both together"), LONG_DIFF)
     return ConflictMerge(copy, merged.text, where, merged.clean, merged.conflicts, diff, *hashes)
 
 
@@ -183,27 +206,69 @@ def _distance(one: str, other: str) -> int:
 
 def merge_conflict(core: Core, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]) -> ConflictMerged:
     """Write what was shown, or `keep` one text, or both "marked" where they differ; and put the copy into the trash."""
+    return merge_conflicts(core, [merge], keep=keep, **by)[0]
+
+
+def merge_conflicts(
+    core: Core, merges: Sequence[ConflictMerge], *, keep: Keep = "merge", **by: Unpack[By]
+) -> tuple[ConflictMerged, ...]:
+    """Write what was shown for copies of one note that were merged `together`, and put all copies into the trash.
+
+    It is one change, which one undo takes back. Nothing is written when one of the copies cannot be merged as `keep`
+    says (Conflict, Unreadable), when the note or a copy has changed since (Conflict), or when `keep` is "copy" and the
+    copies differ (Invalid).
+    """
     core.must_be_writable()
-    copy, told, data = merge.copy, list[str](), None
-    if keep == "copy":
-        data = core.vault.read(copy.path).data
-    elif keep != "note":
-        if merge.text is None:
-            hint = "Keep one of the two with --keep note or --keep copy, or mend it in an editor first."
-            raise Unreadable(f"{copy.name} cannot be merged: {merge.problem}", hint=hint)
-        if keep == "merge" and not merge.clean:
-            hint = "Keep one of the two with --keep note or --keep copy, or both, marked in the note, with --keep both."
-            message = f"{copy.of} and its copy say different things in {counted(merge.conflicts, 'place')}"
-            raise Conflict(message, current_sha256=merge.note_sha256, diff=merge.diff, hint=hint)
-        data = merge.text.encode("utf-8", "surrogatepass")
+    for planned in merges:
+        _must_be_mergeable(planned, keep)
+    copy, note_sha256 = merges[0].copy, merges[0].note_sha256
+    data = _text_kept(core, merges, keep)
+    warnings: list[str] = []
     if data is not None:
-        told = judge(core.settings, copy.of, _decoded(core.vault.read(copy.original).data), _decoded(data))
+        before = _decoded(core.vault.read(copy.original).data)
+        warnings = judge(core.settings, copy.of, before, _decoded(data))
+
+    is_rewritten = data is not None and sha256(data) != note_sha256
     with core.vault.lock():
-        wishes = [Wish.update(copy.path, merge.copy_sha256, None)]
-        if data is not None and sha256(data) != merge.note_sha256:
-            wishes.insert(0, Wish.update(copy.original, merge.note_sha256, data))
-        elif (now := core.vault.read(copy.original).sha256) != merge.note_sha256:
+        wishes = [Wish.update(planned.copy.path, planned.copy_sha256, None) for planned in merges]
+        if is_rewritten:
+            wishes.insert(0, Wish.update(copy.original, note_sha256, data))
+        elif (now := core.vault.read(copy.original).sha256) != note_sha256:
             raise Conflict(f"{copy.of!r} has changed since.", current_sha256=now, hint="Look at both again.")
         written, _ = carry_out(core, wishes, change_by(by, "conflicts"))
-    digest = written[0].sha256 if len(written) > 1 else merge.note_sha256
-    return ConflictMerged(copy.of, copy.name, digest or "", written[0].version, len(written) > 1, tuple(told))
+
+    digest = (written[0].sha256 if is_rewritten else note_sha256) or ""
+    done = []
+    for planned in merges:
+        is_new = is_rewritten and (keep == "copy" or planned.diff != "")
+        done.append(ConflictMerged(copy.of, planned.copy.name, digest, written[0].version, is_new, tuple(warnings)))
+        warnings = []  # they are said once
+    return tuple(done)
+
+
+def _must_be_mergeable(merge: ConflictMerge, keep: Keep) -> None:
+    """Conflict or Unreadable when a copy cannot be merged without a decision that `keep` does not make."""
+    if keep in ("copy", "note"):
+        return
+    name = merge.copy.name
+    if merge.text is None:
+        hint = "Keep one of the two with --keep note or --keep copy, or mend it in an editor first."
+        raise Unreadable(f"{name} cannot be merged: {merge.problem}", hint=hint)
+    if keep == "merge" and not merge.clean:
+        hint = "Keep one of the two with --keep note or --keep copy, or both, marked in the note, with --keep both."
+        message = f"{merge.copy.of} and its copy {name} say different things in {counted(merge.conflicts, 'place')}"
+        raise Conflict(message, current_sha256=merge.note_sha256, diff=merge.diff, hint=hint)
+
+
+def _text_kept(core: Core, merges: Sequence[ConflictMerge], keep: Keep) -> bytes | None:
+    """What the note shall be; None where it stays as it is."""
+    if keep == "note":
+        return None
+    if keep == "copy":
+        if len({merge.copy_sha256 for merge in merges}) > 1:
+            names = ", ".join(merge.copy.name for merge in merges)
+            message = f"{merges[0].copy.of} has {len(merges)} copies that differ: {names}"
+            raise Invalid(message, hint="Merge the one to keep by its own name, then the others with --keep note.")
+        return core.vault.read(merges[0].copy.path).data
+    text = merges[-1].text or ""
+    return text.encode("utf-8", "surrogatepass")

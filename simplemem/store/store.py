@@ -251,6 +251,7 @@ class EnhancedStore:
     conflict_copies = _method(conflicts.conflict_copies)
     conflict_merges = _method(conflicts.conflict_merges)
     merge_conflict = _method(conflicts.merge_conflict)
+    merge_conflicts = _method(conflicts.merge_conflicts)
 
     def stats(self) -> dict[str, Any]:
         """Numbers about the vault and its index."""

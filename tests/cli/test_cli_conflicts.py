@@ -63,3 +63,61 @@ def test_what_needs_no_decision_is_merged_and_undone_and_else_nothing_is(run: Ru
 )
 def test_a_command_that_is_not_clear_does_nothing(run: Run, kite: Path, arguments: tuple[str, ...]) -> None:
     assert run("conflicts", *arguments).code == 2 and kite.read_text() == TEXT
+
+
+LINES = "".join(f"Line {number} of the note says a thing of its own.\n" for number in range(12))
+CHANGED = LINES.replace("Line 3 of the note says a thing", "Line 3 of the note tells another").replace(
+    "Line 4", "Row 4"
+)
+
+
+@pytest.mark.parametrize("copies", [
+    {"Kite 2": "More at the end.", "Kite 3": "More at the end."},
+    {"Kite 2": "More at the end.", "Kite 3": "More at the end.", "Kite (1)": ""},
+    {SYNCTHING.removeprefix("log/"): "More at the end.", "Kite 2": "More at the end.", "Kite 3": ""},
+])  # fmt: skip
+def test_several_copies_are_merged_as_one_change_also_when_two_are_identical(
+    run: Run, vault: Path, copies: dict[str, str]
+) -> None:
+    note = vault / "log" / "Kite.md"
+    note.write_text(LINES)
+    for name, more in copies.items():
+        (vault / "log" / f"{name}.md").write_text(LINES + more + "\n" * bool(more))
+    before = notes_of(vault)
+    ran = run("conflicts", "merge", "Kite")
+    assert ran.code == 0 and note.read_text() == LINES + "More at the end.\n"
+    assert not [each for each in before if each != "log/Kite.md" and (vault / each).exists() and "Kite" in each]
+    assert run("conflicts", "--json").json["conflicts"] == []
+    assert ran.out.count("undo with") == 1
+    run(*ran.out.split("undo with: simplemem ")[1].split())
+    assert notes_of(vault) == before
+
+
+@pytest.mark.parametrize("keep", ["both", "copy", "note"])
+def test_two_identical_copies_that_contradict_the_note_are_one_decision(run: Run, vault: Path, keep: str) -> None:
+    note = vault / "log" / "Kite.md"
+    note.write_text(LINES)
+    for number in (2, 3, 4):
+        (vault / "log" / f"Kite {number}.md").write_text(CHANGED)
+    before = notes_of(vault)
+    refused = run("conflicts", "merge", "Kite")
+    assert refused.code == 1 and notes_of(vault) == before
+    assert run("conflicts", "merge", "Kite", "--keep", keep).code == 0
+    text = note.read_text()
+    assert text.count("<<<<<<<") == (1 if keep == "both" else 0)
+    assert ("tells another" in text) == (keep != "note") and ("says a thing of its own.\nLine 4" in text) == (
+        keep != "copy"
+    )
+    assert run("conflicts", "--json").json["conflicts"] == []
+
+
+def test_one_copy_that_needs_a_decision_leaves_all_as_they_are(run: Run, vault: Path) -> None:
+    (vault / "log" / "Kite.md").write_text(LINES)
+    for number, text in enumerate((f"{LINES}More.\n", f"{LINES}More.\n", CHANGED), 2):
+        (vault / "log" / f"Kite {number}.md").write_text(text)
+    before = notes_of(vault)
+    ran = run("conflicts", "merge", "Kite")
+    assert ran.code == 1 and "log/Kite 4" in ran.err
+    assert notes_of(vault) == before and len(run("conflicts", "--json").json["conflicts"]) == 3
+    ran = run("conflicts", "merge", "Kite", "--keep", "copy")
+    assert ran.code == 1 and "copies that differ" in ran.err and notes_of(vault) == before
