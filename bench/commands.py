@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import resource
 import select
 import statistics
@@ -23,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.vaults import make_vault
+from bench.vaults import make_vault, vocabulary
 
 HERE = Path(__file__).resolve().parent.parent
 COMPLETION = "import sys; sys.argv[0] = 'simplemem'; from simplemem.__main__ import main; sys.exit(main())"
@@ -32,7 +33,7 @@ HUGE_LINES = 180_000  # of 100 characters: a note of 18 MB
 
 @dataclass(frozen=True)
 class Checkout:
-    """A copy of the sources, and the interpreter that runs it."""
+    """A copy of the sources, and the interpreter that runs it, with the packages that are installed for it."""
 
     folder: Path
     python: str
@@ -180,6 +181,31 @@ class Bench:
         for count in (notes // 4, notes):
             vault = self.vault(f"large{count}", count)
             self.compare(f"inspect, {count} notes", ["-m", "simplemem", "inspect", "--vault", str(vault)])
+        for count in (notes // 4, notes):
+            vault = self.room / f"lessons{count}"
+            make_lessons(vault, count)
+            self.checkouts[0].run(["-m", "simplemem", "index", "--vault", str(vault)], self.env)
+            analyze = ["-m", "simplemem", "knowledge", "analyze", "--vault", str(vault)]
+            self.compare(f"knowledge analyze, {count} entries", analyze)
+
+
+def make_lessons(vault: Path, count: int) -> None:
+    """Write `count` entries of what was learned, many of which give one subject two values."""
+    chance = random.Random(5)
+    words = vocabulary(3, 4000)
+
+    def word() -> str:
+        return words[int(len(words) ** chance.random()) - 1]
+
+    for number in range(count):
+        kind = ("error", "solution", "decision", "pattern", "insight")[number % 5]
+        claim = f"The {word()} of {word()} is {chance.randint(1, 99)}. Use {word()} for {word()} {word()}."
+        text = f"{claim} {' '.join(word() for _ in range(20))}."
+        path = vault / "knowledge" / kind / f"note-{number:05}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        header = f"type: knowledge\nid: {number:08x}-0000-4000-8000-000000000000\nknowledge_type: {kind}\n"
+        header += f"confidence: {chance.choice((0.4, 0.6, 0.9))}\nverified: false\n"
+        path.write_text(f"---\n{header}---\n{text}\n", encoding="utf-8")
 
 
 def begin_session(server: subprocess.Popen[bytes]) -> None:

@@ -3,7 +3,6 @@ its own `config.toml` may say how it is kept, never where to read, what to send 
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import stat
@@ -11,11 +10,14 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    ClassVar,
     Literal,
+    NamedTuple,
     Self,
     TypeAlias,
     TypeVar,
@@ -47,8 +49,22 @@ list, which all files add to; only these values, which keep its notes on this ma
 
 def _setting(default: Any, meaning: str, vault: FromVault = "yes", *, eg: Any = None, **more: Any) -> Any:
     """A field with its policy. `eg` stands in the sample where the default says too little."""
-    policy: dict[str, Any] = {"vault": vault, "example": eg}
-    return dataclasses.field(default=default, metadata={"description": meaning, "json_schema_extra": policy, **more})
+    return _Declared(default, meaning, vault, eg, more)
+
+
+class _Declared(NamedTuple):
+    """A setting as it is declared below. `bounds` are those of a field of Pydantic, which checks values."""
+
+    default: Any
+    meaning: str = ""
+    vault: FromVault = "yes"
+    example: Any = None
+    bounds: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def is_section(self) -> bool:
+        """Whether it is a group of settings."""
+        return isinstance(self.default, _Section)
 
 
 def _listed(value: Any) -> tuple[Any, ...]:
@@ -76,16 +92,44 @@ def _where_a_key_lies(value: Any) -> Any:
 _SectionType = TypeVar("_SectionType", bound="_Section")
 
 
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 class _Section:
-    """A group of settings. What inherits from it is a frozen dataclass.
+    """A group of settings, frozen: what inherits from it says each with its type, as a dataclass would.
 
     Pydantic checks values where some are given. To import it, and to have it build its models, was a third of what a
-    short command cost, and most people set nothing.
+    short command cost, and most people set nothing. Dataclasses of all groups would cost a tenth.
     """
 
+    declared: ClassVar[Mapping[str, _Declared]] = MappingProxyType({})
+
     def __init_subclass__(cls) -> None:
-        dataclasses.dataclass(frozen=True)(cls)
+        said = {name: vars(cls)[name] for name in cls.__annotations__}
+        cls.declared = {
+            name: value if isinstance(value, _Declared) else _Declared(value)  # a section within this one
+            for name, value in said.items()
+        }
+        for name, setting in cls.declared.items():
+            setattr(cls, name, setting.default)
+
+    def __init__(self, **values: Any) -> None:
+        unknown = values.keys() - self.declared.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no setting {min(unknown)!r}")
+        for name, setting in self.declared.items():
+            object.__setattr__(self, name, values.get(name, setting.default))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"settings are frozen: {name} cannot be set")
+
+    def __eq__(self, other: object) -> bool:
+        return vars(self) == vars(other) if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self).values()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({shown})"
 
     @classmethod
     def model_validate(cls, values: Mapping[str, Any]) -> Self:
@@ -94,15 +138,13 @@ class _Section:
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
         """The same settings with some replaced, which are not checked."""
-        values = {field.name: getattr(self, field.name) for field in _fields_of(type(self))}
-        return type(self)(**{**values, **(update or {})})
+        return type(self)(**{**vars(self), **(update or {})})
 
     def model_dump(self, *, exclude: set[str] | frozenset[str] = frozenset()) -> dict[str, Any]:
         """The settings as maps within maps."""
-        values = {field.name: getattr(self, field.name) for field in _fields_of(type(self))}
         return {
             name: value.model_dump() if isinstance(value, _Section) else value
-            for name, value in values.items()
+            for name, value in vars(self).items()
             if name not in exclude
         }
 
@@ -293,25 +335,19 @@ class Settings(_Section):
 def fields(section: type[_Section] = Settings) -> Iterator[tuple[str, FieldInfo]]:
     """Every setting by its dotted name, with its type and bounds as Pydantic has them."""
     for name, field in _model_of(section).model_fields.items():
-        default = field.default
-        if isinstance(default, _Section):
-            for inner, inner_field in fields(type(default)):
+        if section.declared[name].is_section:
+            for inner, inner_field in fields(type(field.default)):
                 yield f"{name}.{inner}", inner_field
         else:
             yield name, field
 
 
-def _declared(section: type[_Section] = Settings, above: str = "") -> Iterator[tuple[str, dataclasses.Field[Any]]]:
-    """Every setting by its dotted name, as it is declared here."""
-    for field in _fields_of(section):
-        if isinstance(field.default, _Section):
-            yield from _declared(type(field.default), f"{above}{field.name}.")
+def _by_dotted_name(section: type[_Section], above: str = "") -> Iterator[tuple[str, _Declared]]:
+    for name, setting in section.declared.items():
+        if setting.is_section:
+            yield from _by_dotted_name(type(setting.default), f"{above}{name}.")
         else:
-            yield f"{above}{field.name}", field
-
-
-def _fields_of(section: type[_Section]) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(section)  # type: ignore[arg-type]  # each section is made a dataclass
+            yield f"{above}{name}", setting
 
 
 _MODELS: dict[str, type[BaseModel]] = {}
@@ -327,13 +363,15 @@ def _model_of(section: type[_Section]) -> type[BaseModel]:
 def _new_model(section: type[_Section]) -> type[BaseModel]:
     from pydantic import ConfigDict, Field, create_model
 
-    declared: dict[str, Any] = {}
     hints = _types_of(section)
-    for field in _fields_of(section):
-        if isinstance(field.default, _Section):
-            declared[field.name] = (_model_of(type(field.default)), field.default)
+    declared: dict[str, Any] = {}
+    for name, setting in section.declared.items():
+        if setting.is_section:
+            declared[name] = (_model_of(type(setting.default)), setting.default)
         else:
-            declared[field.name] = (hints[field.name], Field(field.default, **field.metadata))
+            extra: dict[str, Any] = {"vault": setting.vault, "example": setting.example}
+            field = Field(setting.default, description=setting.meaning, json_schema_extra=extra, **setting.bounds)
+            declared[name] = (hints[name], field)
     return create_model(section.__name__, __config__=ConfigDict(extra="forbid"), **declared)
 
 
@@ -351,16 +389,15 @@ def _types_of(section: type[_Section]) -> dict[str, Any]:
 def _from_model(section: type[_SectionType], checked: Any) -> _SectionType:
     """The section that checked values make. What was not given is the default, which is a section already."""
     values: dict[str, Any] = {}
-    for field in _fields_of(section):
-        value, default = getattr(checked, field.name), field.default
-        if isinstance(default, _Section) and not isinstance(value, _Section):
-            value = _from_model(type(default), value)
-        values[field.name] = value
+    for name, setting in section.declared.items():
+        value = getattr(checked, name)
+        if setting.is_section and not isinstance(value, _Section):
+            value = _from_model(type(setting.default), value)
+        values[name] = value
     return section(**values)
 
 
-_FIELDS = dict(_declared())
-_POLICIES: dict[str, Any] = {key: field.metadata["json_schema_extra"] for key, field in _FIELDS.items()}
+_FIELDS = dict(_by_dotted_name(Settings))
 
 
 def example_config() -> str:
@@ -378,10 +415,9 @@ def example_config() -> str:
         if table != section:
             section = table
             lines += ["", f"[{section}]"]
-        extra = _POLICIES[key]
-        setting = f"# {name} = {_toml(field.default if extra['example'] is None else extra['example'])}"
-        mark = {"no": " (not in a vault)", "adds": " (what all files say adds up)"}.get(extra["vault"], "")
-        lines.append(f"{setting:<30} # {field.metadata['description']}{mark}")
+        setting = f"# {name} = {_toml(field.default if field.example is None else field.example)}"
+        mark = {"no": " (not in a vault)", "adds": " (what all files say adds up)"}.get(str(field.vault), "")
+        lines.append(f"{setting:<30} # {field.meaning}{mark}")
     return "\n".join(lines) + "\n"
 
 
@@ -410,7 +446,7 @@ def _merged(flags: Flags, vault: Path | None, env: Env) -> tuple[dict[str, Any],
 
     def take(settings: Mapping[str, Any], source: str) -> None:
         for key, value in settings.items():
-            if key in values and _POLICIES[key]["vault"] == "adds":  # what one place closes, no other gives away
+            if key in values and _FIELDS[key].vault == "adds":  # what one place closes, no other gives away
                 values[key] = [*_listed(values[key]), *_listed(value)]
                 sources[key] = f"{sources[key]}, {source}"
             else:
@@ -435,7 +471,7 @@ def _from_vault(vault_file: Path, user_file: Path, mine: Mapping[str, Any]) -> d
     """What a vault says of itself, as far as it may."""
     settings = _from_file(vault_file)
     for key, value in settings.items():
-        policy = _POLICIES[key]["vault"]
+        policy = _FIELDS[key].vault
         if policy == "no" or (isinstance(policy, tuple) and value not in policy):
             shown = "" if policy == "no" else f" = {value!r}"
             hint = f"Set it in {user_file}, in the environment or as a flag."

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
-import yaml
-
 HEADER_LIMIT: Final = 256 * 1024  # characters; real headers are under 2,000
 DEPTH_LIMIT: Final = 16
 VALUE_LIMIT: Final = 20_000  # scalars and collections
@@ -190,6 +188,8 @@ Document = tuple[Node | None, int]  # the root, None of comments and blanks alon
 
 def read_yaml(text: str, start: int, end: int) -> Document:
     """Read text[start:end] as one YAML document. Raises RefusedError, and nothing else."""
+    import yaml  # `read_plain_yaml` reads nearly every header without it, and most commands read none
+
     if end - start > HEADER_LIMIT:
         raise RefusedError(f"it is longer than {HEADER_LIMIT // 1024} kB", start)
     reader = _YamlReader(text, start, end)
@@ -246,6 +246,8 @@ class _YamlReader:
             self.originals = {new: chr(old) for old, new in stand_ins.items()}
 
     def node(self, event: Any, events: Iterator[Any], levels: int) -> Node:
+        import yaml
+
         kind, start = type(event), self.base + event.start_mark.index
         self.values += 1
         if self.values > VALUE_LIMIT:
@@ -275,6 +277,8 @@ class _YamlReader:
         return Node(style, [item.value for item in items], start, end, tuple(items))
 
     def _map(self, event: Any, events: Iterator[Any], levels: int, start: int) -> Node:
+        import yaml
+
         nodes, found = list[Node](), dict[str, Any]()
         for inner in events:
             if type(inner) is yaml.MappingEndEvent:

@@ -13,8 +13,6 @@ from functools import cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-import yaml
-
 from simplemem.errors import Invalid, Unreadable
 from simplemem.note.diff import changes, matches
 from simplemem.note.header import Header, Node, Scalar, core_value, find_key, read_header, read_yaml, same, skip_blanks
@@ -274,6 +272,8 @@ def is_plain_safe(value: str, *, flow: bool = False) -> bool:
         with suppress(ValueError):  # one that is not on the calendar makes PyYAML raise
             return bool(datetime.fromisoformat(value))
         return False
+    import yaml
+
     old = yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], ())
     return not (_OLD.fullmatch(value) or any(pattern.match(value) for _, pattern in old))
 
@@ -305,6 +305,8 @@ def _write_scalar(value: Any, style: str = "", *, flow: bool = False) -> str:
     if value is None or isinstance(value, (bool, int)):
         return json.dumps(value)
     if isinstance(value, float):
+        import yaml
+
         return str(yaml.representer.SafeRepresenter().represent_float(value).value)
     hint = "Use text, numbers, true, false or null, and flat lists of these."
     raise Invalid(f"A value of type {type(value).__name__} cannot stand in a property here.", hint=hint)
