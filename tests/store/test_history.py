@@ -101,7 +101,7 @@ def test_a_name_that_is_taken_is_not_overwritten(plain_store: EnhancedStore, vau
     assert (vault / "n of old.md").read_bytes() == old
     with pytest.raises(AlreadyExists):
         plain_store.restore("n", at="v1", new_name="N OF OLD")
-    with pytest.raises(Invalid, match="not told what to become"):
+    with pytest.raises(Invalid, match="n already exists"):
         plain_store.restore("n")
 
 
