@@ -75,6 +75,19 @@ class Grant:
         return {**(arguments or {}), **dict.fromkeys(named, self.user)} if named else arguments
 
 
+@dataclass(frozen=True, slots=True)
+class IssuedGrant(Grant):
+    """What the bearer of an authorization server's token may do. It is never kept in the file of tokens."""
+
+    issuer: str = ""
+    subject: str = ""
+
+    @property
+    def identity(self) -> str:
+        """The issuer and the subject, both in full."""
+        return json.dumps([self.issuer, self.subject])
+
+
 def digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 

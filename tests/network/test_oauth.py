@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from waiting import eventually
 
-from tests.network.conftest import Served
+from tests.network.conftest import Served, Session
 
 ISSUER, AUDIENCE = "https://login.example.org", "https://memory.example.org/mcp"
 RSA, OTHER = (rsa.generate_private_key(65537, 2048) for _ in range(2))
@@ -32,6 +32,7 @@ KEYS = [
     {**RSAAlgorithm.to_jwk(RSA.public_key(), as_dict=True), "kid": "rsa", "use": "sig"},
     {**ECAlgorithm.to_jwk(EC.public_key(), as_dict=True), "kid": "ec", "use": "sig"},
 ]
+SOUND = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "scope": "read"}
 PUBLIC = RSA.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
@@ -61,10 +62,12 @@ def settings(keys: str, **more: str) -> dict[str, str]:
     return {f"SIMPLEMEM_HTTP_OAUTH_{key}": value for key, value in said.items()}
 
 
-def token(key: Any = RSA, kid: str = "rsa", algorithm: str = "RS256", **claims: Any) -> str:
+def token(
+    key: Any = RSA, kid: str = "rsa", algorithm: str = "RS256", header: Mapping[str, str] | None = None, **claims: Any
+) -> str:
     said: dict[str, Any] = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": time.time() + 600, "scope": "read"}
     said = {name: value for name, value in {**said, **claims}.items() if value is not None}
-    return jwt.encode(said, key, algorithm, {"kid": kid})
+    return jwt.encode(said, key, algorithm, {"kid": kid, **(header or {})})
 
 
 def test_a_sound_token_is_taken_for_what_it_says(serve: Callable[..., Served]) -> None:
@@ -125,6 +128,89 @@ def test_a_claim_binds_a_token_to_one_user(serve: Callable[..., Served]) -> None
         assert eventually(lambda: server.api("GET", "/memories").data["total"] == 2)
 
 
+def test_an_email_address_that_is_not_verified_speaks_for_nobody(serve: Callable[..., Served]) -> None:
+    with login() as (keys, _):
+        server = serve(env=settings(keys, USER_CLAIM="email"))
+
+        def status(**claims: Any) -> int:
+            return server.api("GET", "/memories", token=token(email="ada@example.org", **claims)).status
+
+        assert status(email_verified=True) == 200
+        assert [status(email_verified=each) for each in (False, "false", "true", 0, [])] == [401] * 5
+        assert server.api("GET", "/memories", token=token(email=["ada@example.org"])).status == 401
+
+
+@pytest.mark.parametrize(
+    ("header", "claims"),
+    [
+        ({}, {"nonce": "n-0S6_WzA2Mj"}),
+        ({}, {"at_hash": "MTIzNDU2Nzg5MDEyMzQ1Ng"}),
+        ({}, {"scope": None, "email": "ada@example.org", "auth_time": 1}),
+        ({}, {"typ": "ID"}),
+        ({}, {"token_use": "id"}),
+        ({}, {"events": {"http://schemas.openid.net/event/backchannel-logout": {}}}),
+        ({"typ": "id+jwt"}, {}),
+        ({"typ": "secevent+jwt"}, {}),
+        ({"typ": "dpop+jwt"}, {}),
+    ],
+    ids=str,
+)
+def test_an_id_token_is_no_access_token(
+    serve: Callable[..., Served], header: dict[str, str], claims: dict[str, Any]
+) -> None:
+    with login() as (keys, _):
+        server = serve(env=settings(keys))
+        assert server.api("GET", "/memories", token=token(header=header, **claims)).status == 401
+        assert server.api("GET", "/memories", token=token(header={"typ": "at+jwt"}, auth_time=1)).status == 200
+        assert server.api("GET", "/memories", token=token(typ="Bearer", nonce="n-0S6_WzA2Mj")).status == 200
+
+
+def test_subjects_that_begin_alike_share_no_session_no_answer_and_no_name(serve: Callable[..., Served]) -> None:
+    one, other = ("a" * 80 + end for end in ("1", "2"))
+    with login() as (keys, _):
+        server = serve(env=settings(keys))
+        session = Session(server, token=token(sub=one, scope="read write"))
+        assert session.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}).status == 200
+        session.token = token(sub=other, scope="read write")
+        assert session.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}).status == 404
+        for number, subject in enumerate((one, other)):
+            bearer = token(sub=subject, scope="read write")
+            assert server.api("PUT", f"/memories/{number}", {"content": "x"}, token=bearer).status == 201
+        names = {version["who"] for version in server.api("GET", "/history").data["versions"]}
+        assert len(names) == 2 and all(name.endswith(" (oauth)") for name in names)
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"scope": 5},
+        {"scope": {"read": True}},
+        {"scope": ["read", 5]},
+        {"scope": True},
+        {"scp": 5, "scope": None},
+        {"exp": float("inf")},
+        {"exp": "soon"},
+        {"nbf": []},
+        {"iss": 5},
+        {"iss": [ISSUER]},
+        {"sub": 5},
+        {"sub": ["ada"]},
+        {"aud": 5},
+        {"aud": {}},
+    ],
+    ids=str,
+)
+def test_a_claim_of_another_type_is_refused_and_breaks_nothing(
+    serve: Callable[..., Served], claims: dict[str, Any]
+) -> None:
+    with login() as (keys, _):
+        server = serve(env=settings(keys))
+        signed = _signed({**SOUND, "exp": time.time() + 600, **claims})
+        refused = server.api("GET", "/memories", token=signed)
+        assert refused.status == 401, refused
+        assert refused.problem["code"] == "unauthorized"
+
+
 def test_whoever_has_no_token_is_told_whom_to_ask(serve: Callable[..., Served]) -> None:
     with login() as (keys, asked):
         server = serve(env=settings(keys))
@@ -157,3 +243,8 @@ def _by_hand(head: dict[str, Any], claims: dict[str, Any]) -> str:
     said = ".".join(base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in (head, claims))
     signed = base64.urlsafe_b64encode(hmac.digest(PUBLIC, said.encode(), "sha256")).decode()
     return f"{said}.{signed.rstrip('=')}"
+
+
+def _signed(claims: dict[str, Any]) -> str:
+    """A token with claims that a well-behaved library would not sign."""
+    return jwt.api_jws.encode(json.dumps(claims).encode(), RSA, "RS256", {"kid": "rsa", "typ": "JWT"})
