@@ -21,7 +21,7 @@ _AHEAD = 1.2  # of the lead in the ranking
 _WORDS = 0.2  # of the logarithm of their number: no note holds the whole of a long question
 _QUESTION = 0.12  # what a question needs more by our vectors: a statement names many things, not one
 _FLOOR_OF_VECTORS = 1.29
-_FLOOR_OF_WORDS = 0.92
+_FLOOR_OF_WORDS = 0.88
 _FLOOR_OF_BOTH = 1.15
 _LEAST_ASKED = 0.2
 

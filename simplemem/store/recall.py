@@ -269,7 +269,9 @@ def evidence_of(core: Core, ranking: Ranking, coverage: Coverage, text: str | No
     called = _called(note)
     key, texts = _covering(core, note, text)
     nearness, number = coverage.by_word(weights, called, key, texts)
-    passage = rank.with_words(texts())[number] if number >= 0 else ""
+    passages = rank.with_words(texts())
+    # The note may have changed since its words were kept: then it has fewer passages.
+    passage = passages[number] if 0 <= number < len(passages) else ""
 
     telling = [word for word in query.words if judgement.is_telling(word)]
     holding = core.index.holding([query.forms_of(word) for word in telling], [best.note])
