@@ -17,6 +17,7 @@ NoteId = int
 PlaceId = int  # of a passage or block of a note
 
 SORTS = ("modified", "created", "name", "title")
+SIZE_OF_MOVED = -1  # of no file: the note is read again, whatever its file's size and times are
 RACY_NS = 2_000_000_000  # a file changed so shortly before it was read may change again unseen (durability.md F31)
 
 
@@ -63,6 +64,11 @@ class Row(NamedTuple):
     def stat(self) -> Stat:
         """What the disk said when it was last read."""
         return Stat(self.size, self.mtime_ns, self.ctime_ns)
+
+    @property
+    def is_at_new_path(self) -> bool:
+        """Whether it was given the path that its file was moved to, and the rest is still that of its old path."""
+        return self.size == SIZE_OF_MOVED
 
     def may_have_changed(self, size: int, mtime_ns: int, ctime_ns: int) -> bool:
         """Whether the file must be read again: another size or time, or a time too near to the last reading."""

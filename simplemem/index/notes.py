@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from simplemem.index.changes import is_named_by_us
 from simplemem.index.connection import LAST, Connection
-from simplemem.index.door import Outline, Row, Stat, StoredLink, VectorSpace
+from simplemem.index.door import SIZE_OF_MOVED, Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.note.body import Link
 from simplemem.note.names import COPY_REASON, ConflictName, base_name, compare_key, conflict_name, name_of
 from simplemem.note.note import tag_pairs
@@ -149,6 +149,12 @@ def rename(db: Connection, note_id: int, path: str) -> None:
     """Give a note another path. It must be put again, because a title may come from the name; its vectors stay."""
     sql = "UPDATE notes SET path = ?, path_key = ?, name_key = ? WHERE id = ?"
     db.execute(sql, (path, *_name_keys(path), note_id)).fetchall()
+
+
+def follow_move(db: Connection, note_id: int, path: str) -> None:
+    """Give a note the path that its file was moved to, before the note is read and put again there."""
+    rename(db, note_id, path)
+    db.execute("UPDATE notes SET size = ? WHERE id = ?", (SIZE_OF_MOVED, note_id)).fetchall()
 
 
 def refresh(db: Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:

@@ -51,6 +51,7 @@ class Sync:
     waiting: Waiting | None = field(default_factory=Waiting)  # None when no vectors will be made
     skipped: dict[str, str] = field(default_factory=dict)  # files that are not indexed, and why
     unread: int | None = None  # notes that a long pass still has to read, None before the first scan
+    moved_from: dict[str, str] = field(default_factory=dict)  # of notes at a new path, until they are put again there
 
     def put(
         self, written: Sequence[tuple[str, Note, Entry]], *, gone: Collection[str] = (), moved: Sequence[str] = ()
@@ -79,9 +80,14 @@ class Sync:
                     self._put_unless_large(rows, each, known)
             self.judge_copies_of(rows, {*(each.path for each in read), *gone})
 
-    def look_at(self, paths: Collection[str]) -> SyncReport:
-        """Paths that may have changed: files or folders, there or gone. `""` is the vault itself."""
-        return self.scan() if "" in paths or self.vault.is_branch else self._compared(paths)
+    def look_at(self, paths: Collection[str], *, find_moved: bool = True) -> SyncReport:
+        """Paths that may have changed: files or folders, there or gone. `""` is the vault itself.
+
+        Where a file is gone, the whole vault is looked through, as it may have been moved; but for `find_moved`.
+        """
+        if "" in paths or self.vault.is_branch:
+            return self.scan()
+        return self._compared(paths, find_moved=find_moved)
 
     def _follow_log_about(self, paths: Collection[str]) -> None:
         """Take in the log if it is needed to judge whether one of these files is a conflict copy."""
@@ -93,7 +99,7 @@ class Sync:
         with suppress(SimplememError, OSError):
             changes.follow(self.database, self.vault.history.log)
 
-    def _compared(self, paths: Collection[str]) -> SyncReport:
+    def _compared(self, paths: Collection[str], *, find_moved: bool = False) -> SyncReport:
         entries: dict[str, Entry] = {}
         known: dict[str, Row] = {}
         files: set[str] = set()
@@ -107,6 +113,8 @@ class Sync:
                 notes_below, files_below = notes.below(db, path)
                 known |= notes_below
                 files |= files_below
+        if find_moved and any(path not in entries for path in known):
+            return self.scan()  # a file that is gone may have been moved to a place that nobody has told of yet
         self._follow_log_about(entries)
         for path in known.keys() & entries.keys() & files & {*paths}:  # mostly we wrote it, and the watcher heard of it
             if path not in self.skipped and known[path].stat == stat_of(entries[path]) == self.look(path, known[path]):
@@ -145,6 +153,16 @@ class Sync:
         report.seconds = time.perf_counter() - began
         return report
 
+    def follow_moves(self) -> None:
+        """Give the notes whose files another program has moved their new paths.
+
+        The rest of a note, such as a title that is its file's name, follows when it is next compared with its file.
+        """
+        entries = {entry.path: entry for entry in self.vault.scan()}
+        with self.database.reading() as db:
+            known, files, generation = notes.known_at(db), notes.all_files(db), self.database.generation
+        Reconciling(self, entries, known, files, generation).follow_moves()
+
     def _reached(self, commit: str, since: str | None) -> bool:
         """The index is of this commit, if not of a later one by now. Whether nobody else has brought it on `since`."""
         if (known := self.database.meta(COMMIT)) != commit:
@@ -167,7 +185,9 @@ class Sync:
         return understood(path, read_note(file.data, file.sha256), stat_of(file.entry))
 
     def is_judged_otherwise(self, known: Row) -> bool:
-        """Whether the settings, or the log, now say something else of a note whose file is the same."""
+        """Whether the settings, the log or a new path now say something else of a note whose file is the same."""
+        if known.is_at_new_path:
+            return True
         if known.is_copy and self._is_named_by_us(known.path):
             return True
         by_rule = bool(self.private) and private_by_rule(known.path, self.private)  # asked of every note of every scan
@@ -261,6 +281,7 @@ class Reconciling:
     progress: Progress | None = None
     report: SyncReport = field(default_factory=SyncReport)
     _much: bool = False
+    _is_counted: bool = False
     _gone: dict[str, list[Row]] = field(default_factory=dict)  # whose file went, by hash: a new file may be one of them
 
     def carry_out(self, total: int | None) -> SyncReport:
@@ -278,14 +299,58 @@ class Reconciling:
             self._much = len(to_read) > _MUCH
             for found in gone:
                 self._gone.setdefault(found.sha256, []).append(found)
+            self._is_counted = len(to_read) > _FEW or sync.unread is None
+            self._count_unread(len(to_read))
+            moved = self._find_moved(to_read)
             with sync.database.writing(self.generation) as db:
                 notes.follow_files(db, came, went)  # first: after a pass that is cut short nobody would know of them
+                self._take_moved(db, moved)
                 self.report.modified += sync.judge_copies_of(Rows(db), came | went)
                 if self._much:
                     sync.database.expect_much()
             self._put_notes([entries[path] for path in to_read])
             self._forget(too_large)
         return self.report
+
+    def follow_moves(self) -> None:
+        """Give the notes whose files were moved their new paths, and do nothing else."""
+        for path, found in self.known.items():
+            if path not in self.entries and self._is_gone(path):
+                self._gone.setdefault(found.sha256, []).append(found)
+        moved = self._find_moved(self.entries.keys() - self.known.keys())
+        if moved:
+            with self.sync.database.writing(self.generation) as db:
+                notes.follow_files(db, moved, [origin.path for origin in moved.values()])
+                self._take_moved(db, moved)
+
+    def _find_moved(self, paths: Collection[str]) -> dict[str, Row]:
+        """Which of these files have the bytes of a note whose file went: the new path of each such note, and its row."""
+        moved: dict[str, Row] = {}
+        origins = [origin for same in self._gone.values() for origin in same]
+        if not origins:
+            return moved
+        sizes = {origin.size for origin in origins}
+        is_any_size_possible = any(origin.is_at_new_path for origin in origins)  # moved twice: its size is not known
+        with self.sync.vault.reading() as reading:
+            for path in sorted(paths):
+                is_new_note = is_note(path) and path not in self.known
+                may_be_moved = is_any_size_possible or self.entries[path].size in sizes
+                if not (is_new_note and may_be_moved):
+                    continue
+                with suppress(SimplememError, OSError):
+                    same = self._gone.get(reading(path).sha256)
+                    if same:
+                        moved[path] = same.pop(0)
+        return moved
+
+    def _take_moved(self, db: Connection, moved: dict[str, Row]) -> None:
+        """Move the rows of notes whose files were moved, so that they are found while the notes are put again."""
+        for path, origin in moved.items():
+            now = notes.known(db, origin.path)
+            if now is not None and now.id == origin.id and notes.known(db, path) is None:
+                notes.follow_move(db, origin.id, path)
+                self.sync.moved_from[path] = origin.path
+        self.known |= notes.known_at(db, moved)
 
     def _doubt(self, total: int) -> None:
         """Keep what vanished if it is too much at once: an unmounted folder is no mass delete, but a move is one."""
@@ -318,9 +383,9 @@ class Reconciling:
     def _put_notes(self, entries: Sequence[Entry]) -> None:
         """Put the notes of files that may have changed, a batch a transaction."""
         done = 0
-        is_long = len(entries) > _FEW or self.sync.unread is None
-        if is_long:
-            self.sync.unread = len(entries)
+        # Notes that were moved are searchable all the while.
+        unread = sum(entry.path not in self.sync.moved_from for entry in entries)
+        self._count_unread(unread)
         for batch in self._batches(entries):
             with self.sync.database.writing(self.generation) as db:
                 rows, paths = Rows(db), [path for path, _ in batch]
@@ -330,14 +395,19 @@ class Reconciling:
                 rows.write()
                 self.report.modified += self.sync.judge_copies_of(rows, paths)
             done += len(batch)
-            if is_long:
-                self.sync.unread = len(entries) - done
+            self._count_unread(max(0, unread - done))
             batch.clear()  # before the collector looks at what lives
             if self._much:
                 gc.collect(0)
             self.sync.database.checkpoint(WAL_LIMIT_AMID_MUCH)
             if self.progress is not None:
                 self.progress("text", done, len(entries))
+        self._count_unread(0)
+
+    def _count_unread(self, count: int) -> None:
+        """Say how many notes are still to be read, in a pass that is long enough for answers to lack them."""
+        if self._is_counted:
+            self.sync.unread = count
 
     def _batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, Looked]]]:
         """Files read and understood before the transaction that puts them, which others wait for."""
@@ -375,6 +445,8 @@ class Reconciling:
             if origin is not None:
                 notes.rename(db, origin.id, path)
                 self.report.moved.append((origin.path, path))
+            elif path in self.sync.moved_from:
+                self.report.moved.append((self.sync.moved_from.pop(path), path))
             else:
                 (self.report.added if known is None else self.report.modified).append(path)
             self.sync.put_note(rows, read, known or origin)

@@ -106,6 +106,7 @@ class Core:
         self._catching_up = CatchUp(self)
         self.catch_up = self._catching_up.catch_up
         self._doubted, self._doubted_since = 0, 0.0  # notes that vanished at once: the next scan but one believes it
+        self._not_found: set[str] = set()  # paths of notes whose files are gone, and were looked for
         self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
         self._scanned, self.compared_at = False, 0.0  # whether ever, and when this process last did (monotonic)
         with suppress(Unavailable):  # an index that is away for now: the next question says so
@@ -412,6 +413,9 @@ class Core:
         """An answer of the index, asked once more when one of the notes that it shows has changed on the disk."""
         found, owed = ask(), set(self._owed)
         self.follow_obsidian()
+        were_followed = self._follow_moves_of(rows(found))
+        if were_followed:
+            found = ask()
         seen = {row.path: (self.entry(row.path), Stat(row.size, row.mtime_ns, row.ctime_ns)) for row in rows(found)}
         changed = {path for path, (entry, stat) in seen.items() if entry is None or stat_of(entry) != stat} | owed
         if self._doubted:  # what seems to have vanished is not shown, but kept until that is certain
@@ -419,7 +423,7 @@ class Core:
         if not changed:
             return found
         try:
-            report = self.index.consistently(lambda: self.rows.look_at(changed))
+            report = self.index.consistently(lambda: self.rows.look_at(changed, find_moved=not were_followed))
             self.may_lack_vectors = True
         except Unavailable as error:  # a full disk, a busy index: what is known is answered, they are looked at again
             _LOG.warning("changed notes could not be indexed: %s", error)
@@ -429,6 +433,25 @@ class Core:
             self._owed -= owed
         self.tell(report.changed())
         return ask()
+
+    def _follow_moves_of(self, shown: Iterable[Row]) -> bool:
+        """Look for the files of notes that are shown and gone; whether they were looked for.
+
+        A server does that at once: a question need not wait until its background has compared the whole vault and has
+        put all notes again that another program has moved.
+        """
+        if self._doubted or self._background is None or self.vault.is_branch:
+            return False
+        gone = {row.path for row in shown if self.entry(row.path) is None}
+        if not gone or gone <= self._not_found:
+            return False
+        try:
+            self.index.consistently(self.rows.follow_moves)
+        except Unavailable as error:
+            _LOG.warning("moved notes could not be followed: %s", error)
+            return False
+        self._not_found = gone - set(self.rows.moved_from.values())
+        return True
 
     def indexed(self, paths: Collection[str], put: Callable[[], None]) -> list[str]:
         """Index files that were just written, and tell of them; they are safe if the index fails now."""

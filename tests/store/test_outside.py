@@ -11,7 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from waiting import eventually, indexed, served
+from waiting import PLAIN, eventually, indexed, served
+
+from simplemem.memory import Filter
+from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -122,3 +125,83 @@ def test_a_checkout_of_a_thousand_notes_is_followed_and_only_what_is_gone_is_gon
         assert store.state().state == "ready"
         assert len(store.search("quince", mode="text", limit=100).hits) == 100
         assert [finding for finding in store.doctor() if finding.level == "error"] == []
+
+
+def write_folder(vault: Path, folder: str, count: int) -> None:
+    (vault / folder).mkdir()
+    for number in range(count):
+        (vault / folder / f"note {number}.md").write_text(f"The plum{number} fell into the grass.\n")
+
+
+def ids(store: EnhancedStore) -> dict[str, int]:
+    return dict(store._core.index.database.rows("SELECT path, id FROM notes"))
+
+
+def test_notes_of_a_folder_that_another_program_renames_are_found_all_the_while(vault: Path) -> None:
+    write_folder(vault, "old", 700)
+    with served(vault) as store:
+        before = ids(store)
+        (vault / "old").rename(vault / "new")
+        for number in range(0, 700, 7):
+            found = store.search(f"plum{number}")
+            assert [hit.name for hit in found.hits] == [f"new/note {number}"]
+            assert len(indexed(store)) == 700
+        assert eventually(lambda: store.state().is_ready and "new/note 1.md" in indexed(store))
+        assert ids(store) == {path.replace("old/", "new/"): note for path, note in before.items()}  # with their vectors
+        assert [each.message for each in store.doctor(only=["index"])] == []
+
+
+def test_a_list_right_after_a_rename_has_the_notes_at_their_new_paths(vault: Path) -> None:
+    write_folder(vault, "old", 60)
+    with served(vault) as store:
+        (vault / "old").rename(vault / "new")
+        names = {item.name for item in store.list(limit=100).items}
+        assert names == {f"new/note {number}" for number in range(60)}
+        assert store.list(filter=Filter(prefix="new/"), limit=100).total == 60
+
+
+@pytest.mark.parametrize("is_served", [True, False])
+def test_a_note_that_was_moved_twice_by_another_program_keeps_its_row(vault: Path, is_served: bool) -> None:
+    write_folder(vault, "old", 40)
+    with served(vault) if is_served else EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        before = ids(store)
+        (vault / "old").rename(vault / "new")
+        assert store.search("plum7").hits[0].name == "new/note 7"
+        (vault / "new" / "note 7.md").rename(vault / "Kite.md")
+        [hit] = store.search("plum7").hits
+        assert (hit.name, hit.title) == ("Kite", "Kite")
+        assert eventually(lambda: ids(store).get("Kite.md") == before["old/note 7.md"])
+        assert store.search("Kite").hits[0].name == "Kite"
+
+
+def test_a_pass_that_ends_after_the_paths_were_followed_is_completed_by_the_next(vault: Path) -> None:
+    write_folder(vault, "old", 5)
+    (vault / "old" / "Kite.md").write_text("See [[note 1]].\n")
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        (vault / "old").rename(vault / "new")
+        (vault / "new" / "Kite.md").rename(vault / "new" / "Dragon.md")
+        store._core.rows.follow_moves()
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        assert store.read("Dragon").title == "Dragon"
+        assert [each.message for each in store.doctor(only=["index"])] == []
+
+
+def test_a_note_that_another_program_moves_to_an_excluded_folder_is_in_no_answer(vault: Path) -> None:
+    (vault / ".obsidian").mkdir()
+    (vault / ".obsidian" / "app.json").write_text('{"userIgnoreFilters": ["attic/"]}')
+    write_folder(vault, "old", 30)
+    with served(vault) as store:
+        (vault / "old").rename(vault / "attic")
+        assert store.search("plum7").hits == ()
+
+
+def test_a_note_that_another_program_deletes_is_in_no_answer(vault: Path) -> None:
+    write_folder(vault, "old", 30)
+    with served(vault) as store:
+        (vault / "old" / "note 7.md").unlink()
+        assert store.search("plum7").hits == ()
+        assert "old/note 7" not in {item.name for item in store.list(limit=100).items}
+        assert eventually(lambda: len(indexed(store)) == 29)
