@@ -10,7 +10,7 @@ import struct
 import threading
 from array import array
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate, chain, count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -149,9 +149,14 @@ class Tokenizer:
     def __init__(self, path: Path) -> None:
         model = json.loads(path.read_bytes())["model"]
         self._ids: dict[str, int] = model["vocab"]
-        self._ranks: dict[str, int] = {pair: rank for rank, pair in enumerate(model["merges"])}
+        self._merges: list[str] = model["merges"]
         self._size = lru_cache(maxsize=20_000)(lambda piece: len(self._joined(piece)))
         self.tokens = lru_cache(maxsize=_WORDS_CUT)(lambda word: array("H", self._tokens(word)))
+
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        """The pairs by what was learned first. A question of whole tokens needs none of them."""
+        return {pair: rank for rank, pair in enumerate(self._merges)}
 
     def _tokens(self, word: str) -> list[int]:
         """The tokens of a text without a space, as it stands after one."""
