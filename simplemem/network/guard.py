@@ -73,6 +73,7 @@ class Guard:
         sent = head.one(b"x-request-id")
         ident = sent.decode() if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
         scope["request_id"] = ident
+        scope["at_end"] = at_end = list[Callable[[], None]]()  # what is called when the answer is out
         is_gone = asyncio.Event()
 
         async def answer(message: Message) -> None:
@@ -93,6 +94,8 @@ class Guard:
             if not started:
                 await problem(error)(scope, receive, answer)
         finally:
+            for call in at_end:
+                call()
             route, took = scope.get("route_path", "?"), time.perf_counter() - began
             self._metrics.count(scope["method"], route, status, took)
             grant = scope.get("grant")

@@ -25,7 +25,7 @@ from simplemem.network.render import link_of
 from simplemem.network.rendering import Renderer
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant, Tokens, digest
-from simplemem.network.ways import granted, route
+from simplemem.network.ways import granted, route, view_for
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def routes(site: Site, served: Served, signed_in: SignedIn, guesses: Guesses, re
                 return _sign_in_page(served, str(request.url.path))
             try:
                 grant = granted(request.scope, right)
-                return await handler(request, await site.view(served.name, grant), grant)
+                return await handler(request, await view_for(request, site, served, grant), grant)
             except SimplememError as error:
                 return _failed(served, request.scope.get("grant"), error)
 

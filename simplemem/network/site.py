@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("simplemem.network")
 
 _MOMENT = 5.0  # seconds that requests in work have to be answered, when a view ends
-_MOST_VIEWS = 64  # of parts of vaults: each has an index and threads
+_MOST_VIEWS = 256  # of parts of vaults
+_MAX_OPEN = 16  # of these, with an open store: it has files and threads
+_IDLE_SECONDS = 60.0  # after which a store that nobody asks is closed, and a view without a session ends
+_SECONDS_BETWEEN_LOOKS = 5.0
 
 
 @dataclass(frozen=True)
@@ -54,20 +58,41 @@ class Served:
 
 
 class View:
-    """A vault as one grant sees it: its store behind a door, and a server of the SDK for it."""
+    """A vault as one grant sees it: its store behind a door, and a server of the SDK for it.
+
+    A view of a part of a vault opens its store when it is asked something, and closes it when nobody asks any more.
+    """
 
     def __init__(self, served: Served, only: tuple[str, ...], *, stateless: bool) -> None:
         self.served, self.only = served, only
+        self._requests = 0
+        self._last_used = time.monotonic()
         settings = served.settings
         if only:
-            access = settings.access.model_copy(update={"only": _both(settings.access.only, only)})
+            access = settings.access.model_copy(update={"only": only})
             settings = settings.model_copy(update={"access": access})
         beside = None if only else served.beside
         self.door = Door(partial(served.opening, settings), beside, private_folders=_folders_of(served))
         self.stop = asyncio.Event()
-        self.feed = Feed(lambda hear: self.door.store().on_change(hear))
+        self.feed = Feed(lambda hear: self.door.on_change(hear))
         self.server: Server[Any] = assemble(served.face, served.tools, self.door)
         self.manager = Sessions(self.server, stateless=stateless, max_request_body_size=MOST_BODY)
+
+    def begin_request(self) -> None:
+        self._requests += 1
+
+    def end_request(self) -> None:
+        self._requests -= 1
+        self._last_used = time.monotonic()
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a request is in progress. A stream that stays open is one."""
+        return self._requests > 0
+
+    def is_idle(self) -> bool:
+        """Whether nobody has asked anything for a while."""
+        return not self.is_in_use and time.monotonic() - self._last_used > _IDLE_SECONDS
 
     async def keep(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serve MCP until the server ends, or this view does."""
@@ -92,6 +117,27 @@ async def _end(gone: Sequence[View]) -> None:
     await asyncio.sleep(_MOMENT)
     for view in gone:
         await asyncio.to_thread(view.door.close, writing=2.5, closing=2.5)
+
+
+def _visible_places(settings: Settings, grant: Grant) -> tuple[str, ...]:
+    """Return the places that a grant sees of a vault; none if it sees all that the settings show.
+
+    Grants that see the same get the same places, whatever order they name them in, and so share one view.
+    """
+    shown = settings.access.only
+    if not grant.only:
+        return ()
+
+    places = _without_covered(_both(shown, grant.only))
+    return () if places == _without_covered(shown) else places
+
+
+def _without_covered(places: Sequence[str]) -> tuple[str, ...]:
+    kept: list[str] = []
+    for place in sorted(set(places), key=lambda each: (len(each), each)):
+        if not _is_within(place, tuple(kept)):
+            kept.append(place)
+    return tuple(sorted(kept))
 
 
 def _both(mine: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
@@ -126,6 +172,7 @@ class Site:
             for served in self.vaults.values():
                 (await self._view(served, ())).door.tend()
             self.is_running.set()
+            self._tasks.start_soon(self._close_idle)
             try:
                 yield
             finally:
@@ -135,7 +182,7 @@ class Site:
         """A vault as a grant sees it. One that it does not name is not there."""
         if (served := self.vaults.get(name)) is None or (grant.vaults and served.name not in grant.vaults):
             raise NotFound("there is no such vault here")
-        return await self._view(served, grant.only)
+        return await self._view(served, _visible_places(served.settings, grant))
 
     async def whole_view(self, served: Served) -> View:
         """A vault as its owner sees it."""
@@ -148,10 +195,39 @@ class Site:
                 view = View(served, only, stateless=self.stateless)
                 await self._tasks.start(view.keep)
             self._views[served.name, only] = view  # the last one used is the last one
-            parts = [key for key in self._views if key[1]]
-            for key in parts[:-_MOST_VIEWS]:
+            parts = [key for key, other in self._views.items() if key[1] and not other.is_in_use and other is not view]
+            for key in parts[: max(0, len(self._parts()) - _MOST_VIEWS)]:
                 self._tasks.start_soon(_end, [self._views.pop(key)])
+            self._limit_open_stores(view)
             return view
+
+    def _parts(self) -> list[View]:
+        """Return the views of parts of vaults, those that were used last at the end."""
+        return [view for view in self._views.values() if view.only]
+
+    def _limit_open_stores(self, wanted: View | None = None) -> None:
+        """Close the stores that were used least lately, where there are too many beside the one that is wanted."""
+        assert self._tasks is not None
+        others = [view for view in self._parts() if view.door.has_store and view is not wanted]
+        unused = [view for view in others if not view.is_in_use]
+        excess = len(others) - _MAX_OPEN if wanted is None else len(others) + 1 - _MAX_OPEN
+        for view in unused[: max(0, excess)]:
+            self._tasks.start_soon(view.door.rest)
+
+    async def _close_idle(self) -> None:
+        """Close the stores of parts that nobody asks, and end views that have no session either."""
+        assert self._tasks is not None
+        while True:
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+            for key, view in [*self._views.items()]:
+                if not view.only or not view.is_idle() or self._views.get(key) is not view:
+                    continue
+                if view.manager.has_sessions():
+                    await view.door.rest()
+                else:
+                    del self._views[key]
+                    self._tasks.start_soon(_end, [view])
+            self._limit_open_stores()
 
     async def read_settings_again(self) -> None:
         """Go by what the settings say now. Whoever is in the midst of a session of MCP begins a new one."""

@@ -31,6 +31,14 @@ def granted(scope: Scope, right: Right) -> Grant:
     return grant
 
 
+async def view_for(request: Request, site: Site, served: Served, grant: Grant) -> View:
+    """Return a vault as a grant sees it, in use until the request has been answered."""
+    view = await site.view(served.name, grant)
+    view.begin_request()
+    request.scope["at_end"].append(view.end_request)
+    return view
+
+
 def handled(
     site: Site, served: Served, handler: Handler, right: Right = "read"
 ) -> Callable[[Request], Awaitable[Response]]:
@@ -38,7 +46,7 @@ def handled(
 
     async def handle(request: Request) -> Response:
         grant = granted(request.scope, right)
-        view = await site.view(served.name, grant)
+        view = await view_for(request, site, served, grant)
         if not served.settings.branch.repository:
             return await handler(request, view, grant)
         if after := request.headers.get(COMMIT):

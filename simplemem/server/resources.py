@@ -334,7 +334,7 @@ class Resources:
                 loop.call_soon_threadsafe(self.note, names)
 
         if not self._is_hearing:
-            await self._door.run(lambda: self._door.store().on_change(hear))
+            await self._door.run(lambda: self._door.on_change(hear))
             self._is_hearing = True
 
     def _shown_among(self, uris: list[str]) -> list[str]:

@@ -54,19 +54,32 @@ class Door:
         self._opening = opening
         self._opening_now = threading.Lock()
         self._store: EnhancedStore | None = None
-        self._starting, self._is_started = threading.Lock(), False
+        self._is_started = False
         self._tending = threading.Lock()
-        self._first, self._readers = ThreadPoolExecutor(1, "read"), ThreadPoolExecutor(3, "read")
-        self._writer = ThreadPoolExecutor(1, "write")
+        self._first, self._readers, self._writer = _lanes()
         self._latest: Future[Any] | None = None  # of what the first is asked
+        self._in_work: set[Future[Any]] = set()
+        self._listeners: list[Callable[[frozenset[str]], None]] = []
 
     def store(self) -> EnhancedStore:
         """The store, opened now if nobody has yet. Call it in a thread: it may wait for other processes."""
         with self._opening_now:
-            if self._store is None:
-                self._store = self._opening()
-                self._store.bench.expect_more()
-            return self._store
+            return self._opened()
+
+    def _opened(self) -> EnhancedStore:
+        """The same, for whoever holds the lock."""
+        if self._store is None:
+            self._store = self._opening()
+            self._store.bench.expect_more()
+            for listener in self._listeners:
+                self._store.on_change(listener)
+        return self._store
+
+    def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
+        """Be told the names of memories that changed, also after the store has rested. Call it in a thread."""
+        with self._opening_now:
+            self._opened().on_change(listener)
+            self._listeners.append(listener)
 
     async def is_open(self) -> bool:
         """Whether the store can be used. Opens it if nobody has yet, and waits for nothing else."""
@@ -77,6 +90,7 @@ class Door:
 
     def tend(self) -> None:
         """Update the index and keep it so, in the background. Once is enough; never waits."""
+        tending = self._tending
 
         def work() -> None:
             try:
@@ -85,15 +99,15 @@ class Door:
                     self._end_beside = self._beside(self)
             except Exception:
                 log.exception("the vault cannot be opened")
-                self._tending.release()  # a call of a tool tries again, and gets the whole error
+                tending.release()  # a call of a tool tries again, and gets the whole error
 
-        if self._tending.acquire(blocking=False):
+        if tending.acquire(blocking=False):
             threading.Thread(target=work, name="tend", daemon=True).start()
 
     def start(self) -> None:
         """Have the store update its index in the background from now on. Call it in a thread, as `store`."""
-        store = self.store()
-        with self._starting:
+        with self._opening_now:
+            store = self._opened()
             if not self._is_started:
                 store.start()
                 self._is_started = True
@@ -106,7 +120,7 @@ class Door:
                 self.start()  # a question waits for the background
             return work()
 
-        asked = self._writer.submit(started) if writes else self.read(started)
+        asked = self._in_lane(self._writer, started) if writes else self.read(started)
         try:
             done = await asyncio.wrap_future(asked)
         except SimplememError as error:
@@ -118,10 +132,52 @@ class Door:
     def read(self, work: Callable[[], T]) -> Future[T]:
         """Begin to read something in a thread, beside whatever else is read."""
         is_first = self._latest is None or self._latest.done()
-        asked = (self._first if is_first else self._readers).submit(work)
+        asked = self._in_lane(self._first if is_first else self._readers, work)
         if is_first:  # who asks one thing after the other meets the thread whose connection knows the most
             self._latest = asked
         return asked
+
+    def _in_lane(self, lane: ThreadPoolExecutor, work: Callable[[], T]) -> Future[T]:
+        """Begin work in one of the lanes; the store does not rest before it is done."""
+        asked = lane.submit(work)
+        self._in_work.add(asked)
+        asked.add_done_callback(self._in_work.discard)
+        return asked
+
+    @property
+    def has_store(self) -> bool:
+        """Whether the store is open now."""
+        return self._store is not None
+
+    async def rest(self) -> None:
+        """Close the store and end its threads, if nothing is in work. The next call opens it again.
+
+        Listeners stay, and hear what a scan finds that changed in the meantime.
+        """
+        if self._in_work or self._store is None or not self._opening_now.acquire(blocking=False):
+            return
+
+        # From here on a call that comes waits in its thread until the lock is free.
+        store = self._store
+        lanes = (self._first, self._readers, self._writer)
+        self._store = None
+        self._is_started = False
+        self._latest = None
+        self._tending = threading.Lock()
+        self._first, self._readers, self._writer = _lanes()
+
+        def close() -> None:
+            try:
+                store.close()
+            finally:
+                self._opening_now.release()
+
+        closing = threading.Thread(target=close, name="rest", daemon=True)
+        closing.start()
+        for lane in lanes:
+            lane.shutdown(wait=False)
+        while closing.is_alive():
+            await asyncio.sleep(0.05)
 
     def close(self, *, writing: float, closing: float) -> None:
         """Begin nothing more; let a write that has begun finish, within `writing` seconds, and the store close."""
@@ -130,6 +186,11 @@ class Door:
             lane.shutdown(wait=False, cancel_futures=True)
         if within(writing, partial(self._writer.shutdown, cancel_futures=True)) and self._store is not None:
             within(closing, self._store.close)
+
+
+def _lanes() -> tuple[ThreadPoolExecutor, ThreadPoolExecutor, ThreadPoolExecutor]:
+    """The threads of a door: one that reads, more that read, and one that writes. They start when they are needed."""
+    return ThreadPoolExecutor(1, "read"), ThreadPoolExecutor(3, "read"), ThreadPoolExecutor(1, "write")
 
 
 def within(seconds: float, work: Callable[[], object]) -> bool:

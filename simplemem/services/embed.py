@@ -54,9 +54,9 @@ class Choice:
 def embedder_named(name: str, choice: Choice | None = None) -> Embedder | None:
     """The provider of that name, loaded; None for "none"."""
     if name == "wordllama":
-        from simplemem.services.wordllama import WordLlama
+        from simplemem.services.wordllama import shared_wordllama
 
-        return WordLlama()
+        return shared_wordllama()
     return ServiceEmbedder(name, choice or Choice()) if name in _PROTOCOLS else None
 
 

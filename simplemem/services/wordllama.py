@@ -10,7 +10,7 @@ import struct
 import threading
 from array import array
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate, chain, count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -141,6 +141,12 @@ class WordLlama:
             np.add.reduceat(weights, starts, dtype=np.float32, out=self._sums[first : first + len(some)])
             self._rows |= zip(some, count(first))
         return self._rows, self._sums
+
+
+@cache
+def shared_wordllama() -> WordLlama:
+    """Return the one instance of this process: each takes some 15 MB, and a server may have a store for each user."""
+    return WordLlama()
 
 
 class Tokenizer:
