@@ -10,6 +10,10 @@ from typing import Any, Literal, TypedDict, dataclass_transform
 from simplemem.errors import Invalid
 from simplemem.note.tags import parse_tag_request
 
+# The notices above hits that answer nothing: no word of the question is held, or those that are held do not suffice.
+NO_WORD_HELD = "No note contains these words; the closest by meaning."
+NOTHING_FOUND = "Nothing found; these are the nearest."
+
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Value:
@@ -185,7 +189,8 @@ class Found(Value):
     degraded: str = ""
     why: Mapping[str, Any] | None = None
     absent: tuple[str, ...] = ()  # words that no note holds
-    only_nearest: bool = False  # no hit is an answer: all words are absent, or none is good enough
+    only_nearest: bool = False  # no hit is good enough to be an answer
+    notice: str = ""  # the sentence that says so, to be shown above the hits
 
 
 class Mention(Value):
@@ -224,6 +229,7 @@ class Pack(Value):
     tokenizer: str = "estimate"  # what counts the tokens; an estimate when none is at hand
     absent: tuple[str, ...] = ()
     only_nearest: bool = False
+    notice: str = ""  # says that no passage answers, to be shown above the text
 
 
 class Saved(Value):

@@ -19,6 +19,7 @@ from simplemem.faces.face import Data, Reply
 from simplemem.memory import Filter
 from simplemem.note.clock import now
 from simplemem.note.names import name_of
+from simplemem.store import falling_scores
 
 _KINDS: Final = ("entity", "observation", "relation")
 _MODES: Final = {"text": "text", "vector": "semantic", "semantic": "semantic", "hybrid": "hybrid"}
@@ -122,8 +123,11 @@ def search_notes(vault: Project, a: Any) -> Reply[Result]:
         scores = {each.name: 0.0 for each in vault.store.bench.every(narrow)}
     else:
         most = MOST if properties or types or kinds != {"entity"} else min(MOST, part.stop + 1)
-        found, least = vault.store.search(words, filter=narrow, limit=most, mode=mode), a.min_similarity or 0.05
-        scores = {hit.name: hit.score for hit in found.hits if hit.score >= least and not found.only_nearest}
+        found = vault.store.search(words, filter=narrow, limit=most, mode=mode, own_scores=True)
+        least = a.min_similarity or 0.05
+        hits = [hit for hit in found.hits if hit.score >= least and not found.only_nearest]
+        shown_scores = falling_scores(hit.score for hit in hits)
+        scores = {hit.name: score for hit, score in zip(hits, shown_scores, strict=True)}
 
     def is_meant(row: Data) -> bool:
         text = f"{row['title']} {row['content']}".lower()

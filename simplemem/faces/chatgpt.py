@@ -4,7 +4,7 @@ data. An id is a memory's name; its address is that on the page (`http.url`), el
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 from urllib.parse import quote
 
 from simplemem.faces.arguments import about
@@ -13,7 +13,7 @@ from simplemem.store import EnhancedStore
 
 _MOST = 10
 Found = TypedDict("Found", {"id": str, "title": str, "url": str})
-Results = TypedDict("Results", {"results": list[Found]})
+Results = TypedDict("Results", {"results": list[Found], "notice": NotRequired[str]})
 Document = TypedDict("Document", {"id": str, "title": str, "text": str, "url": str, "metadata": dict[str, str]})
 
 
@@ -30,9 +30,12 @@ def _address(store: EnhancedStore, name: str) -> str:
 @tool("Search the memories")
 def search(store: EnhancedStore, query: Annotated[str, about("a question or words")]) -> Reply[Results]:
     """Search the memories by words and by meaning. fetch reads what was found, by its id."""
-    hits = store.search(query, limit=_MOST).hits
-    found = [Found(id=hit.name, title=hit.title or hit.name, url=_address(store, hit.name)) for hit in hits]
-    return _as_json(Results(results=found))
+    answer = store.search(query, limit=_MOST)
+    found = [Found(id=hit.name, title=hit.title or hit.name, url=_address(store, hit.name)) for hit in answer.hits]
+    results = Results(results=found)
+    if answer.notice and found:
+        results["notice"] = answer.notice
+    return _as_json(results)
 
 
 @tool("Read a memory")

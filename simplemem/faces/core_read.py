@@ -14,7 +14,7 @@ from simplemem.errors import Invalid, NotFound
 from simplemem.faces import arguments, render
 from simplemem.faces.arguments import LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
 from simplemem.faces.face import Data, Reply, Result, tool
-from simplemem.memory import Backlink, Hit, IndexState, Listed
+from simplemem.memory import NO_WORD_HELD, Backlink, Hit, IndexState, Listed, Pack
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class SearchAnswer(Result):
     degraded: str = ""
     absent: Sequence[str] = ()
     only_nearest: bool = False
+    notice: str = ""
 
 
 @tool("Search memories", routes=("GET /search", "POST /search"))
@@ -100,8 +101,12 @@ def search_memories(
     if not hits:
         return Reply(f"{nothing} {state}".strip(), data)
     head = f"# {render.counted(len(hits), 'memory', 'memories')}{asked}"
-    if found.only_nearest:
-        head, state = f"# {nothing} {state} Nearest:", ""
+    if found.notice == NO_WORD_HELD:
+        head = f"# {found.notice.removesuffix('.')}{asked}. {state}"
+        state = ""
+    elif found.notice:
+        head = f"# {nothing} {state} Nearest:"
+        state = ""
     lines = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1))
     explained = f"Explained: {json.dumps(told, ensure_ascii=False)}" if told else ""
     return Reply(render.answer(head, lines, explained, state, flagged=True), data)
@@ -338,6 +343,7 @@ class ContextPack(Result):
     tokenizer: str = "estimate"
     absent: Sequence[str] = ()
     only_nearest: bool = False
+    notice: str = ""
     duplicates: int = 0
     degraded: str = ""
     flags: Sequence[str] = ()
@@ -354,11 +360,7 @@ def build_context(
     search and many reads."""
     pack = store.context(query, budget_tokens=budget_tokens, filter=where.filter())
     subject, left = render.line(query, 80), pack.left_out
-    head = f"Nothing found about {subject}."
-    if pack.text:
-        head = f"# {head} Nearest:" if pack.only_nearest else f"# What the memories say about {subject}"
-    elif left:
-        head = f"Nothing about {subject} fits into {budget_tokens} tokens."
+    head = _context_head(pack, subject, budget_tokens)
     is_estimate = pack.tokenizer == "estimate"
     said = [f"About {pack.tokens} tokens" if is_estimate else f"{pack.tokens} tokens by {pack.tokenizer}"]
     said += [f"{render.counted(left, 'more passage', 'more passages')} left out for room"] if left else []
@@ -367,3 +369,18 @@ def build_context(
     text = render.answer(head, pack.text, ", ".join(said) + ".", render.unheld(pack.absent), state)
     items = [{key: each[key] for key in ("name", "line", "score", "tokens")} for each in pack.items]
     return Reply(text, ContextPack.of(pack, items=items, flags=tuple(render.flags_of(pack.text))))
+
+
+def _context_head(pack: Pack, subject: str, budget_tokens: int) -> str:
+    """Say above a pack what it is: what the memories say, or only what is nearest to a question that none answers."""
+    if not pack.text and pack.left_out:
+        return f"Nothing about {subject} fits into {budget_tokens} tokens."
+    if not pack.text:
+        return f"Nothing found about {subject}."
+    if pack.notice == NO_WORD_HELD:
+        return f"# {pack.notice.removesuffix('.')} to {subject}"
+    if pack.notice:
+        return f"# Nothing found about {subject}. Nearest:"
+    if pack.absent:  # no memory mentions a part of the subject, so none says anything about the whole of it
+        return f"# Passages found for {subject}"
+    return f"# What the memories say about {subject}"

@@ -16,6 +16,7 @@ from simplemem.errors import Invalid, TooLong
 from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_most, resolved, to_change
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.faces.render import brief, index_line, line, name_of, unheld
+from simplemem.memory import NO_WORD_HELD
 from simplemem.note.note import map_entries
 from simplemem.note.tags import parse_tag_request, respelled, without_header
 
@@ -175,7 +176,12 @@ def search_memories(
     state = f"{unheld(found.absent)} {index_line(found.index, found.degraded)}".strip()
     if not found.hits:
         return Reply(f"No memories were found {' '.join(asked)}. {state}".strip() + "\n")
-    lines = [f"# {'No memories were found; nearest' if found.only_nearest else 'Memories found'} {' '.join(asked)}", ""]
+    head = "Memories found"
+    if found.notice == NO_WORD_HELD:
+        head = found.notice.removesuffix(".")
+    elif found.notice:
+        head = "No memories were found; nearest"
+    lines = [f"# {head} {' '.join(asked)}", ""]
     for number, hit in enumerate(found.hits, 1):
         where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"
         facts = f"**Where:** {where}\n**Similarity:** {hit.score:.3f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict
 
 from pydantic import Field
 
@@ -34,7 +34,7 @@ Found = TypedDict("Found", {
 })  # fmt: skip
 Updated = TypedDict("Updated", {"id": str, "sha256": str})
 Deleted = TypedDict("Deleted", {"id": str, "version": str})
-Passages = TypedDict("Passages", {"results": list[Passage]})
+Passages = TypedDict("Passages", {"results": list[Passage], "notice": NotRequired[str]})
 
 
 @tool("Add a memory", writes=True)
@@ -106,9 +106,12 @@ def delete_memory(memories: Memories, caller: Caller, memory_id: str, user_id: U
 @tool("Ask the knowledge base")
 def query_knowledge_base(base: KnowledgeBase, query: Query, limit: Limit = 5) -> Reply[Passages]:
     """Find passages in the documents of the knowledge base."""
-    rows = base.query(query, limit)
+    rows, notice = base.query(query, limit)
     shown = "\n\n".join(f"{each['source']}:{each['line']}\n{each['content']}" for each in rows)
-    return Reply(render.answer("" if rows else "Nothing was found.", shown), {"results": rows})
+    data: Passages = {"results": rows}
+    if notice:
+        data["notice"] = notice
+    return Reply(render.answer(notice if rows else "Nothing was found.", shown), data)
 
 
 @tool("Write into the knowledge base", writes=True, destructive=True)

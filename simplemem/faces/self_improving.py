@@ -19,7 +19,7 @@ from simplemem.faces.graph_tools import RelationOut, Rules, graph_tools
 from simplemem.kinds.graph.page import ENTITY
 from simplemem.kinds.learned import TYPES
 from simplemem.kinds.learned.analysis import Analysis, analysis_of, export_text
-from simplemem.kinds.learned.knowledge import Knowledge, hits_of_kind, knowledge_of
+from simplemem.kinds.learned.knowledge import Knowledge, hits_of_kind, knowledge_of, with_falling_scores
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph
@@ -69,7 +69,9 @@ class FactsIn(verbs.Addition):
 
 
 _Relations = Annotated[Several[ShortRelationIn], about("uses, depends on, fixes, implements, supersedes, …")]
-Near = TypedDict("Near", {"entities": list[Data], "relations": list[RelationOut], "method": str})
+Near = TypedDict("Near", {
+    "entities": list[Data], "relations": list[RelationOut], "method": str, "degraded": NotRequired[str],
+})  # fmt: skip
 Query = Annotated[str, about("up to 500 characters"), Field(max_length=500)]
 Limit = Annotated[int, at_most(100), Field(ge=1)]
 Kind = Literal[TYPES]  # type: ignore[valid-type]
@@ -104,10 +106,12 @@ _NO_CACHE = "There is no cache: vectors lie in the index and are made once for e
 def search_nodes(store: EnhancedStore, graph: KnowledgeGraph, query: Query, limit: Limit = 10) -> Reply[Near]:
     """Find entities by meaning and words, with their relations."""
     entities = {entity.path: entity for entity in graph.read().entities if not entity.is_note}
-    hits, method, _ = hits_of_kind(store, ENTITY, entities, query, limit)
+    found, method, degraded = hits_of_kind(store, ENTITY, entities, query, limit)
+    hits = with_falling_scores(found)
     relations = graph.open([entity.name for entity, _ in hits]).relations
     shown = [entity.as_dict() | {"score": hit.score} for entity, hit in hits]
-    return as_json({"entities": shown, "relations": [each.as_dict() for each in relations], "method": method})
+    answer: Data = {"entities": shown, "relations": [each.as_dict() for each in relations], "method": method}
+    return as_json(answer | ({"degraded": degraded} if degraded else {}))
 
 
 _RULES: Final = Rules(

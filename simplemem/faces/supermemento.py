@@ -41,6 +41,7 @@ Budget = Annotated[int | None, Field(ge=1, le=100_000), about("no more tokens of
 Page = TypedDict("Page", {"memories": list[Row], "total": int, "next_cursor": "str | None"})
 Found = TypedDict("Found", {
     "query": str, "search_mode": str, "results": list[Result], "steps": list[Step], "tokens": int, "left_out": int,
+    "degraded": NotRequired[str],
 })  # fmt: skip
 Alike = TypedDict("Alike", {
     "entities": list[Data], "relations": list[Data], "total": int, "timeTaken": int, "scores": list[Data],
@@ -166,8 +167,9 @@ def superrag_search(
     from simplemem.kinds.documents.recall import Asked, recall
 
     found = recall(store, Asked(query, container_tag, search_mode, limit, rerank, rewrite=True, budget=budget_tokens))
-    data = {"query": query, "search_mode": search_mode, "results": [hit.result for hit in found.hits]}
-    return as_json(data | {"steps": found.steps, "tokens": found.tokens, "left_out": found.left_out})
+    data: Data = {"query": query, "search_mode": search_mode, "results": [hit.result for hit in found.hits]}
+    data |= {"steps": found.steps, "tokens": found.tokens, "left_out": found.left_out}
+    return as_json(data | ({"degraded": found.degraded} if found.degraded else {}))
 
 
 TOOLS: Final = (

@@ -56,6 +56,7 @@ Spoken = TypedDict("Spoken", {
 })  # fmt: skip
 Recalled = TypedDict("Recalled", {
     "memories": list[Spoken], "facts": list[FactOut], "method": str, "degraded": NotRequired[str],
+    "only_nearest": NotRequired[bool],
 })  # fmt: skip
 Constraint = TypedDict("Constraint", {"text": str, "severity": str, "since": str})
 Person = TypedDict("Person", {

@@ -274,7 +274,7 @@ async def _ask(view: View, question: Callable[[EnhancedStore], Any]) -> Any:
 async def _found(view: View, asked: str) -> str:
     found: Found = await _ask(view, lambda store: store.search(asked, limit=_HITS, explain=True))
     said = [f"No note holds: {e(', '.join(found.absent))}." if found.absent else ""]
-    said += ["Nothing was found; these are the nearest." if found.only_nearest and found.hits else ""]
+    said += [e(found.notice) if found.hits else ""]
     said += ["Nothing was found." if not found.hits else "", e(found.degraded)]
     head = "".join(f'<p class="said">{each}</p>' for each in said if each)
     return head + f'<ol class="hits">{"".join(_hit(view.served.prefix, each) for each in found.hits)}</ol>'

@@ -72,7 +72,6 @@ class Query:
     instead: str = ""  # what was asked instead of what stands there
     holders: tuple[int, ...] = ()  # how many notes hold each word
     absent: tuple[str, ...] = ()  # words that no note holds, in any form
-    only_nearest: bool = False  # they are all its words: what is near in meaning is no answer
 
     def asks_nothing(self) -> bool:
         """Whether it holds something, but no word and nothing that narrows: `???` is not an empty question."""
@@ -167,8 +166,7 @@ def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, Standing]:
         forms[last] = found
         said.append(f'No memory holds "{last}"; words that begin so were looked for.')
     absent = tuple(word for word in unknown if (forms.get(word) or ()) == query.forms.get(word, ()))
-    instead, only_nearest = " ".join(said), absent == query.words
-    return replace(query, forms=forms, instead=instead, absent=absent, only_nearest=only_nearest), standing
+    return replace(query, forms=forms, instead=" ".join(said), absent=absent), standing
 
 
 def _in_languages(query: Query, languages: Collection[str]) -> Query:

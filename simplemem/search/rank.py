@@ -7,7 +7,7 @@ import math
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -39,10 +39,7 @@ _NAMELESS = 0.3  # of coverage that a passage with none of the names keeps; a pl
 _SAME_WORD = 0.9  # of cosine: another form of a word, never another name
 _KEPT_WORDS, _KEPT_NOTES = 20_000, 400  # 20 MB, and 6 of the longest notes
 COMPARED = 6  # of the ranking: the first with the sixth
-_FLOORS = {"hybrid": 0.745, "text": 0.56, "semantic": 0.32}  # docs/search.md has the curve
-_AHEAD, _FAR_AHEAD = 1.75, 0.3  # what the lead over the sixth counts; few notes lead far, whatever they hold
-_NEAR = 0.4  # what nearness in meaning counts
-_MISSING, _MANY_MISSING = 0.1, 3  # what a missing word counts against it; of a long question some always are
+_FAR_AHEAD = 0.3  # few notes lead far, whatever they hold: a farther lead counts no more
 _STEM = 4  # letters of a word that its forms share, and of an ending
 _LETTER = re.compile(r"\w")
 _AMID_A_SENTENCE = re.compile(r"(?<!^)(?<![.?!:]\s)\b[^\W\d_]\w*")
@@ -185,6 +182,25 @@ class Coverage:
             near = np.maximum(near, near[:, :1])
         return min(1.0, float((weight @ near).max() / weight.sum()))
 
+    def by_word(
+        self, weights: Mapping[str, float], called: str, key: Hashable, texts: Callable[[], list[str]]
+    ) -> tuple[list[float], int]:
+        """Return how near each word is to the best passage of a note, with what it is called, and that passage.
+
+        The passage is a number, -1 for a note without text.
+        """
+        import numpy as np
+
+        words = list(weights)
+        by_line, first, (names, passages) = self._by_line(words, {(called,): lambda: [called], key: texts})
+        if not by_line.size:
+            return [0.0] * len(words), -1
+        near = np.maximum.reduceat(by_line, first, axis=1)
+        if names and passages:
+            near = np.maximum(near, near[:, :1])
+        best = int((np.array(list(weights.values())) @ near**2).argmax())
+        return near[:, best].tolist(), best - names if passages else -1
+
     def _by_line(self, asked: Sequence[str], notes: _Texts) -> tuple[NDArray[np.float32], NDArray[np.int32], list[int]]:
         """How near each word is to each line of all notes; the first line of each passage; each note's passages."""
         import numpy as np
@@ -225,6 +241,11 @@ class Coverage:
         return kept
 
 
+def with_words(passages: Iterable[str]) -> list[str]:
+    """Return the passages that have a word which carries meaning: those whose nearness `Coverage` measures."""
+    return [passage for passage in passages if any(_words(line) for line in passage.split("\n"))]
+
+
 def _words(text: str) -> list[str]:
     """The different words of a passage that carry meaning."""
     words = dict.fromkeys(words_in_order(text[:_COVERED_CHARACTERS].lower()))
@@ -256,12 +277,10 @@ def _has_beginning(text: str, begin: str, after_letter: bool | None) -> bool:
     return any(after_letter in (None, _LETTER.match(text[at - 1 : at]) is not None) for at in _places(text, begin))
 
 
-def above_floor(share: float, missing: float, near: float, ranked: Sequence[Ranked], mode: Mode) -> float:
-    """How sure it is that the first note answers; below 0, it does not. It holds a share of the question and lacks some
-    of its words, is near to it in meaning, and is ahead of the others."""
+def lead_of(ranked: Sequence[Ranked]) -> float:
+    """Return the lead of the best over the sixth; few notes lead far, whatever they hold, so a far lead counts less."""
     ahead = ranked[0].score - (ranked[COMPARED - 1].score if len(ranked) >= COMPARED else 0.0)
-    lead, lack = min(ahead, _FAR_AHEAD, share), min(missing, _MANY_MISSING)  # who holds little may lead by little
-    return share + _AHEAD * lead + _NEAR * near - _MISSING * lack - _FLOORS[mode]
+    return min(ahead, _FAR_AHEAD)
 
 
 def passage_around(passages: Sequence[Position], place: Position | None) -> Position | None:

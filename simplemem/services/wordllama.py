@@ -107,6 +107,16 @@ class WordLlama:
         found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
         return found
 
+    def lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return how long the vector of each word is: the model gives long ones to words that tell much."""
+        import numpy as np
+
+        with self._lock:
+            rows, sums = self._known([words])
+            found: NDArray[np.float32] = sums.take([rows[word] for word in words], 0)
+        lengths: NDArray[np.float32] = np.linalg.norm(found, axis=1)
+        return lengths
+
     def close(self) -> None:
         """The mapped weights go with the last who uses them."""
 

@@ -1,13 +1,14 @@
 """One vault, for every interface: what stands above knows this, and nothing behind it."""
 
 from simplemem.index.door import Mark, Progress, SyncReport
-from simplemem.store.bench import Bench, Carried, Draft, Likeness, Read, as_words
+from simplemem.search.judgement import falling_scores
+from simplemem.store.bench import Answers, Bench, Carried, Draft, Likeness, Read, as_words
 from simplemem.store.packs import Piece
 from simplemem.store.store import EnhancedStore, open_store
 from simplemem.store.write import now
 from simplemem.vault.disk import Intruded, change_file, write_file
 
 __all__ = [
-    "Bench", "Carried", "Draft", "EnhancedStore", "Intruded", "Likeness", "Mark", "Piece", "Progress", "Read",
-    "SyncReport", "as_words", "change_file", "now", "open_store", "write_file",
+    "Answers", "Bench", "Carried", "Draft", "EnhancedStore", "Intruded", "Likeness", "Mark", "Piece", "Progress",
+    "Read", "SyncReport", "as_words", "change_file", "falling_scores", "now", "open_store", "write_file",
 ]  # fmt: skip

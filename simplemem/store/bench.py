@@ -15,11 +15,12 @@ from simplemem.memory import By, Filter, Listed
 from simplemem.note.names import check_name, name_of
 from simplemem.note.note import decoded, private_reason, read_note
 from simplemem.note.words import well_formed
+from simplemem.search.judgement import notice_of
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
 from simplemem.store.history import notes_then
 from simplemem.store.packs import Piece, pieces_of, sources_of
-from simplemem.store.recall import list_page, only_nearest, ranked
+from simplemem.store.recall import list_page, only_nearest, quality, ranked
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
 from simplemem.vault.disk import sha256
 from simplemem.vault.lock import SideFile
@@ -59,11 +60,16 @@ class Likeness(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What of some notes answers a question: they with their scores, and their passages, both best first."""
+    """What of some notes answers a question: they with their scores, and their passages, both best first.
+
+    The best note has the score 1, whatever it is worth: `quality` says how good it is in itself, from 0 to 1.
+    """
 
     notes: dict[str, float]
     passages: list[Piece]
     only_nearest: bool = False
+    notice: str = ""  # says that these are only the nearest
+    quality: float = 0.0
     degraded: str = ""
     reranker: str = ""
     by_meaning: bool = False  # not by words alone
@@ -190,8 +196,18 @@ class Bench:
         said = pieces_of(self._core, sources_of(self._core, ranking))[:passages] if passages else []
         said = [piece._replace(score=min(1.0, piece.score / best)) for piece in said]
         reranker = str(ranking.reranker.get("name", ""))
-        by_meaning, nearest = ranking.mode != "text", only_nearest(self._core, ranking)
-        return Answers(notes, said, nearest, ranking.degraded_by, reranker, by_meaning)
+        share = quality(self._core, ranking, ranking.best[0]) if ranking.best else 0.0
+        nearest = only_nearest(self._core, ranking, share)
+        return Answers(
+            notes=notes,
+            passages=said,
+            only_nearest=nearest,
+            notice=notice_of(nearest, ranking.query.words, ranking.query.absent),
+            quality=max(0.0, min(1.0, share)),
+            degraded=ranking.degraded_by,
+            reranker=reranker,
+            by_meaning=ranking.mode != "text",
+        )
 
     def vector_of(self, path: str) -> tuple[list[float], str] | None:
         """A note's vector, the mean of its passages' at length one, and the name of the embedder that made them."""

@@ -15,6 +15,7 @@ from simplemem.note.body import count_lines
 from simplemem.note.names import date_in, name_of
 from simplemem.note.passages import Sentence, disagree, sentence_spans, sentences
 from simplemem.note.words import count_tokens, words_in_order
+from simplemem.search.judgement import falling_scores, notice_of
 from simplemem.search.rank import passage_around
 from simplemem.services.wordllama import WordLlama
 from simplemem.store.core import Core
@@ -161,12 +162,13 @@ def pack(pieces: Iterable[Piece], budget: int, count: Callable[[str], int] = cou
         no_room.append(taken.pop()[0].piece)  # a tokenizer may count a whole otherwise than its parts
     text = _BETWEEN.join(section for _, section in taken)
     items: list[dict[str, Any]] = []
-    for voice, section in taken:
+    scores = falling_scores(voice.piece.score for voice, _ in taken)
+    for (voice, section), score in zip(taken, scores, strict=True):
         piece = voice.piece
         about = {name: getattr(piece, name) for name in ("name", "title", "heading", "line", "modified")}
         more = {"via": piece.via, "also": voice.also, "said": voice.said}
         shown = {key: value for key, value in more.items() if value}
-        items.append({**about, "score": round(piece.score, 4), "tokens": count(section), **shown})
+        items.append({**about, "score": round(score, 4), "tokens": count(section), **shown})
     omitted = (*(_omitted(piece, "budget") for piece in no_room), *duplicates)
     return Packed(text, count(text), tuple(items), len(no_room), len(duplicates), omitted)
 
@@ -257,10 +259,13 @@ def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter
     if isinstance(embedder, WordLlama):
         tokenizer, count = embedder.name, embedder.count_tokens
     packed = pack(pieces_of(core, sources), budget, count)
+    asked = ranking.query
+    nearest = only_nearest(core, ranking)
+    notice = notice_of(nearest, asked.words, asked.absent)
     return Pack(
         query, packed.text, packed.tokens, packed.items, packed.left_out, core.state(ranking.standing),
         ranking.degraded_by, packed.duplicates, packed.omitted, tokenizer,
-        ranking.query.absent, only_nearest(core, ranking),
+        asked.absent, nearest, notice,
     )  # fmt: skip
 
 

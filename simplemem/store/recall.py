@@ -15,10 +15,10 @@ from simplemem.note.clock import local
 from simplemem.note.names import compare_key, name_of
 from simplemem.note.passages import as_read
 from simplemem.note.words import well_formed
-from simplemem.search import rank
+from simplemem.search import judgement, rank
+from simplemem.search.judgement import Evidence
 from simplemem.search.query import DATED_NOTES, DATED_WEIGHT, Query, days_in, is_of, read_query, read_when, with_forms
-from simplemem.search.rank import Mode, Ranked, Signal
-from simplemem.services.wordllama import WordLlama
+from simplemem.search.rank import Coverage, Mode, Ranked, Signal
 from simplemem.store.core import Core
 
 MAX_LIMIT = 200
@@ -70,9 +70,11 @@ def search(
     why: str = "",
     rerank: bool = True,
     authors: bool = False,
+    own_scores: bool = False,
 ) -> Found:
     """Memories that answer a question, best first; without words, the newest. `explain` gives the numbers behind it,
-    `why` says where one memory is or why not, `authors` who changed each last; with `rerank` a reranker may order."""
+    `why` says where one memory is or why not, `authors` who changed each last; with `rerank` a reranker may order.
+    Scores fall from hit to hit; with `own_scores` each is what the hit has by itself, for a caller that filters by it."""
     limit = within(limit if limit is not None else core.settings.search.limit, 1, MAX_LIMIT, "limit")
     if mode not in rank.MODES:
         raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(rank.MODES)}.")
@@ -93,8 +95,17 @@ def search(
             told, hits = explained.search(), explained.hits(hits)
         of_note = explained.note(why, hits) if why else None
     nearest = only_nearest(core, ranking, hits[0].score if hits else None, text)
+    if not own_scores:
+        hits = with_falling_scores(hits)
     state, asked, less = core.state(ranking.standing), ranking.query, ranking.degraded_by
-    return Found(query, mode, tuple(hits), state, told, less, of_note, asked.absent, nearest)
+    notice = judgement.notice_of(nearest, asked.words, asked.absent)
+    return Found(query, mode, tuple(hits), state, told, less, of_note, asked.absent, nearest, notice)
+
+
+def with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits as they are shown: none has a higher score than the one above it."""
+    scores = judgement.falling_scores(hit.score for hit in hits)
+    return [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
 
 
 def ranked(
@@ -196,26 +207,91 @@ def quality(core: Core, ranking: Ranking, found: Ranked, text: str | None = None
 
 
 def only_nearest(core: Core, ranking: Ranking, share: float | None = None, text: str | None = None) -> bool:
-    """Whether the best is below the floor: nothing was found. Other models and rerankers have scales without a floor."""
-    query, best = ranking.query, ranking.best[:1]
-    if query.only_nearest or not best or not query.words:
-        return query.only_nearest
-    is_known = ranking.mode == "text" or isinstance(core.embedding.wanted()[0], WordLlama)
-    if query.instead or ranking.reranker or best[0].note in ranking.answer.titled or not is_known:
+    """Return whether the best hit does not answer, so that nothing was found.
+
+    `share` and `text` are the quality and the text of the best hit, where they are known.
+    """
+    query = ranking.query
+    best = ranking.best[:1]
+    if not best or not query.words:
         return False
+    if query.instead or ranking.reranker or best[0].note in ranking.answer.titled:
+        return False  # of these scales no floor is known
     return sureness(core, ranking, share, text) < 0
 
 
 def sureness(core: Core, ranking: Ranking, share: float | None = None, text: str | None = None) -> float:
-    """How far the best is above the floor. A statement may lack any word: no note holds the whole of it."""
-    best, query, missing = ranking.best[0], ranking.query, 0.0
-    if rank.is_question(query.text):
-        note = ranking.shown[best.note]
-        held = rank.share_held(dict.fromkeys(query.words, 1.0), _called(note), _covering(core, note, text)[1]())
-        missing = len(query.words) * (1 - held)
-    share = quality(core, ranking, best, text) if share is None else share
-    near = ranking.signals[2].values.get(best.note, 0.0)
-    return rank.above_floor(share, missing, near, ranking.first, ranking.mode)
+    """Return how sure it is that the best hit answers; below 0 it does not."""
+    query = ranking.query
+    words = sum(judgement.is_telling(word) for word in query.words)
+    best = ranking.best[0]
+    ahead = rank.lead_of(ranking.first)
+    if ranking.mode == "text" or best.note not in (ranking.answer.near or {}):
+        share = quality(core, ranking, best, text) if share is None else share
+        return judgement.sureness_by_words(words, share, ahead)
+
+    coverage = core.embedding.coverage()
+    if coverage is not None:
+        return judgement.sureness(words, evidence_of(core, ranking, coverage, text))
+
+    standing_out = judgement.standing_out(*_nearness(ranking))
+    if not best.has_word:
+        return judgement.sureness_by_meaning(standing_out)
+    return judgement.sureness_by_both(words, _share_held(core, ranking, best, text), ahead, standing_out)
+
+
+def _share_held(core: Core, ranking: Ranking, found: Ranked, text: str | None) -> float:
+    """Return the share of the question's words, by their rarity, that a hit holds."""
+    note = ranking.shown[found.note]
+    weights = rank.weights_of(ranking.query.words, ranking.query.holders, ranking.standing.notes)
+    return rank.share_held(weights, _called(note), _covering(core, note, text)[1]())
+
+
+def evidence_of(core: Core, ranking: Ranking, coverage: Coverage, text: str | None = None) -> Evidence:
+    """Return what the best hit has of the question, by our word vectors. `text` is the note's, where it is known."""
+    best = ranking.best[0]
+    note = ranking.shown[best.note]
+    query = ranking.query
+    vectors = coverage.vectors
+    rarity = rank.weights_of(query.words, query.holders, ranking.standing.notes)
+    weights = judgement.telling(rarity, vectors.lengths([word.lower() for word in rarity]).tolist())
+
+    called = _called(note)
+    key, texts = _covering(core, note, text)
+    nearness, number = coverage.by_word(weights, called, key, texts)
+    passages = rank.with_words(texts())
+    # The note may have changed since its words were kept: then it has fewer passages.
+    passage = passages[number] if 0 <= number < len(passages) else ""
+
+    telling = [word for word in query.words if judgement.is_telling(word)]
+    holding = core.index.holding([query.forms_of(word) for word in telling], [best.note])
+    lacking = [word for word, (_, notes) in zip(telling, holding, strict=True) if best.note not in notes]
+    held = set(telling).difference(lacking)
+    asked = 1.0
+    if lacking:
+        words_and_passage = vectors.unit([" ".join(lacking), f"{called} {passage}"])
+        together = float(words_and_passage[0] @ words_and_passage[1])
+        nearest = max(near for word, near in zip(weights, nearness, strict=True) if word in lacking)
+        asked = nearest + together
+
+    near, others = _nearness(ranking)
+    return Evidence(
+        is_question=rank.is_question(query.text),
+        holds_word=best.has_word,
+        holds_only_names=bool(held) and held <= rank.names_in(query.text),
+        near=near,
+        standing_out=judgement.standing_out(near, others),
+        covered=judgement.covered_share(weights, nearness),
+        ahead=rank.lead_of(ranking.first),
+        asked=asked,
+    )
+
+
+def _nearness(ranking: Ranking) -> tuple[float, list[float]]:
+    """Return how near the best hit is to the question, and how near the other notes are, by cosine."""
+    near = {note: nearness.score for note, nearness in (ranking.answer.near or {}).items()}
+    best = near.pop(ranking.best[0].note, 0.0)
+    return best, list(near.values())
 
 
 def _hit(core: Core, ranking: Ranking, found: Ranked, text: str | None = None) -> Hit | None:
@@ -331,6 +407,8 @@ def backlinks(
             ranking = ranked(core, query, Narrow(only=tuple(scores), hidden=True), limit)
             hits, every = ({found.path: found.score for found in some} for some in (ranking.best, ranking.every))
             scores = dict.fromkeys((*hits, *every, *scores), 0.0) | every | hits
+        shown_scores = judgement.falling_scores(scores.values())
+        scores = dict(zip(scores, shown_scores, strict=True))
         best = {found[source][0]: scores[source] for source in list(scores)[:limit]}
         shown = core.index.shown(dict.fromkeys(best, 0), Question(like=path)) if best else {}
         return linking, [(shown[note], score) for note, score in best.items() if note in shown]

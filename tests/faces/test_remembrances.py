@@ -120,3 +120,34 @@ def test_a_knowledge_base_is_asked_and_written(asking_with: Callable[..., Any], 
     assert not told("update_knowledge_base", file_path="docs/fog.md", content="# Fogs\n").data["created"]
     assert told("update_knowledge_base", file_path="../out.md", content="x").code == "invalid"
     assert "Osmund" not in told("search_memory", query="lighthouse keeper", user_id="ann").text
+
+
+def test_a_page_that_has_nothing_to_do_with_the_question_is_not_a_sure_answer(
+    asking_with: Callable[..., Any], vault: Path
+) -> None:
+    (base := vault.parent / "kb").mkdir()
+    (base / "intro.md").write_text("# Intro\n\nThe lighthouse keeper is called Osmund.\n", encoding="utf-8")
+    (base / "oil.md").write_text("# Oil\n\nThe lamp takes two litres of oil a night.\n", encoding="utf-8")
+    told = asking_with("remembrances", "knowledge-base", documents={"knowledge_base": base})
+    told.in_step()
+    for question in ("queso", "\u00bfQui\u00e9n gan\u00f3 la liga?", "my blood pressure readings"):
+        answer = told("query_knowledge_base", query=question)
+        assert all(each["score"] < 0.3 for each in answer.data["results"])
+        assert "notice" in answer.data or not answer.data["results"]
+        assert answer.text.startswith(("No note contains these words", "Nothing"))
+    known = told("query_knowledge_base", query="What is the lighthouse keeper called?")
+    assert known.data["results"][0]["score"] > 0.5 and "notice" not in known.data
+    scores = [each["score"] for each in known.data["results"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_what_is_not_known_of_a_user_is_told_as_not_found(told: Any) -> None:
+    for statement in ("I am allergic to peanuts.", "I work as a nurse in Leeds.", "I have a sister called Anna."):
+        told("add_memory", content=statement, user_id="ann")
+    known = told("search_memory", query="What am I allergic to?", user_id="ann")
+    assert "Nothing found" not in known.text and known.data["degraded"] == ""
+    unknown = told(
+        "search_memory", query="Which passport did Anna renew for the expedition to Patagonia?", user_id="ann"
+    )
+    assert "Nothing found" in unknown.data["degraded"] and "Nothing found" in unknown.text
+    assert all(each["score"] <= 0.5 for each in unknown.data["memories"])

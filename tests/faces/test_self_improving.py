@@ -245,3 +245,29 @@ def test_the_tools_of_the_cache_speak_of_the_vectors_in_the_index(asking_with: C
         assert ask("clear_cache").data["cleared"] == 0
         assert ask("get_cache_stats").data["size"] == stats["size"]
         assert ask("search_knowledge", query="pool").data["method"].startswith("words and meaning (openai/tiny")
+
+
+def test_scores_of_entities_and_knowledge_fall_in_the_order_they_are_told(ask: Ask) -> None:
+    facts = {
+        "Billing": "Sends the invoices of the accounts once a month",
+        "Accounts": "Keeps the accounts of customers",
+        "Ledger": "Holds what the accounts owe; billing reads it",
+        "Mailer": "Sends mail once a month",
+    }
+    made = [{"name": name, "entityType": "component", "observations": [text]} for name, text in facts.items()]
+    ask("create_entities", entities=made)
+    for text in facts.values():
+        ask("save_knowledge", type="insight", content=text, confidence=0.8, tags=[])
+    for question in ("Who sends invoices to accounts each month?", "billing accounts", "month"):
+        for tool, key in (("search_nodes", "entities"), ("search_knowledge", "results")):
+            scores = [each["score"] for each in ask(tool, query=question).data[key]]
+            assert scores and scores == sorted(scores, reverse=True), (tool, question, scores)
+
+
+def test_a_search_that_finds_no_answer_says_so(ask: Ask) -> None:
+    create(ask, "Kiln", "Loom")
+    ask("save_knowledge", type="insight", content="The kiln is hot.", confidence=0.8, tags=[])
+    question = "Which passport does the kiln renew for the expedition to Patagonia?"
+    assert ask("search_nodes", query=question).data["degraded"].startswith("Nothing found")
+    assert ask("search_knowledge", query=question).data["degraded"].startswith("Nothing found")
+    assert "degraded" not in ask("search_nodes", query="Kiln").data

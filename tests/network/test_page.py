@@ -171,3 +171,17 @@ def test_a_person_searches_reads_and_takes_back_in_a_browser(
         browser.close()
     assert faults == []
     assert server.api("GET", f"/memories/{quote('boat')}").status == 404
+
+
+def test_scores_on_the_page_fall_from_hit_to_hit(serve: Callable[..., Served]) -> None:
+    server = serve()
+    texts = ("The boiler loses pressure in winter.", "Pressure in the tyres of the car.", "Winter", "A car in winter.")
+    for number, text in enumerate(texts):
+        server.api("PUT", f"/memories/n{number}", {"content": text})
+    browser = Browser(server)
+    for asked in ("car pressure winter", "which car loses pressure in winter?"):
+        shown = browser.get(f"/search?{urlencode({'q': asked})}").body.decode()
+        scores = [float(score) for score in re.findall(r"Why, ([0-9.]+)", shown)]
+        assert len(scores) > 2 and scores == sorted(scores, reverse=True)
+    unknown = browser.get(f"/search?{urlencode({'q': 'which passport goes with the car to Patagonia?'})}").body.decode()
+    assert "Nothing found; these are the nearest." in unknown

@@ -12,7 +12,7 @@ from simplemem.kinds.answers import Passage, Written
 from simplemem.kinds.kind import Keeper
 from simplemem.memory import By
 from simplemem.note.names import name_of
-from simplemem.store import Draft, EnhancedStore
+from simplemem.store import Draft, EnhancedStore, falling_scores
 
 
 def located(folder: Path, vault: Path) -> tuple[Path, str]:
@@ -39,16 +39,24 @@ class KnowledgeBase(Keeper):
             beside.start()
             self.bench = beside.bench
 
-    def query(self, question: str, limit: int) -> list[Passage]:
-        """The passages that answer a question, best first."""
+    def query(self, question: str, limit: int) -> tuple[list[Passage], str]:
+        """Return the passages for a question, best first, and a notice where none of them answers it."""
         self.bench.catch_up()
         sources = {name_of(path): path for path in self.bench.indexed() if path.startswith(self._prefix)}
-        found = self.bench.answers(question, [*sources.values()], limit, passages=limit).passages
-        places = ((each, sources[each.name].removeprefix(self._prefix)) for each in found)
-        return [
-            {"content": e.text, "source": at, "score": round(e.score, 4), "heading": e.heading, "line": e.line}
-            for e, at in places
+        found = self.bench.answers(question, [*sources.values()], limit, passages=limit)
+        # The best passage has the score 1 among its like, however far it is from the question.
+        scores = falling_scores(found.quality * piece.score for piece in found.passages)
+        passages: list[Passage] = [
+            {
+                "content": piece.text,
+                "source": sources[piece.name].removeprefix(self._prefix),
+                "score": round(score, 4),
+                "heading": piece.heading,
+                "line": piece.line,
+            }
+            for piece, score in zip(found.passages, scores, strict=True)
         ]
+        return passages, found.notice if passages else ""
 
     def update(self, file_path: str, content: str, **by: Unpack[By]) -> Written:
         """Give a file this text, to the byte, whether it is there or not."""

@@ -20,7 +20,7 @@ from simplemem.note.names import name_of, path_of
 from simplemem.note.words import count_tokens, well_formed, words_in_order
 
 if TYPE_CHECKING:
-    from simplemem.store import EnhancedStore
+    from simplemem.store import Answers, EnhancedStore
 
 _MOST_QUESTION, _MOST_SHOWN = 2_000, 10  # characters; of what was found, to a model that answers
 _NEAREST: Final = 0.5  # of a score, where no more was found than what is nearest
@@ -87,7 +87,7 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     written = bench.answers(wider, sought[1], asked.limit, passages=2 * asked.limit, rerank=asked.rerank)
     degraded = " ".join(dict.fromkeys(filter(None, (stated.degraded, written.degraded))))
     note("vectors", stated.by_meaning or written.by_meaning, degraded or bench.embedder or "there are none")
-    share, safe = (_NEAREST if leg.only_nearest else 1.0 for leg in (stated, written))
+    share, safe = (_scale(leg) for leg in (stated, written))
     scores = {each.path: 1.0 for each in slots}
     scores |= {path: max(share * score, scores.get(path, 0.0)) for path, score in stated.notes.items()}
     alike = dict[str, float]()
@@ -127,7 +127,15 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
             tokens += size
     left_out = len(once[: asked.limit]) - len(taken)
     note("budget", asked.budget is not None, "none was given" if asked.budget is None else f"{left_out} left out")
+    notices = [leg.notice for leg in (stated, written) if leg.notes]
+    if taken and not slots and not edges and notices and all(notices):
+        degraded = f"{notices[0]} {degraded}".strip()
     return Recalled(taken, edges, steps, tokens, left_out, degraded)
+
+
+def _scale(leg: Answers) -> float:
+    """Return what the scores of a leg count: those that answer nothing count what the best of them is worth."""
+    return min(_NEAREST, leg.quality) if leg.only_nearest else 1.0
 
 
 def _filled(question: str, atoms: Iterable[Atom]) -> list[Atom]:

@@ -18,7 +18,7 @@ from simplemem.memory import By, Filter, Hit
 from simplemem.note.names import path_of
 from simplemem.note.properties import set_property
 from simplemem.note.tags import tags_for_new_note
-from simplemem.store import now
+from simplemem.store import falling_scores, now
 
 if TYPE_CHECKING:
     from simplemem.kinds.learned.analysis import Contradiction
@@ -107,7 +107,8 @@ class Knowledge(Keeper):
         if superseded and len(hits) < limit:
             hits += hits_of_kind(self.store, LEARNED, superseded, query, limit - len(hits), told)[0]
         least = _FLOOR * max((hit.score for _, hit in hits), default=0.0) if query.strip() else 0.0
-        return [each for each in hits if each[1].score >= least], method, degraded
+        answers = [(entry, hit) for entry, hit in hits if hit.score >= least]
+        return with_falling_scores(answers), method, degraded
 
     def save(
         self,
@@ -201,15 +202,20 @@ def hits_of_kind(
     limit: int,
     told: Mapping[str, str] | None = None,
 ) -> Found[T]:
-    """Which of the `items` (by path) answer a question: those whose headers say what is `told`, then all others."""
+    """Which of the `items` (by path) answer a question: those whose headers say what is `told`, then all others.
+
+    Each has the score it has by itself: `with_falling_scores` makes them ready to be shown.
+    """
     if not items:
         return [], "words", ""
     hits: dict[str, tuple[T, Hit]] = {}
+    notices: list[str] = []  # of each search, "" where it found an answer
     folder, enough = Filter(prefix=f"{kind.folder}/"), min(limit, len(items))
     for narrowed in (*([replace(folder, properties=told)] if told else []), folder, Filter(type=kind.type)):
         size, is_more = limit, True
         while is_more:
-            found = store.search(query, filter=narrowed, limit=size)
+            found = store.search(query, filter=narrowed, limit=size, own_scores=True)
+            notices += [found.notice] if found.hits else []
             there = {path_of(hit.name): hit for hit in found.hits}
             hits |= {path: (items[path], hit) for path, hit in there.items() if path in items and path not in hits}
             is_more = len(hits) < enough and len(found.hits) >= size
@@ -218,7 +224,16 @@ def hits_of_kind(
             break
     embedder = store.bench.embedder
     method = f"words and meaning ({embedder})" if found.mode != "text" and embedder else "words"
-    return list(hits.values())[:limit], method, found.degraded
+    degraded = found.degraded
+    if hits and all(notices):
+        degraded = f"{notices[0]} {degraded}".strip()
+    return list(hits.values())[:limit], method, degraded
+
+
+def with_falling_scores(hits: Sequence[tuple[T, Hit]]) -> list[tuple[T, Hit]]:
+    """The same hits in the same order, none with a higher score than the one above it."""
+    scores = falling_scores(hit.score for _, hit in hits)
+    return [(item, replace(hit, score=score)) for (item, hit), score in zip(hits, scores, strict=True)]
 
 
 def _pick(every: Sequence[KnowledgeEntry], ref: str) -> KnowledgeEntry:

@@ -45,11 +45,11 @@ def opened(vault: Path, folder: Path) -> Iterator[Opened]:
 
 
 def told(base: KnowledgeBase, question: str) -> dict[str, str]:
-    return {each["source"]: each["content"] for each in base.query(question, 5)}
+    return {each["source"]: each["content"] for each in base.query(question, 5)[0]}
 
 
 def test_only_its_notes_are_asked_and_they_are_called_by_their_paths_in_it(opened: Opened) -> None:
-    found = opened().query("who is the lighthouse keeper?", 5)
+    found, _ = opened().query("who is the lighthouse keeper?", 5)
     assert [each["source"] for each in found] == ["intro.md"] and "Osmund" in found[0]["content"]
     assert found[0].keys() == {"content", "source", "score", "heading", "line"}
     assert found[0]["heading"] == "Intro" and found[0]["line"] >= 1 and 0 < found[0]["score"] <= 1
