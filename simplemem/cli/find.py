@@ -56,8 +56,10 @@ def search(
         found = store.search(" ".join(query), filter=narrowed, limit=limit, **how)
     lines, labels, warnings = Lines(), dict[str, str](), list[str]()
     if (why_it := found.why) is None or found.explain is not None:
-        if not found.hits or found.only_nearest:
-            lines.append(["Nothing found." + " Nearest:" * bool(found.hits)])
+        if not found.hits:
+            lines.append(["Nothing found."])
+        elif found.notice:
+            lines.append([found.notice])
         lines += [line for rank, hit in enumerate(found.hits, 1) for line in _hit(rank, hit, found.query)]
         if found.absent:
             lines.append([(one_line(f"No memory holds: {', '.join(found.absent)}."), "dim")])
@@ -253,8 +255,7 @@ def context(
     $ simplemem context 'what goes wrong in the cold' --json | jq .tokens"""
     with opened(vault, embed=True) as store:
         pack = store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
-    warnings = ["Nothing found; these are the nearest."] if pack.only_nearest and pack.items else []
-    warnings += [one_line(f"No memory holds: {', '.join(pack.absent)}.")] if pack.absent else []
+    warnings = [one_line(f"No memory holds: {', '.join(pack.absent)}.")] if pack.absent else []
     left = [f"{pack.left_out} for the budget"] if pack.left_out else []
     left += [f"{pack.duplicates} that say the same"] if pack.duplicates else []
     if left and Screen().is_terminal:  # hardly news, and so no remark for a script to hear
@@ -262,6 +263,8 @@ def context(
         warnings.append(f"{about}{counted(pack.tokens, 'token')}; passages left out: {', '.join(left)}")
     warnings += _doubts(pack.degraded, pack.index)
     if pack.items:
-        return Answer(pack.as_dict(), text=pack.text.removesuffix("\n") + "\n", warnings=warnings)
+        # The output is fed to models: that nothing answers is said in it, where a warning would not reach them.
+        text = f"{pack.notice}\n\n{pack.text}" if pack.notice else pack.text
+        return Answer(pack.as_dict(), text=text.removesuffix("\n") + "\n", warnings=warnings)
     nothing = "Nothing fits into so few tokens." if pack.left_out else "Nothing found."
     return Answer(pack.as_dict(), [[nothing]], warnings=warnings)

@@ -171,7 +171,10 @@ def recall(store: EnhancedStore, topic: Annotated[str, about("What it is about")
     """What do my memories say about a topic?"""
     pack = store.context(topic, budget_tokens=2000)
     head = words_for_models("recall").format(topic=line(topic, 300)).strip()
-    head += "" if pack.text else "\n\nA first search found nothing."
+    if not pack.text:
+        head += "\n\nA first search found nothing."
+    elif pack.notice:
+        head += f"\n\nA first search found no answer. {pack.notice}"
     return Reply(answer(head, pack.text, index_line(pack.index, pack.degraded)))
 
 

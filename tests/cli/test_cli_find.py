@@ -159,3 +159,22 @@ def test_a_context_fits_its_budget_and_says_on_a_terminal_what_was_left_out(
     monkeypatch.setenv("FORCE_COLOR", "1")
     ran = run("context", "launch", "rehearsed", "--budget", "50")
     assert "launch rehearsed" in ran.out and "for the budget" in ran.err
+
+
+def test_a_context_that_answers_nothing_says_so_in_its_output(run: Run) -> None:
+    """It is fed to a model, which does not read what a command says on stderr."""
+    ran = run("context", "which", "passport", "for", "the", "launch", "of", "the", "zeppelin?")
+    assert ran.out.startswith("Nothing found; these are the nearest.\n\n###"), ran.out
+    assert "Nothing found" not in ran.err
+    assert run("context", "budget", "approved").out.startswith("###")
+    nothing = run("context", "zeppelin")
+    assert nothing.out == "Nothing found.\n"
+
+
+def test_printed_scores_fall_from_hit_to_hit(run: Run, vault: Path) -> None:
+    for number, text in enumerate(("budget", "the budget was approved", "approved by the launch team", "launch")):
+        (vault / f"more-{number}.md").write_text(f"{text}\n", encoding="utf-8")
+    for words in (("budget", "approved"), ("launch", "team", "budget"), ("was", "the", "launch", "approved?")):
+        lines = run("search", *words, "--limit", "10").out.split("\n")
+        scores = [float(line.split()[-1]) for line in lines if line[:2].strip().isdigit()]
+        assert len(scores) > 2 and scores == sorted(scores, reverse=True)

@@ -31,3 +31,23 @@ def test_one_call_hands_over_fifty_facts_at_most(asking_with: Contract) -> None:
     refused = ask("store_conversation", message="The lockers have keys.", facts=facts)
     assert refused.code == "invalid" and "50" in refused.text and not list(ask.vault.rglob("*.md"))
     assert ask("store_conversation", message="The lockers have keys.", facts=facts[:50]).data["facts_extracted"] == 50
+
+
+def test_a_context_says_when_nothing_that_was_said_answers_the_message(asking_with: Contract) -> None:
+    ask = asking_with("hmlr", "-hmlr", "talk")
+    for message, topic in (
+        ("The boiler in the cellar was serviced by Ines in March.", "Boiler"),
+        ("Ines pruned the old pear tree in the garden.", "Garden"),
+        ("The piano was tuned by a man from the village.", "Piano"),
+    ):
+        ask("store_conversation", message=message, topic=topic)
+    ask.in_step()
+    unknown = "Which passport did Ines renew for the expedition to Patagonia?"
+    found = ask("retrieve_memory", query=unknown).data
+    assert found["only_nearest"] and found["degraded"].startswith("Nothing found")
+    text = ask("talk_context", message=unknown, budget_tokens=2000).data["text"]
+    assert "# Said before, about" not in text and "# Nothing said before answers this" in text
+
+    known = "When was the boiler in the cellar serviced?"
+    assert "only_nearest" not in ask("retrieve_memory", query=known).data
+    assert "Nothing said before" not in ask("talk_context", message=known, budget_tokens=2000).data["text"]

@@ -179,6 +179,25 @@ def test_an_edit_by_hand_reaches_a_subscriber_of_2025(vault: Path, write: Callab
     run(body)
 
 
+def test_the_recall_prompt_says_when_no_memory_answers(vault: Path) -> None:
+    for name, text in (("kite", "The kite needs a tail."), ("boat", "The boat of Ines is blue.")):
+        (vault / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
+
+    async def body() -> None:
+        async with connected(vault, MODERN) as client:
+            await until(lambda: indexed(client, "kite"))
+
+            async def recalled(topic: str) -> str:
+                prompt = await client.get_prompt("recall", {"topic": topic})
+                return prompt.messages[0].content.text
+
+            unknown = await recalled("Which passport did Ines renew for the expedition to Patagonia?")
+            assert "A first search found no answer. Nothing found; these are the nearest." in unknown
+            assert "found no answer" not in await recalled("the tail of the kite")
+
+    run(body)
+
+
 @both
 def test_prompts_bring_what_the_memories_say_and_names_and_tags_are_completed(vault: Path, mode: str) -> None:
     async def body() -> None:

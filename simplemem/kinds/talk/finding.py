@@ -16,7 +16,7 @@ from simplemem.kinds.answers import Context, Recalled, TurnOut
 from simplemem.kinds.talk.block import TOPIC, Block, Turn, turns_out
 from simplemem.kinds.talk.conversation import Conversation, said_now
 from simplemem.kinds.talk.facts import Fact, fact_out, facts_for
-from simplemem.memory import Filter
+from simplemem.memory import NOTHING_FOUND, Filter
 from simplemem.note.names import path_of
 from simplemem.note.words import STOP_WORDS, count_tokens, counted, shortened, stem, words_of
 from simplemem.store import as_words
@@ -44,8 +44,12 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
         found = talk.store.search(told, filter=only, limit=limit)
         if found.mode != "text" and talk.bench.embedder:
             answer["method"] += f" and meaning ({talk.bench.embedder})"
-        if less := "Nothing was found; these are the nearest." if found.only_nearest else found.degraded:
-            answer["degraded"] = less
+        if found.notice and found.hits:
+            is_whole = told == as_words(asked)  # else a name was left out, which topics do contain
+            answer["degraded"] = found.notice if is_whole else NOTHING_FOUND
+            answer["only_nearest"] = True
+        elif found.degraded:
+            answer["degraded"] = found.degraded
         for hit in found.hits:
             if block := blocks.get(path_of(hit.name)):
                 least = min(least, max(round(hit.score, 4), _LEAST))  # a score never grows from one to the next
@@ -124,8 +128,9 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     if current is not None:
         lines, most = _lines(now, turns_out(current.turns)), (budget - needed()) // _NOW
         take(f"# Spoken of now: {current.label}", lines, most, newest=True)
+    before = "Nothing said before answers this; the nearest is" if found.get("only_nearest") else "Said before,"
     for each in [each for each in found["memories"] if each["block_id"] != now][:_ELSEWHERE]:
-        take(f"# Said before, about {each['topic']}", _lines(each["block_id"], each["turns"]), budget)
+        take(f"# {before} about {each['topic']}", _lines(each["block_id"], each["turns"]), budget)
     said = ((turn.at, each.id, turn) for each in every if each.session == session for turn in each.turns)
     window, shown = Lines(), {now, *(item.get("turn_id") for item in items)}
     for _, id_, turn in reversed(nlargest(_WINDOW, said)):
