@@ -1,13 +1,14 @@
-"""How often search says that it found nothing: `python bench/honesty.py --locomo FILE.json.gz --vault DIR [--questions
-FILE.tsv] [--every N]`, with the sets of `quality.py`.
+"""How often search says that it found nothing, rightly and wrongly: `python bench/honesty.py [--locomo FILE.json.gz]
+[--longmemeval FILE.json.xz] [--vault DIR --questions FILE.tsv] [--paraphrases FILE.json] [--precision FILE.tar.gz]`.
 
-Every question is asked twice: of the vault, and of the vault without the notes that answer it. A row of the curve is a
-floor, beside that of search, and the share of each that is answered "nothing found" at it: of the first wrongly, of the
-second rightly. Questions of made-up words, which no note holds, come last.
+Every question is asked of a vault, and once more without the notes that answer it. Two shares count:
 
-Of LoCoMo there is a second curve. Left out of it are its questions that ask for a guess (category 3: "Would John be
-considered patriotic?"), which no note answers; and of those without their notes the ones that several notes answer
-("What kind of art does she make?"), for other notes go on answering them.
+- **refused**: of the questions whose first hit is right, how many are listed below a notice that nothing was found;
+- **recognised**: of the questions that no note answers, how many are.
+
+Small vaults of one's own come first, for they need no file: `bench/honesty_questions.toml`. Of LoCoMo the questions
+that ask for a guess (category 3) are left out, and of those without their notes the ones that several notes answer.
+`--embedder URL` judges by the vectors of an OpenAI-compatible service in place of ours.
 """
 
 from __future__ import annotations
@@ -15,95 +16,264 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import lzma
 import sys
+import tarfile
 import tempfile
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench.quality import Questions, sets
+from bench.quality import Questions, by_hand, held_out, locomo, write
 from bench.vaults import make_queries
 from simplemem.config import Settings
-from simplemem.search import rank
-from simplemem.store import EnhancedStore, recall
+from simplemem.search.rank import MODES
+from simplemem.store import EnhancedStore
 
-_AROUND = (-0.3, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.3)  # the floor of search
+_OWN = Path(__file__).with_name("honesty_questions.toml")
+_SIZES = {"en": (4, 20, 60), "es": (4, 20)}
+_KINDS = ("asked", "paraphrase", "named", "keywords")
 _GUESS = 3  # the category of LoCoMo
+_PRECISION_ABSENT = (
+    "what's a good way to grade a 1909-S VDB penny without sending it to PCGS?",
+    "Vue component architecture",
+    "should we self-host the landing page or go with Fly.io?",
+    "my blood pressure readings",
+    "how do I get a visa for Vietnam?",
+    "who won the league?",
+)
+_HELP_ABSENT = (
+    "my blood pressure readings", "when is Anna's birthday", "¿Quién ganó la liga?", "queso", "Who won the world cup?",
+    "what is the recipe for pancakes?", "How tall is the Eiffel tower?", "Which vaccines did the dog get?",
+    "my salary negotiation", "How do I change the oil of a car?", "Who painted the Mona Lisa?",
+    "which bus goes to the airport", "side effects of ibuprofen", "how to knit a scarf", "flight to Tokyo",
+    "What did the lawyer say about the divorce?",
+)  # fmt: skip
 
 
-class Twice(NamedTuple):
-    """A question, how many notes answer it, and how sure search is with them and without them."""
+@dataclass
+class QuestionSet:
+    """What is asked of one vault: questions with the notes that answer each, and questions that none answers."""
 
-    asked: str
-    notes: int
-    there: float
-    gone: float
-
-
-def sureness(store: EnhancedStore, asked: str, mode: rank.Mode) -> float:
-    """How far the best hit is above the floor; -1 for a question none of whose words is held."""
-    core = store._core  # an answer says only on which side of the floor it is
-    ranking = recall.ranked(core, asked, None, 5, mode)
-    return -1.0 if not ranking.best or ranking.query.only_nearest else recall.sureness(core, ranking)
+    name: str
+    vault: Path
+    answered: Questions
+    absent: Sequence[str] = ()
+    without_notes: bool = True  # whether each is asked again without the notes that answer it
+    several_answer: bool = True  # whether this is done where several notes answer
 
 
-def twice(store: EnhancedStore, questions: Questions, mode: rank.Mode) -> list[Twice]:
-    answered = [(asked, gold, sureness(store, asked, mode)) for asked, gold in questions if gold]
-    both: list[Twice] = []
-    for gold in sorted({gold for _, gold, _ in answered}, key=sorted):
-        texts = {store.root / f"{name}.md": (store.root / f"{name}.md").read_bytes() for name in gold}
-        for file in texts:
-            file.unlink()
-        store.sync()
-        both += [
-            Twice(asked, len(gold), there, sureness(store, asked, mode))
-            for asked, wanted, there in answered
-            if wanted == gold
-        ]
-        for file, text in texts.items():
-            file.write_bytes(text)
-        store.sync()
-    return both
+@dataclass
+class Tally:
+    """The answers of one set: whether each was listed below a notice that nothing was found."""
+
+    answered: list[bool] = field(default_factory=list)
+    right_first: list[bool] = field(default_factory=list)
+    absent: list[bool] = field(default_factory=list)
 
 
-def print_curve(name: str, there: Sequence[float], gone: Sequence[float]) -> None:
-    print(f"\n| {name} | floor | {len(there)} refused | {len(gone)} without their notes, refused |")
-    print("|---|---|---|---|")
-    for more in _AROUND:
-        shares = (f"{sum(each < more for each in asked) / len(asked):.3f}" for asked in (there, gone))
-        print(f"| {'' if more else '->'} | {more:+.2f} | {' | '.join(shares)} |")
+def own_sets(room: Path) -> Iterator[QuestionSet]:
+    """Small vaults, as people have them in their first weeks."""
+    data = tomllib.loads(_OWN.read_text(encoding="utf-8"))
+    unknown = {each["language"]: each["questions"] for each in data["absent"]}
+    for language, sizes in _SIZES.items():
+        notes = [note for note in data["note"] if note["language"] == language]
+        for size in sizes:
+            vault = room / f"own-{language}-{size}"
+            for note in notes[:size]:
+                write(vault / f"{note['name']}.md", f"{note['text']}\n")
+            name = f"{size} notes, {language}"
+            for kind in _KINDS:
+                asked = [(note[kind], frozenset({note["name"]})) for note in notes[:size] if kind in note]
+                yield QuestionSet(f"{name}, {kind}", vault, asked)
+            yield QuestionSet(f"{name}, unknown", vault, [], unknown[language])
 
 
-def guesses(file: Path) -> set[str]:
+def paraphrase_sets(file: Path, room: Path) -> Iterator[QuestionSet]:
+    """One fact per note, asked in other words."""
+    facts = json.loads(file.read_text(encoding="utf-8"))
+    for language in ("en", "es"):
+        vault = room / f"paraphrases-{language}"
+        for number, fact in enumerate(facts):
+            write(vault / f"{number}.md", f"{fact['facts'][language]}\n")
+        asked = [(fact["questions"][language], frozenset({str(number)})) for number, fact in enumerate(facts)]
+        yield QuestionSet(f"paraphrases, {language}", vault, asked)
+
+
+def precision_sets(file: Path, room: Path) -> Iterator[QuestionSet]:
+    """Beliefs of one user, one per note."""
+    with tarfile.open(file) as archive:
+        beliefs, cases = (
+            json.loads(archive.extractfile(f"precision_membench/{name}").read())  # type: ignore[union-attr]
+            for name in ("beliefs.seed.json", "retrieval.cases.json")
+        )
+    for belief in beliefs:
+        if belief["user_id"] == "test-user" and not belief.get("superseded_by"):
+            header = f"---\naliases: {json.dumps(belief['aliases'])}\n---\n"
+            text = f"# {belief['canonical_name']}\n\n{belief['content']}\n\n{belief['why_it_matters']}\n"
+            write(room / "precision" / f"{belief['_id']}.md", header + text)
+    asked = [
+        (case["query"], frozenset(wanted))
+        for case in cases
+        if case["query"].strip() and (wanted := (case["expect"].get("relevantBeliefs") or {}).get("shouldOnlyInclude"))
+    ]
+    yield QuestionSet("PrecisionMemBench", room / "precision", asked, _PRECISION_ABSENT, without_notes=False)
+
+
+def help_sets(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
+    """A vault of one's own: questions by hand, its descriptions and first sentences, and questions of other things."""
+    if given.questions:
+        yield QuestionSet("help, by hand", room / "hand", by_hand(given.vault, given.questions, room / "hand"))
+        yield QuestionSet("help, unknown", room / "hand", [], _HELP_ABSENT)
+    for what in ("description", "sentence"):
+        asked = held_out(given.vault, what, room / what)
+        yield QuestionSet(f"help, {what}", room / what, asked, without_notes=False)
+
+
+def locomo_set(file: Path, room: Path) -> QuestionSet:
     raw = file.read_bytes()
     data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    return {each["query"] for each in data["queries"] if each.get("category") == _GUESS}
+    guesses = {query["query"] for query in data["queries"] if query.get("category") == _GUESS}
+    asked = [each for each in locomo(file, room / "locomo") if each[0] not in guesses]
+    return QuestionSet("LoCoMo", room / "locomo", asked, several_answer=False)
 
 
-def main() -> None:
+def longmemeval_sets(file: Path, room: Path) -> Iterator[QuestionSet]:
+    """Each question has a vault of its own, of some 48 sessions."""
+    data = json.loads(lzma.decompress(file.read_bytes()))
+    for question in data["questions"]:
+        vault = room / f"lme-{question['id']}"
+        for name in question["haystack"]:
+            turns = data["sessions"][name]["turns"]
+            body = "\n\n".join(f"**{role.title()}:** {text}" for role, text in turns)
+            write(vault / f"{name}.md", f"{body}\n")
+        if question["id"].endswith("_abs"):
+            yield QuestionSet("LongMemEval", vault, [], [question["question"]])
+        else:
+            yield QuestionSet("LongMemEval", vault, [(question["question"], frozenset(question["evidence"]))])
+
+
+def every_set(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
+    yield from own_sets(room)
+    if given.paraphrases:
+        yield from paraphrase_sets(given.paraphrases, room)
+    if given.precision:
+        yield from precision_sets(given.precision, room)
+    if given.vault:
+        yield from help_sets(given, room)
+    if given.longmemeval:
+        yield from longmemeval_sets(given.longmemeval, room)
+    if given.locomo:
+        yield locomo_set(given.locomo, room)
+
+
+class Asking:
+    """One set, asked. Subclasses look at more of an answer."""
+
+    def __init__(self, store: EnhancedStore, mode: str, tally: Tally) -> None:
+        self.store = store
+        self.mode = mode
+        self.tally = tally
+
+    def answerable(self, asked: str, gold: frozenset[str]) -> None:
+        found = self.store.search(asked, mode=self.mode)
+        is_refused = found.only_nearest or not found.hits
+        self.tally.answered.append(is_refused)
+        if found.hits and found.hits[0].name in gold:
+            self.tally.right_first.append(is_refused)
+
+    def absent(self, asked: str) -> None:
+        found = self.store.search(asked, mode=self.mode)
+        self.tally.absent.append(found.only_nearest or not found.hits)
+
+    def ask(self, questions: QuestionSet, every: int) -> None:
+        answered = questions.answered[::every]
+        for asked, gold in answered:
+            self.answerable(asked, gold)
+        for asked in questions.absent:
+            self.absent(asked)
+        if questions.without_notes:
+            self._without_notes([each for each in answered if len(each[1]) == 1 or questions.several_answer])
+
+    def _without_notes(self, answered: Iterable[tuple[str, frozenset[str]]]) -> None:
+        by_notes: dict[frozenset[str], list[str]] = {}
+        for asked, gold in answered:
+            by_notes.setdefault(gold, []).append(asked)
+        for gold, questions in by_notes.items():
+            texts = {file: file.read_bytes() for name in gold if (file := self.store.root / f"{name}.md").exists()}
+            for file in texts:
+                file.unlink()
+            self.store.sync()
+            for asked in questions:
+                self.absent(asked)
+            for file, text in texts.items():
+                file.write_bytes(text)
+            self.store.sync()
+
+
+def settings_of(given: argparse.Namespace) -> Settings:
+    if not given.embedder:
+        return Settings()
+    embed = {"provider": "openai", "url": given.embedder, "model": "bench", "api_key": "none"}
+    return Settings.model_validate({"embed": embed})
+
+
+def share(answers: Sequence[bool]) -> str:
+    return f"{sum(answers)} of {len(answers)}" if answers else ""
+
+
+def main(asking: type[Asking] = Asking) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--locomo", type=Path)
-    parser.add_argument("--vault", type=Path)
-    parser.add_argument("--questions", type=Path)
-    parser.add_argument("--every", type=int, default=1, help="ask only every Nth question")
+    for name in ("locomo", "longmemeval", "vault", "questions", "paraphrases", "precision"):
+        parser.add_argument(f"--{name}", type=Path)
+    parser.add_argument("--embedder", default="")
+    parser.add_argument("--every", type=int, default=1, help="ask only every Nth question that has an answer")
+    parser.add_argument("--mode", choices=MODES, action="append")
     given = parser.parse_args()
+
+    print("| | mode | answerable, refused | right first hits, refused | absent, recognised |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        for name, vault, questions in sets(given, Path(folder)):
-            with EnhancedStore(vault, Settings()) as store:
+        tallies: dict[tuple[str, str], Tally] = {}
+        for questions in every_set(given, Path(folder)):
+            with EnhancedStore(questions.vault, settings_of(given)) as store:
                 store.sync()
-                for mode in rank.MODES:
-                    both = twice(store, questions[:: given.every], mode)
-                    print_curve(f"{name}, {mode}", [each.there for each in both], [each.gone for each in both])
-                    if name == "LoCoMo":
-                        guessed = guesses(given.locomo)
-                        facts = [each for each in both if each.asked not in guessed]
-                        gone = [each.gone for each in facts if each.notes == 1]
-                        print_curve(f"{name} without guesses, {mode}", [each.there for each in facts], gone)
-                made_up = make_queries(100)
-                nothing = sum(store.search(asked).only_nearest for asked in made_up)
-                print(f"\nOf {len(made_up)} questions of made-up words {nothing} are answered so.", flush=True)
+                for mode in given.mode or MODES:
+                    tally = tallies.setdefault((questions.name, mode), Tally())
+                    asking(store, mode, tally).ask(questions, given.every)
+        for (name, mode), tally in tallies.items():
+            print_row(name, mode, tally)
+        for mode in given.mode or MODES:
+            print_row("all", mode, together(tally for (_, each), tally in tallies.items() if each == mode))
+
+        made_up = make_queries(100)
+        nothing = sum(store_says_nothing(Path(folder) / "own-en-60", made_up))
+        print(f"\nOf {len(made_up)} questions of made-up words {nothing} are recognised.")
+
+
+def store_says_nothing(vault: Path, questions: Sequence[str]) -> Iterator[bool]:
+    with EnhancedStore(vault, Settings()) as store:
+        store.sync()
+        for asked in questions:
+            found = store.search(asked)
+            yield found.only_nearest or not found.hits
+
+
+def together(tallies: Iterable[Tally]) -> Tally:
+    whole = Tally()
+    for tally in tallies:
+        whole.answered += tally.answered
+        whole.right_first += tally.right_first
+        whole.absent += tally.absent
+    return whole
+
+
+def print_row(name: str, mode: str, tally: Tally) -> None:
+    figures: list[Any] = [share(tally.answered), share(tally.right_first), share(tally.absent)]
+    print(f"| {name} | {mode} | {' | '.join(figures)} |", flush=True)
 
 
 if __name__ == "__main__":
