@@ -448,6 +448,14 @@ class ConflictMerged(Value):
     warnings: tuple[str, ...] = ()
 
 
+class OwnFile(Value):
+    """A file or folder in `.simplemem/`: what it holds, and whether deleting it loses nothing."""
+
+    path: str
+    holds: str
+    can_be_rebuilt: bool
+
+
 class Finding(Value):
     """Something the doctor noticed. `candidates` are what a broken link may mean; `fix` is what mending would do."""
 

@@ -23,7 +23,7 @@ from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import ConflictMerge, ConflictMerged, Finding, Mended, Mending
+    from simplemem.memory import ConflictMerge, ConflictMerged, Finding, Mended, Mending, OwnFile
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
@@ -41,7 +41,8 @@ def init(
 ) -> Answer:
     """Make a folder a vault, or look at the one it is. No note is changed.
 
-    What simplemem keeps of its own goes to `.simplemem/` in it, which git and Obsidian leave alone.
+    What simplemem keeps of its own goes to `.simplemem/` in it, which git and Obsidian leave alone. Of that only the
+    index, `index.db`, can be made again (`simplemem index --rebuild`); the folder also holds history and trash.
 
     $ simplemem init
     $ simplemem init ~/Documents/notes
@@ -58,6 +59,7 @@ def init(
     with opened(root) as store:
         (store.root / ".simplemem").mkdir(exist_ok=True)
         root, state, facts = store.root, store.state(), store.stats()
+        own_files = store.own_files()
     notes = state.notes
     done: Part = ("Vault ready" if is_new else "A vault already", "green")
     ready: list[Part] = [done, f": {root}, {counted(notes, 'note')}"]
@@ -76,7 +78,26 @@ def init(
         lines.append([f"  Search goes by words for now: vectors of {missing} are made later"])
         steps.insert(0, ("index", "makes the vectors now, for search by meaning"))
     then: Lines = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
-    return Answer(answer, [*lines, ["Next:"], *then])
+    answer["folder"] = [each.as_dict() for each in own_files]
+    return Answer(answer, [*lines, *_contents(own_files), ["Next:"], *then])
+
+
+def _contents(own_files: Sequence[OwnFile]) -> Lines:
+    """What `.simplemem/` contains, and that only the index may be deleted."""
+    rebuilt = [each for each in own_files if each.can_be_rebuilt]
+    kept = [each for each in own_files if not each.can_be_rebuilt]
+    lines: Lines = []
+    if rebuilt:
+        files = ", ".join(f"{each.path} ({each.holds})" for each in rebuilt)
+        lines.append([(f"  Can be made again with `simplemem index --rebuild`: {files}", "dim")])
+    if kept:
+        files = ", ".join(f"{each.path} ({each.holds})" for each in kept)
+        lines.append([(f"  Cannot be made again: {files}", "dim")])
+    else:
+        lines.append(
+            [("  .simplemem/history and .simplemem/trash will hold earlier and deleted notes: keep them", "dim")]
+        )
+    return lines
 
 
 def _links(facts: Mapping[str, Any]) -> str:
@@ -273,7 +294,7 @@ def doctor(
     an error or a warning.
 
     It compares the index with one made anew, and looks for broken links and what they may mean, headers that cannot be
-    read, secrets and conflict copies. Without `--fix` it changes nothing.
+    read, secrets and conflict copies. It ends with what `.simplemem/` contains. Without `--fix` it changes nothing.
 
     The checks: index, headers, notes, links, conflicts, secrets, place, git.
 
@@ -285,6 +306,7 @@ def doctor(
         with progress_bar() as progress:
             mending = store.plan_mending(progress, only=checks) if fix else None
             findings = mending.left if mending is not None else store.doctor(progress, only=checks)
+        own_files = store.own_files()
         if mending is not None and dry_run:
             findings = mending.findings
         elif mending is not None and mending.changes:
@@ -296,7 +318,10 @@ def doctor(
             mended = store.mend(mending, who=WHO)
     failed = any(finding.level != "note" for finding in findings)
     facts: dict[str, Any] = {"ok": not failed, "findings": [each.as_dict() for each in findings]}
+    facts["folder"] = [each.as_dict() for each in own_files]
     lines, warnings = _findings(findings, only or ()), tuple[str, ...]()
+    if not only:
+        lines += _contents(own_files)
     if mending is not None:
         changes = [{"path": each.path, "what": [*each.what], "diff": each.diff} for each in mending.changes]
         facts["fix"] = {"done": mended is not None, "changes": changes, "unmended": [*mending.unmended]}

@@ -103,7 +103,9 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
     if not is_here:
         ago = f"compared with the notes {time.monotonic() - core.compared_at:.0f} s ago"
         message = f"the index is in {tables.engine}, {tables.size() / 1e6:.1f} MB, {ago}: {tables.place}"
-        yield Finding("place", "note", "", message, "The notes are all there is to back up.")
+        yield Finding(
+            "place", "note", "", message, "Back up the notes, and `.simplemem/` with the history and the trash."
+        )
     by_name, inside = _SYNCED.search(root.as_posix()), is_here and index.resolve().is_relative_to(root.resolve())
     has_mark = any((above / ".stfolder").exists() for above in (root, *root.parents))
     service = "Syncthing" if has_mark else by_name[1] if by_name is not None else ""

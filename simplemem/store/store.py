@@ -14,7 +14,7 @@ from simplemem.config import Settings, find_vault, load_settings
 from simplemem.errors import NotFound, Unavailable
 from simplemem.index.database import open_database
 from simplemem.index.door import Progress, SyncReport
-from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, Saved, Synced
+from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, OwnFile, Saved, Synced
 from simplemem.note.clock import local
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.note.words import well_formed
@@ -301,6 +301,12 @@ class EnhancedStore:
         from simplemem.store.doctor import examine  # few who open a store ask for it
 
         return examine(self._core, progress, only=only)
+
+    def own_files(self) -> tuple[OwnFile, ...]:
+        """What is in `.simplemem/` of the vault, and which of it can be made again from the notes: only the index."""
+        from simplemem.store.folder import own_files
+
+        return own_files(self._core)
 
     def plan_mending(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
         """What `doctor` finds and the broken links among it that can be mended. Writes nothing; `mend` does."""

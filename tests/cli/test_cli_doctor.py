@@ -31,8 +31,26 @@ def test_without_warnings_it_ends_with_0(run: Run, vault: Path) -> None:
     assert ran.code == 0 and "note: people/Ada.md:8: [[nowhere]]" in ran.out
     (vault / "people/Ada.md").write_text("Ada flies balloons.\n")
     ran = run("doctor")
-    assert (ran.code, ran.out) == (0, "All is well.\n")
-    assert run("doctor", "--json").json == {"ok": True, "findings": []}
+    assert ran.code == 0 and ran.out.startswith("All is well.\n")
+    answer = run("doctor", "--json").json
+    assert (answer["ok"], answer["findings"]) == (True, [])
+
+
+def test_it_says_what_the_folder_contains_and_that_only_the_index_can_be_made_again(run: Run, vault: Path) -> None:
+    run("new", "kite", "--content", "Fly it.")
+    run("rm", "kite")
+    folder = {each["path"]: each["can_be_rebuilt"] for each in run("doctor", "--json").json["folder"]}
+    assert folder == {".simplemem/index.db": True, ".simplemem/history": False, ".simplemem/trash": False}
+    index, kept = run("doctor").out.splitlines()[-2:]
+    assert ".simplemem/index.db" in index and "simplemem index --rebuild" in index and "history" not in index
+    assert ".simplemem/history" in kept and ".simplemem/trash (deleted notes)" in kept
+    assert ".simplemem" not in run("doctor", "--only", "links").out
+
+    before = run("history", "kite", "--json").json
+    (vault / ".simplemem" / "index.db").unlink()
+    assert run("index", "--rebuild").code == 0
+    assert run("history", "kite", "--json").json == before
+    assert run("undo", "kite").code == 0 and (vault / "kite.md").exists()
 
 
 def test_a_warning_ends_with_1_and_says_what_can_be_mended(run: Run, mendable: Path) -> None:
@@ -51,7 +69,7 @@ def test_the_sum_comes_first_warnings_before_hints_and_many_alike_are_folded(run
     assert first.startswith("0 errors, 3 warnings, 27 notes")
     levels = [line.split(":")[0] for line in rest if line[0] != " "]
     assert levels == ["warning"] * 3 + ["note"] * 3
-    assert rest[-1] == "  and 24 more like these, in 1 note in all: simplemem doctor --only links"
+    assert rest[-3] == "  and 24 more like these, in 1 note in all: simplemem doctor --only links"
     assert run("doctor", "--only", "links").out.count("leads nowhere") == 29
     assert len(run("doctor", "--json").json["findings"]) == 30
 

@@ -31,7 +31,10 @@ def test_init_makes_a_folder_a_vault_and_changes_no_note(run: Run, vault: Path, 
     assert (vault / ".simplemem" / ".gitignore").read_text().strip() == "*" and notes_of(vault) == before
     assert "A vault already" in run("init", str(vault), vault=None).out
     new = tmp_path / "a" / "b"
-    assert run("init", str(new), "--json", vault=None).json == {"vault": str(new), "new": True, "notes": 0}
+    answer = run("init", str(new), "--json", vault=None).json
+    folder = answer.pop("folder")
+    assert answer == {"vault": str(new), "new": True, "notes": 0}
+    assert folder == [{"path": ".simplemem/index.db", "holds": "the index", "can_be_rebuilt": True}]
     assert "simplemem new" in run("init", str(new), vault=None).out
     (tmp_path / "file").write_text("x")
     ran = run("init", str(tmp_path / "file"), vault=None)
@@ -42,12 +45,14 @@ def test_init_makes_a_folder_a_vault_and_changes_no_note(run: Run, vault: Path, 
 def test_init_ends_with_what_it_found_and_three_commands(
     run: Run, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ready, found, following, *steps = run("init", str(vault), vault=None).out.splitlines()
+    ready, found, index, kept, following, *steps = run("init", str(vault), vault=None).out.splitlines()
+    assert "index --rebuild" in index and ".simplemem/index.db" in index
+    assert ".simplemem/history" in kept and ".simplemem/trash" in kept
     assert ready.endswith("3 notes") and "3 links (1 broken)" in found and following == "Next:"
     assert [step.split()[1] for step in steps] == ["search", "install", "doctor"] and str(vault) in steps[0]
     monkeypatch.chdir(vault)
     assert "--vault" not in run("init", vault=None).out
-    steps = run("init", str(tmp_path / "new"), vault=None).out.splitlines()[3:]
+    steps = run("init", str(tmp_path / "new"), vault=None).out.splitlines()[5:]
     assert [step.split()[1] for step in steps] == ["new", "install", "doctor"]
 
 
