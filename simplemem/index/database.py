@@ -24,7 +24,7 @@ from simplemem.index.text import SHIFT
 from simplemem.vault.lock import FileLock, is_alive
 
 T = TypeVar("T")
-SCHEMA_VERSION = 17
+SCHEMA_VERSION = 18
 APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
 WAL_LIMIT = 8 * 1024 * 1024

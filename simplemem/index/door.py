@@ -206,6 +206,9 @@ class Nearness(NamedTuple):
         return max(0.0, (self.passage + self.block) / 2)
 
 
+BLOCKS_COUNTED = 5  # of each note, the best: whether their text stands in other notes too
+
+
 class Matches(NamedTuple):
     """The best by every leg, best first, with the paths of all. `near` is None where no vector is comparable."""
 
@@ -217,6 +220,9 @@ class Matches(NamedTuple):
     passed: int | None = None  # how many notes the filter leaves; None: it leaves all
     titled: Mapping[NoteId, int] = {}  # those that are called as the question is; a lower number is more exact
     named: Mapping[NoteId, float] = {}  # those of them that a part of the question names, and its share of it
+    repeated: Mapping[
+        PlaceId, float
+    ] = {}  # of the blocks those whose text many notes have, and what it counts, below 1
 
 
 class Position(NamedTuple):
@@ -244,6 +250,7 @@ class Shown(NamedTuple):
     best: Position | None = None
     blocks: Sequence[Position] = ()
     beside: Sequence[Beside] = ()
+    repeated: Sequence[tuple[int, int]] = ()  # where the blocks begin and end that many notes have
 
 
 class NotePage(NamedTuple):

@@ -18,7 +18,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import audit, door, notes, vectors
+from simplemem.index import audit, door, notes, repeats, vectors
 from simplemem.index.connection import COMMIT, LAST, Connection, Tables
 from simplemem.index.database import Damaged, Replaced
 from simplemem.index.door import Beside, Matches, Narrow, NoteId, NotePage, Position, Question, Row, Standing
@@ -214,6 +214,7 @@ class Sidecar:
         narrow = kept.telling(question.narrow)
         ids = None if narrow.is_open() else kept.ids(db, narrow)
         found, blocks, pairs = kept.words.rank(db, question, ids)
+        counts = repeats.ask_counts(db, blocks)
         by_words = {match.note for match in found}
         vector, near = self._vector(db, kept, question), None
         if vector is not None:
@@ -223,7 +224,8 @@ class Sidecar:
         paths = kept.paths(db, by_words.union(near or (), titled))
         passed = None if ids is None else len(ids)
         named = {note: share for note, share in named.items() if note in paths}
-        return Matches(found, blocks, pairs, near, paths, passed, titled, named)
+        repeated = repeats.weights_of(counts, kept.standing.notes)
+        return Matches(found, blocks, pairs, near, paths, passed, titled, named, repeated)
 
     def _vector(self, db: Connection, kept: Kept, question: Question) -> bytes | None:
         """The vector of a question, if it can be compared with those there are: another embedder's never are."""
@@ -241,16 +243,19 @@ class Sidecar:
         question: Question,
         *,
         blocks: bool = False,
+        repeated: bool = False,
         beside: Sequence[NoteId] = (),
         among: Collection[NoteId] = (),
     ) -> Mapping[NoteId, door.Shown]:
         """What is shown of notes that are there, each with the place that was found (0: none), with `blocks` those that
-        have a word of the question; and of those `among` others that stand `beside` some of them."""
+        have a word of the question, with `repeated` those that many notes have; and of those `among` others that stand
+        `beside` some of them."""
 
         def read(db: Connection) -> Mapping[NoteId, door.Shown]:
             neighbours = neighbours_of(db, list(notes.rows_of(db, beside).values()) if beside else ())
             every = some.keys() | {each.note for near in neighbours.values() for each in near if each.note in among}
             tagged, passages = tags_of(db, every), positions(db, _PASSAGES_OF, every)
+            repeated_spans = repeats.ask_spans(db, every) if repeated else ()
             placed = positions(db, "p.id = n.value", filter(None, some.values()))
             rows = notes.rows_of(db, every)
             matches: door.Leg = []
@@ -268,9 +273,11 @@ class Sidecar:
                 places |= positions(db, "p.id = n.value", unread)
             best = {note: places.get(place) for note, place in found.items()}
             held = {note: tuple(places[block] for block in blocks_of[note] if block in places) for note in rows}
-            tags = _by_note(tagged)
+            tags, spans = _by_note(tagged), _by_note(repeated_spans)
             return {
-                note: door.Shown(row, tags[note], passages_of[note], best.get(note), held[note], neighbours[note])
+                note: door.Shown(
+                    row, tags[note], passages_of[note], best.get(note), held[note], neighbours[note], spans[note]
+                )
                 for note, row in rows.items()
             }
 

@@ -15,14 +15,14 @@ from simplemem.index.door import Stat
 from simplemem.index.notes import Rows, vector_space
 from simplemem.note.names import base_name
 from simplemem.note.note import Note
-from simplemem.note.passages import cut_passages, heading_paths, text_hash
+from simplemem.note.passages import cut_passages, heading_paths, text_hash, text_key
 from simplemem.note.words import MARKS, language_of, may_hold_names, parts_of_names, searchable, stems_of
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
 _ID_LINE = re.compile(r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE)  # it names a block and says nothing
 _MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
-_PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
+_PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash, text_key) VALUES (?, ?, ?, ?, ?, ?, ?)"
 PUT_VECTOR = """INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)
                 ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, vector = excluded.vector"""
 
@@ -124,7 +124,11 @@ def put(rows: Rows, note_id: int, read: Understood, *, new: bool, private: bool 
     hashes = {place: hash_ for place, _, hash_ in texts}
     quoted = json.encoder.encode_basestring
     above = {headings: f"[{', '.join(map(quoted, headings))}]" for headings in {unit.headings for _, unit, _ in every}}
-    rows.add(_PUT_PLACE, [(id_, u.start, u.stop, u.line, above[u.headings], hashes.get(id_)) for id_, u, _ in every])
+    places = []
+    for id_, unit, _ in every:
+        key = text_key(unit.text) if unit.kind != "passage" else None
+        places.append((id_, unit.start, unit.stop, unit.line, above[unit.headings], hashes.get(id_), key))
+    rows.add(_PUT_PLACE, places)
     whole = _as_indexed(whole, language, names=names) + MARKS.get(language, "")
     blocks = [(id_, _as_indexed(u.text, language, names=names)) for id_, u, _ in every[len(read.passages) :]]
     db.put_words(rows, note_id, title, whole, blocks)

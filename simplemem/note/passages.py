@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from simplemem.note.body import Body, count_lines, newline_of, read_body
 from simplemem.note.header import read_header
+from simplemem.note.unseen import without_html_comments
 from simplemem.note.words import STOP_WORDS, count_tokens, words_in_order
 
 MOST_TOKENS = 200
@@ -250,6 +251,21 @@ def text_hash(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
+_ADDRESSES = re.compile(r"\]\([^()\n]*\)|<[^<>\n]*>|[a-z]+://\S+")
+
+
+def text_key(text: str) -> int | None:
+    """What is the same for two blocks that a reader sees as the same: addresses, tags of HTML and white space make no
+    difference. None for a block without words."""
+    if "](" in text or "<" in text or "://" in text:
+        text = _ADDRESSES.sub(" ", text)
+    words = " ".join(text.split())
+    if not any(map(str.isalnum, words)):
+        return None
+    digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
 # Two disagree when they are made of the same words but for one number, one date or a negation, and that number is not
 # what their notes are about (*Flight 2*, *2026-01-24*). Which of them is true, only a reader can say.
 
@@ -348,7 +364,8 @@ _MARKED = re.compile(
 
 
 def as_read(text: str, deep: int = 3) -> str:
-    """Some Markdown as its reader sees it, on one line. What stands between marks may be marked too, so `deep`."""
+    """Some Markdown as its reader sees it, on one line, without HTML comments. What stands between marks may be marked
+    too, so `deep`."""
 
     def unmarked(found: re.Match[str]) -> str:
         kind = found.lastgroup or ""
@@ -356,4 +373,4 @@ def as_read(text: str, deep: int = 3) -> str:
             return " · ".join(cell for cell in map(as_read, _CELL_END.split(found["row"])) if cell.strip(" :-"))
         return as_read(found[kind], deep - 1) if kind in ("marked", "words") and deep else found[kind] if kind else ""
 
-    return _SPACE.sub(" ", _MARKED.sub(unmarked, text[:_READ])).strip()
+    return _SPACE.sub(" ", _MARKED.sub(unmarked, without_html_comments(text[:_READ]))).strip()

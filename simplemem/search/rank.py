@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from simplemem.index.door import Matches, NoteId, PlaceId, Position
+from simplemem.index.door import BLOCKS_COUNTED, Match, Matches, NoteId, PlaceId, Position
 from simplemem.note.passages import as_read
 from simplemem.note.words import STOP_WORDS, is_unspaced, words_in_order, words_key
 
@@ -86,10 +86,12 @@ class Ranked(NamedTuple):
 
 def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0.6) -> list[Signal]:
     """What an answer of the index says for notes: their words, neighbouring words and meaning."""
-    words = {match.note: match.score for match in answer.notes}
-    for match in {each.note: each for each in reversed(answer.blocks)}.values():  # the best of each note
-        words[match.note] += _BLOCK_WEIGHT * match.score
-    phrases = {match.note: match.score for match in answer.pairs}
+    own = _own_shares(answer)
+    others = sum(own.values()) / len(own) if own else 1.0  # of a note whose blocks were not looked at
+    words = {match.note: match.score * own.get(match.note, others) for match in answer.notes}
+    for note, best in _best_blocks(answer).items():
+        words[note] += _BLOCK_WEIGHT * best.score * _own_weight(answer, best)
+    phrases = {match.note: match.score * own.get(match.note, others) for match in answer.pairs}
     meaning = {note: near.score for note, near in (answer.near or {}).items()}
     share = {"hybrid": lexical_weight if meaning else 1.0, "text": 1.0, "semantic": 0.0}[mode]
     left = 1 - _PHRASES if phrases else 1.0
@@ -98,6 +100,31 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
         Signal("phrases", 1 - left, phrases),
         Signal("meaning", left * (1 - share), meaning),
     ]
+
+
+def _own_weight(answer: Matches, block: Match) -> float:
+    """What a block counts: less the more notes have its text."""
+    return answer.repeated.get(block.place, 1.0)
+
+
+def _best_blocks(answer: Matches) -> dict[NoteId, Match]:
+    """The best block of each note by its words, where text of many notes counts little."""
+    if not answer.repeated:
+        return {match.note: match for match in reversed(answer.blocks)}
+    by_score = sorted(answer.blocks, key=lambda match: match.score * _own_weight(answer, match))
+    return {match.note: match for match in by_score}
+
+
+def _own_shares(answer: Matches) -> dict[NoteId, float]:
+    """How much of what the best blocks of a note score is not text of many notes."""
+    if not answer.repeated:
+        return {}
+    scored: dict[NoteId, list[tuple[float, float]]] = {}
+    for match in answer.blocks:
+        counted = scored.setdefault(match.note, [])
+        if len(counted) < BLOCKS_COUNTED:
+            counted.append((match.score, match.score * _own_weight(answer, match)))
+    return {note: sum(own for _, own in each) / sum(score for score, _ in each) for note, each in scored.items()}
 
 
 def beside(signals: Sequence[Signal], name: str, weight: float, values: Mapping[NoteId, float]) -> list[Signal]:
@@ -148,7 +175,7 @@ def ordered(answer: Matches, signals: Sequence[Signal], most: int | None = None)
         for note, score in scores.items()
         if score > 0 or note in titled
     )
-    places = {match.note: match.place for match in reversed(answer.blocks)}  # the best of each note
+    places = {note: match.place for note, match in _best_blocks(answer).items()}
     worded = {match.note for match in answer.notes}
     return [
         Ranked(note, path, 1.0 if note in titled else score, places.get(note, 0), note in worded)
@@ -308,6 +335,12 @@ def _beginning(word: str) -> tuple[str, bool | None]:
 
 def _has_beginning(text: str, begin: str, after_letter: bool | None) -> bool:
     return any(after_letter in (None, _LETTER.match(text[at - 1 : at]) is not None) for at in _places(text, begin))
+
+
+def words_begun(text: str, words: Sequence[str]) -> int:
+    """How many of some words a text holds, by how words begin."""
+    plain = _plain(text)
+    return sum(_has_beginning(plain, *_beginning(word)) for word in words)
 
 
 def lead_of(ranked: Sequence[Ranked]) -> float:

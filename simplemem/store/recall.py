@@ -14,8 +14,10 @@ from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Mention, Page
 from simplemem.note.clock import local
 from simplemem.note.names import compare_key, name_of
 from simplemem.note.passages import as_read
+from simplemem.note.unseen import without_html_comments
 from simplemem.note.words import well_formed
 from simplemem.search import judgement, rank
+from simplemem.search.excerpt import choose_excerpt
 from simplemem.search.judgement import Evidence
 from simplemem.search.query import DATED_NOTES, DATED_WEIGHT, Query, days_in, is_of, read_query, read_when, with_forms
 from simplemem.search.rank import Coverage, Mode, Ranked, Signal
@@ -141,7 +143,7 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     if not query.words:
         question = Question(narrow=narrow)
         rows = core.index.page(question.narrow, "modified", limit).rows
-        shown = core.index.shown({row.id: 0 for row in rows}, question)
+        shown = core.index.shown({row.id: 0 for row in rows}, question, repeated=True)
         newest = [Ranked(row.id, row.path, 1.0) for row in rows if row.id in shown]
         return Ranking(query, narrow, standing, "text", newest, shown, newest, (), question, "")
     vector, less = (None, "") if mode == "text" else core.embedding.question(query.text, standing)
@@ -167,7 +169,7 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     coverage = core.embedding.coverage() if mode == "hybrid" and rank.is_question(query.text) else None
     reach = max(limit, rank.COVERED_NOTES if coverage else 0, DATED_NOTES if days else 0)
     first = rank.ordered(answer, signals, max(reach, rank.COMPARED))
-    shown = core.index.shown({found.note: found.place for found in first[:reach]}, question)
+    shown = core.index.shown({found.note: found.place for found in first[:reach]}, question, repeated=True)
     there = [found for found in first[:reach] if found.note in shown]
     if coverage:
         notes = [found.note for found in there[: rank.COVERED_NOTES]]
@@ -310,12 +312,10 @@ def _hit(core: Core, ranking: Ranking, found: Ranked, text: str | None = None) -
     if text is None:
         return None
     score = quality(core, ranking, found, text)
-    around, place = rank.where_words_stand(text, note.passages, note.best, words, limit)
-    stands = place or around
-    heading, line = (" > ".join(stands.headings), stands.line) if stands is not None else ("", 1)
-    shown = (around and rank.snippet(text, around, place, limit)) or as_read(row.description)
+    excerpt = choose_excerpt(text, note.passages, note.best, note.repeated, words, limit)
+    shown, heading = excerpt.text or as_read(row.description), " > ".join(excerpt.headings)
     return Hit(
-        name_of(row.path), row.title, row.description, row.type or "memory", round(score, 4), shown, heading, line,
+        name_of(row.path), row.title, row.description, row.type or "memory", round(score, 4), shown, heading, excerpt.line,
         note.tags, row.created or None, row.modified, row.sha256,
     )  # fmt: skip
 
@@ -433,6 +433,7 @@ def backlinks(
         row, place, links, text = note.row, note.best, linking.get(note.row.path, ()), text_of(core, note.row.path)
         if text is None:
             continue
+        text = without_html_comments(text)
         lines = text.split("\n")
         places = [Mention(it.form, it.line, as_read("".join(lines[it.line - 1 : it.line]))[:300]) for it in links]
         if not places:

@@ -148,3 +148,111 @@ def test_hits_and_backlinks_show_a_text_as_it_is_read(plain_store: EnhancedStore
     plain_store.sync()
     assert plain_store.search("repaired").hits[0].snippet == "Yard Ada: the gantry was repaired"
     assert plain_store.backlinks("Crane")[0].snippet == "Ada: the gantry was repaired"
+
+
+TOPICS = "calendar kanban outline graph table reading citation export style theme icon sidebar search audio".split()
+
+
+def footer(name: str) -> str:
+    """A footer as a program adds it to every note: the same text with other addresses."""
+    return (
+        "\n%% Footer: please do not edit below this line %%\n\n# This note in GitHub\n\n"
+        f"[Edit in GitHub](https://github.dev/hub/{name}.md) | [Copy this note](https://raw.example/{name}.md)\n"
+    )
+
+
+def badges(name: str) -> str:
+    sorts = (("GitHub all releases", "downloads"), ("GitHub stars", "stars"))
+    images = (f"![{alt}](https://img.shields.io/github/{of}/ada/{name}?logo=github)" for alt, of in sorts)
+    return "%% --- Badges --- %%\n\n" + "\n".join(images) + "\n\n%% --- Badges --- %%\n\n"
+
+
+def write_hub(write: Write) -> None:
+    """40 notes of a program, with badges above and a footer below a line of their own."""
+    for k in range(40):
+        topic, other = TOPICS[k % 14], TOPICS[(k * 5 + 3) % 14]
+        name = f"obsidian-{topic}-{k}"
+        text = f"# {topic.title()} {k}\n\nShows a {topic} beside the {other} of the vault.\n"
+        write(f"plugins/{name}.md", badges(name) + text + footer(name))
+
+
+@pytest.mark.parametrize(
+    "question", ["obsidian-kanban-1", "kanban beside the graph", "which plugin shows a calendar?", "sidebar of a note"]
+)
+@pytest.mark.parametrize("mode", ["hybrid", "text", "semantic"])
+def test_text_of_many_notes_is_not_shown_while_the_note_has_other_text_that_was_found(
+    store: EnhancedStore, write: Write, question: str, mode: str
+) -> None:
+    write_hub(write)
+    store.sync()
+    found = [hit for hit in store.search(question, limit=10, mode=mode).hits if hit.score > 0.2]
+    assert found
+    for hit in found:
+        assert "Shows a" in hit.snippet, hit.name
+        for boilerplate in ("Edit in GitHub", "Badges", "Footer", "all releases"):
+            assert boilerplate not in hit.snippet, hit.name
+
+
+def test_text_of_many_notes_is_shown_where_nothing_else_was_found(store: EnhancedStore, write: Write) -> None:
+    write_hub(write)
+    store.sync()
+    for hit in store.search("copy this", limit=5, mode="text").hits:
+        assert "Copy this note" in hit.snippet
+
+
+def test_text_of_many_notes_counts_less_than_what_one_note_says(store: EnhancedStore, write: Write) -> None:
+    write_hub(write)
+    own = (
+        "# Changing pages\n\nOpen the page in the browser, press the pencil, and edit the text in GitHub. Afterwards the "
+        "change is looked at by someone before it is shown to all readers, which may take a few days, so be patient and "
+        "answer questions that are asked of you meanwhile.\n"
+    )
+    write("guides/Changing pages.md", own + footer("changing"))
+    store.sync()
+    for question in ("edit in GitHub", "github", "How can I edit a note in GitHub?"):
+        for mode in ("hybrid", "text"):
+            first = store.search(question, limit=1, mode=mode).hits[0]
+            assert first.name == "guides/Changing pages", (question, mode)
+            assert "press the pencil" in first.snippet
+
+
+@pytest.mark.parametrize("question", ["simplemem begin static", "balloon", "begin"])
+def test_an_html_comment_is_never_shown(store: EnhancedStore, write: Write, question: str) -> None:
+    marked = "<!-- simplemem:begin static -->\nThe balloon was launched at noon.\n<!-- simplemem:end static -->\n"
+    write("a.md", f"# Log\n\n{marked}\nIt landed at four.\n")
+    write("b.md", "<!--\nbegin\n" + "static words\n\n" * 200 + "-->\n\nThe other balloon stayed.\n")
+    write("c.md", "<!-- begin: only this -->\n")
+    store.sync()
+    hits = store.search(question, limit=5).hits
+    assert hits
+    for hit in hits:
+        assert "begin" not in hit.snippet and "static" not in hit.snippet and "--" not in hit.snippet, hit.snippet
+    texts = {hit.name: hit.snippet for hit in hits}
+    assert "launched at noon" in texts.get("a", "launched at noon")
+    assert "stayed" in texts.get("b", "stayed")
+
+
+def test_a_place_that_was_found_by_the_address_of_a_badge_alone_is_not_shown(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    write("readme.md", badges("zeppelin") + "# Airship\n\nIt carries mail. " + "Nothing else is said. " * 40 + "\n")
+    plain_store.sync()
+    assert plain_store.search("zeppelin").hits[0].snippet.startswith("Airship It carries mail.")
+
+
+def test_a_comment_of_obsidian_is_shown_only_where_nothing_else_was_found(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    write("a.md", "# Log\n\n%% the gantry is due for repair %%\n\nThe crane stood still.\n")
+    plain_store.sync()
+    assert plain_store.search("crane").hits[0].snippet == "Log The crane stood still."
+    assert "due for repair" in plain_store.search("gantry").hits[0].snippet
+
+
+def test_a_repeated_step_stays_between_steps_of_the_note(plain_store: EnhancedStore, write: Write) -> None:
+    for name in ("anchor", "bilge", "compass", "dinghy", "engine", "flag"):
+        steps = f"1. Unlock the {name} box.\n2. Open the hatch.\n3. Check the {name}.\n"
+        write(f"{name}.md", f"# Work on the {name}\n\n{steps}")
+    plain_store.sync()
+    shown = plain_store.search("check bilge").hits[0].snippet
+    assert shown == "Work on the bilge Unlock the bilge box. Open the hatch. Check the bilge."

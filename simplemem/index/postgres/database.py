@@ -24,7 +24,7 @@ from simplemem.index.postgres.connection import Connection, Connections, Cursor
 from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
 
 T = TypeVar("T")
-SHAPE = "5"  # of the tables; another's are made anew
+SHAPE = "6"  # of the tables; another's are made anew
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _SPOKEN = {  # what the tables of the sidecar are in PostgreSQL's words; it too compares text byte by byte
     "TEXT": 'TEXT COLLATE "C"', "BLOB": "BYTEA", " WITHOUT ROWID": "",

@@ -230,6 +230,22 @@ def test_names_and_aliases_are_found_alike(contract: Both) -> None:
     contract.as_made_anew()
 
 
+def test_text_of_many_notes_is_told_alike(contract: Both) -> None:
+    for k in range(30):
+        footer = f"[Edit in GitHub](https://github.dev/n{k}.md) | [Copy this note](https://raw.example/n{k}.md)"
+        contract.sidecar.create(f"plugins/n{k}", f"# Plugin {k}\n\nShows {WORDS[k % 14]} beside a vault.\n\n{footer}\n")
+    own = "Press the pencil to edit the text in GitHub, and wait for someone to look at it before readers see it."
+    contract.sidecar.create("guide", own)
+    stores = contract.each()
+    for question in ("edit in GitHub", "github", "plum beside a vault", "copy this note"):
+        hits = [store.search(question, limit=10).hits for store in stores]
+        one, two = ([(hit.name, round(hit.score, 6), hit.snippet) for hit in some] for some in hits)
+        assert sorted(one) == sorted(two), question
+    for store in stores:
+        assert store.search("edit in GitHub", limit=1).hits[0].name == "guide"
+    contract.as_made_anew()
+
+
 def test_words_that_were_merged_count_as_before(both: Both) -> None:
     chance = random.Random(1)
     for k in range(60):  # a segment each
