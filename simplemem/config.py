@@ -112,11 +112,18 @@ class _Section:
             setattr(cls, name, setting.default)
 
     def __init__(self, **values: Any) -> None:
-        unknown = values.keys() - self.declared.keys()
-        if unknown:
-            raise TypeError(f"{type(self).__name__} has no setting {min(unknown)!r}")
+        """Make settings of these values. Raises pydantic's ValidationError for one that is wrong or unknown."""
+        checked = vars(self.model_validate(values)) if values else {}
         for name, setting in self.declared.items():
-            object.__setattr__(self, name, values.get(name, setting.default))
+            object.__setattr__(self, name, checked.get(name, setting.default))
+
+    @classmethod
+    def of_checked(cls, values: Mapping[str, Any]) -> Self:
+        """The settings with these values, which are not checked again."""
+        made = object.__new__(cls)
+        for name, setting in cls.declared.items():
+            object.__setattr__(made, name, values.get(name, setting.default))
+        return made
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"settings are frozen: {name} cannot be set")
@@ -138,7 +145,7 @@ class _Section:
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
         """The same settings with some replaced, which are not checked."""
-        return type(self)(**{**vars(self), **(update or {})})
+        return self.of_checked({**vars(self), **(update or {})})
 
     def model_dump(self, *, exclude: set[str] | frozenset[str] = frozenset()) -> dict[str, Any]:
         """The settings as maps within maps."""
@@ -394,7 +401,7 @@ def _from_model(section: type[_SectionType], checked: Any) -> _SectionType:
         if setting.is_section and not isinstance(value, _Section):
             value = _from_model(type(setting.default), value)
         values[name] = value
-    return section(**values)
+    return section.of_checked(values)
 
 
 _FIELDS = dict(_by_dotted_name(Settings))

@@ -134,7 +134,7 @@ def test_what_one_server_writes_another_reads_and_git_has(server: Opening, truth
     other.sync()
     other.delete("Pie")
     assert set(files(truth)) == {"trees/Prune.md"}
-    assert files(truth)["trees/Prune.md"].endswith(b"Plums are blue.\nAnd sweet.\n")
+    assert files(truth)["trees/Prune.md"].endswith(b"Plums are blue.\n\nAnd sweet.\n")
     one.sync()
     assert [each.op for each in one.history("Prune") if each.source == "simplemem"] == ["move", "update", "create"]
     one.undo(one.history()[0].version)
@@ -242,7 +242,7 @@ def test_every_byte_of_a_note_stays_but_for_what_is_changed(server: Opening, tru
     store = server()
     store.sync()
     store.update("odd", append="more")
-    assert files(truth)["odd.md"] == odd + b"\r\nmore\r\n"
+    assert files(truth)["odd.md"] == odd + b"\r\n\r\nmore\r\n"
 
 
 @pytest.mark.parametrize("whose", ["ours", "empty and old", "empty", "a person's"])

@@ -143,9 +143,13 @@ class WordLlama:
         return self._rows, self._sums
 
 
-@cache
 def shared_wordllama() -> WordLlama:
     """Return the one instance of this process: each takes some 15 MB, and a server may have a store for each user."""
+    return _wordllama_of(_FOLDER)
+
+
+@cache
+def _wordllama_of(_folder: Path) -> WordLlama:
     return WordLlama()
 
 

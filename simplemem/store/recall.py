@@ -26,6 +26,7 @@ from simplemem.store.core import Core
 MAX_LIMIT = 200
 ANYONE = "any"  # an author that everybody is: asked for to have them named
 _MOST_NARROWING = 100  # tags and properties of a filter: SQLite takes no more than some hundreds
+_MAX_CHECKED_TEXT = 200_000  # characters of the best note that are looked through for the words of a question
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
 
@@ -276,8 +277,10 @@ def evidence_of(core: Core, ranking: Ranking, coverage: Coverage, text: str | No
     passage = passages[number] if 0 <= number < len(passages) else ""
 
     telling = [word for word in query.words if judgement.is_telling(word)]
-    holding = core.index.holding([query.forms_of(word) for word in telling], [best.note])
-    lacking = [word for word, (_, notes) in zip(telling, holding, strict=True) if best.note not in notes]
+    # Read from the text, which a hit needs anyway: to ask the index would be one round trip more for each search.
+    whole = (text_of(core, note.row.path) or "") if text is None else text
+    searched = f"{called} {whole[:_MAX_CHECKED_TEXT]}"
+    lacking = [word for word in telling if not rank.words_begun(searched, [word])]
     held = set(telling).difference(lacking)
     asked = 1.0
     if lacking:

@@ -120,7 +120,7 @@ def test_a_write_that_has_begun_is_finished_before_the_end(bare: Bare, tmp_path:
         else:
             assert bare.process.wait(PATIENCE) == 0
     assert bare.process.wait(PATIENCE) == 0
-    assert (tmp_path / "a.md").read_text() == ("one\ntwo\n" if lock == "comes free" else "one\n")
+    assert (tmp_path / "a.md").read_text() == ("one\n\ntwo\n" if lock == "comes free" else "one\n")
 
 
 def test_a_cancelled_write_that_had_not_its_turn_never_happens(bare: Bare, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_cancelled_write_that_had_not_its_turn_never_happens(bare: Bare, tmp_p
         bare.request("ping")
     assert bare.answer(first)["result"]["isError"] is False
     bare.call("update_memory", name="a", append="third")  # it has its turn after the one that was cancelled
-    assert second not in bare.answered() and (tmp_path / "a.md").read_text() == "one\nfirst\nthird\n"
+    assert second not in bare.answered() and (tmp_path / "a.md").read_text() == "one\n\nfirst\n\nthird\n"
 
 
 def test_cancelling_at_any_moment_leaves_a_note_whole(bare: Bare, tmp_path: Path) -> None:

@@ -162,7 +162,10 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
         lines, most = _lines(now, turns_out(current.turns)), (budget - needed()) // _NOW
         take(f"# Spoken of now: {current.label}", lines, most, newest=True)
     before = "Nothing said before answers this; the nearest is" if found.get("only_nearest") else "Said before,"
-    for each in [each for each in found["memories"] if each["block_id"] != now][:_ELSEWHERE]:
+    earlier = [each for each in found["memories"] if each["block_id"] != now]
+    if found.get("only_nearest") and not _stems(message):
+        earlier = []  # "And so?" asks for nothing, so nothing is near it
+    for each in earlier[:_ELSEWHERE]:
         take(f"# {before} about {each['topic']}", _lines(each["block_id"], each["turns"]), budget)
     said = ((turn.at, each.id, turn) for each in every if each.session == session for turn in each.turns)
     window, shown = Lines(), {now, *(item.get("turn_id") for item in items)}
