@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 _MAX_NAME_WORDS: Final = 3
+_MAX_LENGTH: Final = 500  # characters; who says more says something
+_COURTESIES: Final = ("thanks", "greeting", "acknowledgement")
 _SEPARATOR: Final = r"[\s,.!;:–—-]*"
 _FILE: Final = Path(__file__).with_name("words") / "small_talk.toml"
 
@@ -31,9 +33,13 @@ class _Patterns(NamedTuple):
 
 def _load_patterns() -> tuple[_Patterns, ...]:
     languages = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-    return tuple(
-        _Patterns(**{name: re.compile(source) for name, source in patterns.items()}) for patterns in languages.values()
-    )
+    return tuple(_read_language(sources) for sources in languages.values())
+
+
+def _read_language(sources: dict[str, str]) -> _Patterns:
+    """Compile the patterns of one language; a courtesy ends with its word, and takes what separates it from the rest."""
+    whole = {kind: rf"(?:{sources[kind]})(?!\w|'\w){_SEPARATOR}" for kind in _COURTESIES}
+    return _Patterns(**{name: re.compile(source) for name, source in {**sources, **whole}.items()})
 
 
 _LANGUAGES: Final = _load_patterns()
@@ -41,6 +47,8 @@ _LANGUAGES: Final = _load_patterns()
 
 def is_small_talk(sentence: str) -> bool:
     """Return whether a sentence is only a question, a greeting, thanks or an acknowledgement."""
+    if len(sentence) > _MAX_LENGTH:
+        return False
     plain = " ".join(sentence.replace("’", "'").split())
     return any(_is_question(plain.lower(), each) or _is_courtesy(plain, each) for each in _LANGUAGES)
 
@@ -86,9 +94,9 @@ def _is_name(text: str) -> bool:
 
 def _match_courtesy(text: str, language: _Patterns) -> tuple[str, int] | None:
     """Return the kind of the courtesy that a text begins with, and where what follows begins."""
-    for kind in ("thanks", "greeting", "acknowledgement"):
+    for kind in _COURTESIES:
         pattern: re.Pattern[str] = getattr(language, kind)
-        found = re.match(rf"(?:{pattern.pattern})(?!\w|'\w){_SEPARATOR}", text.lower())
+        found = pattern.match(text.lower())
         if found:
             return kind, found.end()
 
