@@ -13,7 +13,7 @@ _TAB_WIDTH = 4
 _CODE_INDENT = 4  # columns from which CommonMark takes a line for code
 _MARKER = re.compile(r"[ \t]*(?:([-+*])|[0-9]{1,9}([.)]))(?=[ \t]|$)")
 _RULE = re.compile(r"[ \t]*(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
-_DELIMITER_ROW = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*+\|?[ \t]*$")
+_DELIMITER_ROW = re.compile(r"[ \t]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+$")
 _BAR = re.compile(r"(?<!\\)\|")
 _BLOCK_STARTERS = frozenset("#>|`~<")
 

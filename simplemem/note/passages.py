@@ -251,7 +251,7 @@ def text_hash(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-_ADDRESSES = re.compile(r"\]\([^()\n]*\)|<[^<>\n]*>|[a-z]+://\S+")
+_ADDRESSES = re.compile(r"\]\([^()\n]*\)|<[^<>\n]*>|(?<![a-z])[a-z]++://\S+")
 
 
 def text_key(text: str) -> int | None:
