@@ -141,7 +141,8 @@ class _Section:
     @classmethod
     def model_validate(cls, values: Mapping[str, Any]) -> Self:
         """The settings that these values make. Raises pydantic's ValidationError."""
-        return _from_model(cls, _model_of(cls).model_validate(values))
+        plain = {name: value.model_dump() if isinstance(value, _Section) else value for name, value in values.items()}
+        return _from_model(cls, _model_of(cls).model_validate(plain))
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
         """The same settings with some replaced, which are not checked."""

@@ -9,8 +9,17 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from simplemem.config import Settings, example_config, fields, find_vault, load_settings, settings_with_sources
+from simplemem.config import (
+    Settings,
+    WriteSettings,
+    example_config,
+    fields,
+    find_vault,
+    load_settings,
+    settings_with_sources,
+)
 from simplemem.errors import Invalid
 from simplemem.evaluate import read_questions
 from simplemem.faces.original import original_settings
@@ -174,3 +183,11 @@ def test_a_pipe_in_place_of_a_settings_file_keeps_nobody_waiting(vault: Path) ->
     ):
         with pytest.raises(Invalid, match="no regular file"):
             read()
+
+
+def test_settings_are_made_of_settings_too_and_a_wrong_value_is_refused() -> None:
+    strict = Settings(write=WriteSettings(secrets="refuse"))
+    assert strict.write == WriteSettings(secrets="refuse")
+    assert strict.search == Settings().search
+    with pytest.raises(ValidationError):
+        Settings(write=WriteSettings().model_copy(update={"secrets": "perhaps"}))
