@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -26,8 +27,15 @@ from typing import (
     get_type_hints,
 )
 
-from simplemem.errors import Invalid, Unavailable
-from simplemem.place import ENV_PREFIX, named_vault, nearest_vault, user_config_file
+from simplemem.errors import Invalid, NotFound, Unavailable
+from simplemem.place import (
+    ENV_PREFIX,
+    enclosing_vault,
+    home_vault,
+    may_use_home_vault,
+    named_vault,
+    user_config_file,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, SecretStr
@@ -582,12 +590,54 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
         raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error
 
 
-def find_vault(flag: str | Path | None = None, *, env: Env = None, cwd: Path | None = None) -> Path:
-    """Which vault is meant (DESIGN §8), in the order of `simplemem config --help`. The path need not exist yet."""
+def find_vault(
+    flag: str | Path | None = None,
+    *,
+    env: Env = None,
+    cwd: Path | None = None,
+    default: str | Path | None = None,
+) -> Path:
+    """Return the vault that is meant, in the order of `simplemem config --help`. The path need not exist yet.
+
+    With `default`, that vault takes the place of `~/simplemem`. Without it, raises NotFound if the current folder is
+    among notes that are in no vault.
+    """
     env = os.environ if env is None else env
-    here = cwd or Path.cwd()
+    here = os.fspath(cwd or Path.cwd())
+    home = str(Path.home())
+
+    named = _vault_named(flag, env)
+    if named:
+        return Path(named_vault(named, here))
+    enclosing = enclosing_vault(here)
+    if enclosing is not None:
+        return Path(enclosing)
+    if default is not None:
+        return Path(named_vault(os.fspath(default), here))
+    if not may_use_home_vault(here, home):
+        raise _no_vault_around(here)
+    return Path(home_vault(home))
+
+
+def find_existing_vault(flag: str | Path | None = None) -> Path:
+    """Return the vault that is meant. Raises NotFound if it does not exist."""
+    vault = find_vault(flag)
+    if vault.is_dir():
+        return vault
+    if not _vault_named(flag, os.environ):
+        raise _no_vault_around(os.getcwd())
+    if vault.exists():
+        raise NotFound(f"{vault} is a file", hint="A vault is a folder.")
+    raise NotFound(f"no vault at {vault}", hint=f"`simplemem init {shlex.quote(str(vault))}` creates it.")
+
+
+def _vault_named(flag: str | Path | None, env: Mapping[str, str]) -> str | None:
     named = flag or env.get(f"{ENV_PREFIX}VAULT") or _from_file(user_config_path(env)).get("vault")
-    found = (
-        named_vault(os.fspath(named), os.fspath(here)) if named else nearest_vault(os.fspath(here), str(Path.home()))
+    return os.fspath(named) if named else None
+
+
+def _no_vault_around(here: str) -> NotFound:
+    return NotFound(
+        f"no vault in {here} or in a folder above it",
+        hint=f"`simplemem init .` makes this folder a vault; `--vault {home_vault(str(Path.home()))}` names another.",
     )
-    return Path(found)

@@ -20,7 +20,7 @@ from simplemem.config import (
     load_settings,
     settings_with_sources,
 )
-from simplemem.errors import Invalid
+from simplemem.errors import Invalid, NotFound
 from simplemem.evaluate import read_questions
 from simplemem.faces.original import original_settings
 
@@ -144,6 +144,39 @@ def test_the_vault_is_found_as_designed(tmp_path: Path, monkeypatch: pytest.Monk
     assert find_vault(env=configured, cwd=here) == tmp_path / "set"
     assert find_vault(env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here) == Path("/env")
     assert find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here) == here / "flag"
+
+
+def test_a_folder_that_obsidian_uses_is_a_vault(tmp_path: Path) -> None:
+    none = {"XDG_CONFIG_HOME": str(tmp_path / "nowhere")}
+    notes = tmp_path / "notes"
+    deep = notes / "projects" / "boat"
+    deep.mkdir(parents=True)
+    (notes / ".obsidian").mkdir()
+    assert find_vault(env=none, cwd=deep) == notes
+    (notes / "projects" / ".simplemem").mkdir()
+    assert find_vault(env=none, cwd=deep) == notes / "projects"  # the nearest
+
+
+def test_from_another_folder_of_notes_the_vault_in_the_home_folder_is_never_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setattr(Path, "home", lambda: home)
+    none = {"XDG_CONFIG_HOME": str(tmp_path / "nowhere")}
+    default = home / "simplemem"
+    work = home / "work"
+    for folder in (default, work / "notes" / "deep", work / "empty", work / "code" / "docs"):
+        folder.mkdir(parents=True)
+    for file in (home / "todo.md", default / "a.md", work / "notes" / "a.md", work / "code" / "docs" / "A.MD"):
+        file.write_text("A note.\n")
+
+    for folder in (work / "notes", work / "notes" / "deep", work / "code"):
+        with pytest.raises(NotFound, match=re.escape(f"no vault in {folder}")) as refused:
+            find_vault(env=none, cwd=folder)
+        assert "simplemem init ." in str(refused.value.hint)
+        assert find_vault(default, env=none, cwd=folder) == default
+    for folder in (home, work / "empty", default, tmp_path):
+        assert find_vault(env=none, cwd=folder) == default
 
 
 # -- a file that came with the vault

@@ -21,7 +21,7 @@ import typer
 
 from simplemem.cli.options import FILTERS, Command, filter_of, flag
 from simplemem.cli.output import Part, Screen, print_error, print_json
-from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
+from simplemem.errors import Invalid, SimplememError, Unavailable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -149,11 +149,9 @@ def opened(
         yield served
         return
     from simplemem import open_store
-    from simplemem.config import find_vault, load_settings
+    from simplemem.config import find_existing_vault, find_vault, load_settings
 
-    root = find_vault(vault)
-    if not make and not root.is_dir():
-        raise NotFound(f"there is no vault at {root}", hint="`simplemem init PATH` makes one; `--vault` names another.")
+    root = find_vault(vault) if make else find_existing_vault(vault)
     if not root.exists():
         warn(f"a new vault: {root}")
     with open_store(root, settings=load_settings(vault=root).for_a_person(), person=True) as store:

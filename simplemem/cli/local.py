@@ -107,7 +107,7 @@ def _vault_option(arguments: Sequence[str]) -> str | None:
 
 
 def _root(vault_option: str | None, env: Mapping[str, str]) -> str | None:
-    """The folder of the vault, as `config.find_vault` finds it; None where a settings file cannot be read."""
+    """Return the folder of the vault as `config.find_vault` does; None where that raises an error."""
     here = os.getcwd()
     named = vault_option or env.get(f"{place.ENV_PREFIX}VAULT")
     if not named:
@@ -115,7 +115,13 @@ def _root(vault_option: str | None, env: Mapping[str, str]) -> str | None:
             named = _vault_of_user(place.user_config_file(env))
         except (OSError, ValueError, RecursionError):
             return None
-    return place.named_vault(named, here) if named else place.nearest_vault(here, os.path.expanduser("~"))
+    if named:
+        return place.named_vault(named, here)
+    enclosing = place.enclosing_vault(here)
+    home = os.path.expanduser("~")
+    if enclosing is None and place.may_use_home_vault(here, home):
+        return place.home_vault(home)
+    return enclosing
 
 
 def _vault_of_user(config_file: str) -> str | None:

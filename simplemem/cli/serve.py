@@ -59,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     profiles += " anthropic-memory, chatgpt, basic-memory"
     add("--vault", metavar="FOLDER", action="append", help="the folder of notes; without it one is found")
+    add("--default-vault", metavar="FOLDER", help="the vault to serve if the current folder is in none")
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")
     add("--knowledge-base", metavar="FOLDER", help="a folder of Markdown beside the memory, with two tools of its own")
     add("--db", "--dbpath", "--db-path", metavar="FILE", help="another place for the index than <vault>/.simplemem")
@@ -297,7 +298,8 @@ def _vault(asked: argparse.Namespace, profile: Face) -> Path:
     from simplemem.config import find_vault
 
     named = asked.vault is not None or os.environ.get("SIMPLEMEM_VAULT")
-    return (None if named else profile.folder(os.environ)) or find_vault(asked.vault)
+    own_folder = None if named else profile.folder(os.environ)
+    return own_folder or find_vault(asked.vault, default=asked.default_vault)
 
 
 def for_a_client(argv: Sequence[str]) -> tuple[Path, list[str]]:

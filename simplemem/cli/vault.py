@@ -19,7 +19,7 @@ from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, p
 from simplemem.cli.options import VaultOption, YesOption, argument, complete_name, flag, option
 from simplemem.cli.output import Lines, Part, amount, diff_lines, in_words, megabytes, one_line, tags_shown
 from simplemem.cli.write import undo_with
-from simplemem.errors import Invalid
+from simplemem.errors import Invalid, NotFound
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ def init(
     $ simplemem init . --json"""
     if folder is not None and vault is not None:
         raise typer.BadParameter("either FOLDER or --vault, not both")
-    from simplemem.config import find_vault
-
     root = (folder or vault or Path()).expanduser()
     if root.exists() and not root.is_dir():
         raise Invalid(f"{root} is a file", hint="A vault is a folder.")
@@ -66,7 +64,7 @@ def init(
     found = [_links(facts), counted(facts["tags"], "tag")] if notes else ["No note yet"]
     found += ["Obsidian's settings"] if (root / ".obsidian").is_dir() else []
     found += [f"not searched, {each}" for each in _left_out(facts)]
-    where = "" if find_vault() == root else f" --vault {shlex.quote(str(root))}"
+    where = "" if _is_found_from_here(root) else f" --vault {shlex.quote(str(root))}"
     first = ("search 'what do you want to know'", "finds notes") if notes else ("new 'First note' --edit", "writes one")
     client = ("install", "connects an agent")
     steps = [first, client, ("doctor", "says what is broken")]
@@ -80,6 +78,16 @@ def init(
     then: Lines = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
     answer["folder"] = [each.as_dict() for each in own_files]
     return Answer(answer, [*lines, *_contents(own_files), ["Next:"], *then])
+
+
+def _is_found_from_here(root: Path) -> bool:
+    """Whether a command finds this vault from the current folder without `--vault`."""
+    from simplemem.config import find_vault
+
+    try:
+        return find_vault() == root
+    except NotFound:
+        return False
 
 
 def _contents(own_files: Sequence[OwnFile]) -> Lines:
@@ -246,31 +254,48 @@ def config(
     A flag beats the environment, the environment beats the vault's `.simplemem/config.toml`, that beats your
     own `~/.config/simplemem/config.toml`, that beats the default.
 
-    The vault is `--vault`, else `$SIMPLEMEM_VAULT`, else the setting, else the nearest folder upward with a
-    `.simplemem/` in it, else `./.memories`, else `~/simplemem`.
+    The vault is `--vault`, else `$SIMPLEMEM_VAULT`, else the setting `vault`, else the nearest folder, from the current
+    one upwards, that contains `.simplemem/` or `.obsidian/`, else `./.memories`, else `~/simplemem`. The last is never
+    used inside another folder of Markdown notes.
 
     $ simplemem config
     $ simplemem config --example > ~/.config/simplemem/config.toml
     $ SIMPLEMEM_SEARCH_LIMIT=10 simplemem config --json"""
-    from simplemem.config import example_config, find_vault, settings_with_sources
+    from simplemem.config import example_config, find_existing_vault, find_vault, settings_with_sources
 
     if example:
         return Answer({"example": example_config()}, text=example_config())
-    root = find_vault(vault)
+
+    warnings = list[str]()
+    try:
+        find_existing_vault(vault)
+    except NotFound as error:
+        warnings.append(f"{error.message}. {error.hint}")
+    try:
+        root = find_vault(vault)
+    except NotFound:
+        root = None
+
     found = {key: (_shown(value), source) for key, value, source in settings_with_sources({"vault": vault}, vault=root)}
-    source = found["vault"][1]
-    if source == "default" and (root / ".simplemem").is_dir() and root in (Path.cwd(), *Path.cwd().parents):
-        source = "the nearest vault upward"
-    elif source == "default" and root == Path.cwd() / ".memories":
-        source = "./.memories"
-    found["vault"] = (str(root), source)
+    found["vault"] = (None if root is None else str(root), _source_of_vault(root, found["vault"][1]))
     rows: Lines = [
         [key, (in_words(value), "" if source == "default" else "bold"), (source, "dim")]
         for key, (value, source) in found.items()
     ]
-    warnings = [f"there is no vault at {root}; `simplemem init PATH` makes one"] if vault and not root.is_dir() else []
     facts = {key: {"value": value, "source": source} for key, (value, source) in found.items()}
     return Answer(facts, table=rows, warnings=warnings)
+
+
+def _source_of_vault(root: Path | None, source: str) -> str:
+    """Say where the vault was found if no setting names it."""
+    if source != "default" or root is None:
+        return source
+    here = Path.cwd()
+    if root in (here, *here.parents):
+        return "the nearest vault upward"
+    if root == here / ".memories":
+        return "./.memories"
+    return source
 
 
 def _shown(value: Any) -> Any:

@@ -98,7 +98,7 @@ def test_which_vault_a_profile_with_a_place_of_its_own_serves(
     monkeypatch.chdir(tmp_path)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    assert _vault(Namespace(vault=named), PROFILES["self-improving"]) == tmp_path / where
+    assert _vault(Namespace(vault=named, default_vault=None), PROFILES["self-improving"]) == tmp_path / where
 
 
 @pytest.mark.parametrize(
@@ -223,3 +223,38 @@ def test_a_name_that_is_not_indexed_yet_is_not_said_to_be_of_no_note(vault: Path
         bare.initialize()
         bare.request("tools/list")
         assert "It flies." in bare.call("read_memory", name="dragon")["content"][0]["text"]
+
+
+def _write_first_note(server: Bare) -> None:
+    server.initialize()
+    assert not server.call("create_memory", name="First", content="The first note.", metadata=META).get("isError")
+
+
+def test_in_a_folder_that_obsidian_uses_serve_writes_into_that_folder(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(here.parent / "home"))
+    (here / ".obsidian").mkdir()
+    (here / "people").mkdir()
+    command = serving("--default-vault", "~/simplemem")  # which counts only outside of every vault
+    with Bare(here, command=command, cwd=here / "people") as server:
+        _write_first_note(server)
+    assert (here / "First.md").is_file()
+    assert not (here.parent / "home").exists()
+
+
+def test_among_other_notes_serve_uses_no_vault_but_one_that_is_named(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = here.parent / "home"
+    monkeypatch.setenv("HOME", str(home))
+    (here / "chapter.md").write_text("A chapter of a handbook.\n")
+    refused = subprocess.run(serving(), cwd=here, input=b"", capture_output=True, timeout=60, check=False)
+    assert refused.returncode == 1 and not refused.stdout
+    assert f"no vault in {here}" in refused.stderr.decode() and b"simplemem init ." in refused.stderr
+    assert not home.exists()
+
+    with Bare(here, command=serving("--default-vault", "~/simplemem"), cwd=here) as server:
+        _write_first_note(server)
+    assert (home / "simplemem" / "First.md").is_file()
+    assert sorted(os.listdir(here)) == ["chapter.md"]

@@ -1,0 +1,58 @@
+"""Which vault a command uses when none is named: the one that encloses the current folder, never a guess."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def obsidian(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The vault as Obsidian leaves it, with the current folder inside."""
+    (vault / ".obsidian").mkdir()
+    monkeypatch.chdir(vault / "people")
+    return vault
+
+
+@pytest.fixture
+def other_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder: Markdown that is in no vault, below the home folder with a vault of its own."""
+    folder = tmp_path / "home" / "handbook" / "chapters"
+    folder.mkdir(parents=True)
+    (folder.parent / "index.md").write_text("The handbook.\n")
+    default = tmp_path / "home" / "simplemem"
+    default.mkdir()
+    (default / "Mine.md").write_text("A note of mine.\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_in_a_folder_that_obsidian_uses_every_command_uses_that_folder(run: Run, obsidian: Path) -> None:
+    assert run("search", "balloons", "--json", vault=None).json["hits"][0]["name"] == "people/Ada"
+    assert run("new", "Boat", vault=None).code == 0 and (obsidian / "Boat.md").is_file()
+    assert run("daily", "bought bread", vault=None).code == 0
+    assert not (Path.home() / "simplemem").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["search", "mine"], ["new", "X"], ["daily", "text"], ["list"], ["edit", "Mine"], ["rm", "Mine"], ["stats"]],
+)
+def test_among_other_notes_no_command_uses_the_vault_in_the_home_folder(
+    run: Run, other_notes: Path, command: list[str]
+) -> None:
+    ran = run(*command, vault=None)
+    assert ran.code == 1
+    assert f"no vault in {other_notes}" in ran.err and "simplemem init ." in ran.err
+    assert os.listdir(Path.home() / "simplemem") == ["Mine.md"]
+
+
+def test_settings_are_shown_where_there_is_no_vault(run: Run, other_notes: Path) -> None:
+    assert run("config", "--json", vault=None).json["vault"] == {"value": None, "source": "default"}
+    ran = run("config", vault=None)
+    assert ran.code == 0
+    assert f"no vault in {other_notes}" in ran.err
