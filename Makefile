@@ -5,7 +5,7 @@ VENV    ?= .venv
 MINUTES ?= 30
 BIN     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test lint bench soak docs dist dist-check clean
+.PHONY: demo test lint bench soak docs site dist dist-check clean
 
 demo: $(VENV)/.installed            ## set up, and show an agent at work with the example vault
 	@$(BIN)/python docs/demo.py
@@ -51,9 +51,14 @@ dist: $(VENV)/.installed-dev        ## write what is handed out into dist/: whee
 dist-check: dist                    ## try it as its users get it: pip, pipx, uvx, the bundle's own command line
 	@$(BIN)/python bench/dist.py
 
-docs: $(VENV)/.installed            ## write the generated pages again
+docs: $(VENV)/.installed-dev        ## write the generated pages again, and build the site into build/site
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python docs/generate_tools.py
+	@$(BIN)/python docs/generate_reference.py
+	@$(MAKE) --no-print-directory site
+
+site: $(VENV)/.installed-dev        ## build the documentation into build/site; a broken link fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 $(VENV)/.installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -3,8 +3,10 @@
     python docs/generate.py            write the pages
     python docs/generate.py --check    end with 1 when a page is not what would be written
 
-In the pages below every `console` block is a session: the commands after `$` are run in a
-copy of `vault-example/`, and what they print stands below them. The table of settings is made of their fields.
+In the pages below every `console` block is a session: the commands after `$` are run, and what they print stands below
+them. A `json` block below a comment `<!-- agent: NAME VERSION -->` is a call that this client sends to the server of the
+session's vault. A session begins in a copy of `vault-example/`, or as a comment `<!-- session: NAME -->` says (`STARTS`).
+The table of settings is made of their fields.
 """
 
 from __future__ import annotations
@@ -16,17 +18,24 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 DOCS = Path(__file__).resolve().parent
 EXAMPLE = DOCS.parent / "vault-example"
-PAGES = ("command-line.md", "configuration.md", "conversations.md")
+PAGES = ("command-line.md", "configuration.md", "conversations.md", "tutorial-obsidian.md", "tutorial-project.md")
 WIDTH = 100
 # When the notes of the example were last touched: a checkout gives every file the date of today.
 _TOUCHED = 1_772_366_400  # 2026-03-01T12:00:00Z
-_SESSION = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"""
+    (?<=^```console\n) (?P<session>.*?) (?=^```$)
+    | ^<!--\ agent:\ (?P<agent>\S+\ \S+)\ -->\n+ ```json\n (?P<call>.*?) ^```$
+    """,
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
+)
+_START = re.compile(r"^<!-- session: (\w+) -->$", re.MULTILINE)
 _SETTINGS = re.compile(r"(?<=<!-- generated: settings -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
@@ -34,8 +43,10 @@ def pages() -> dict[Path, str]:
     """Every page that shows what the program prints, as it should stand."""
     written = {}
     for name in PAGES:
-        with tempfile.TemporaryDirectory() as room:
-            text = Shell(Path(room).resolve()).filled((DOCS / name).read_text(encoding="utf-8"))
+        page = (DOCS / name).read_text(encoding="utf-8")
+        start = _START.search(page)
+        with tempfile.TemporaryDirectory() as home:
+            text = Shell(Path(home).resolve(), start[1] if start else "example").filled(page)
         written[DOCS / name] = _SETTINGS.sub(lambda _: "\n" + "\n".join(settings_table()) + "\n\n", text)
     return written
 
@@ -44,15 +55,29 @@ def pages() -> dict[Path, str]:
 
 
 class Shell:
-    """A home with a copy of the example vault in it, and a shell that knows nothing of this machine."""
+    """A home folder, and a shell that knows nothing of this machine."""
 
-    def __init__(self, room: Path) -> None:
-        self.room = room
-        copy_example(room / "vault-example")
+    def __init__(self, home: Path, start: str) -> None:
+        self.home = home
+        self.folder = STARTS[start](home)
 
     def filled(self, page: str) -> str:
-        """A page with its sessions run again."""
-        return _SESSION.sub(lambda block: "\n".join(self.session(block[0])) + "\n", page)
+        """Return a page with its sessions run again."""
+        return _BLOCK.sub(self._run, page)
+
+    def _run(self, block: re.Match[str]) -> str:
+        if block["session"] is not None:
+            return "\n".join(self.session(block["session"])) + "\n"
+        self._call(block["agent"], json.loads(block["call"]))
+        return block[0]
+
+    def _call(self, agent: str, call: Mapping[str, Any]) -> None:
+        """Send a call to the server of the current vault, as a client of this name. Raises RuntimeError if it fails."""
+        name, version = agent.split(" ")
+        script = [sys.executable, str(DOCS / "call_tool.py"), name, version, json.dumps(call)]
+        done = subprocess.run(script, cwd=self.folder, env=self._environment(), capture_output=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{call['tool']} failed: {done.stderr.decode()}")
 
     def session(self, block: str) -> Iterator[str]:
         """The commands of a block, each with what it prints."""
@@ -65,15 +90,19 @@ class Shell:
 
     def _printed(self, command: str) -> list[str]:
         """What a command prints, on stdout and stderr, without blank lines around it."""
+        shell = (
+            f'simplemem() {{ "$PYTHON" -m simplemem "$@"; }}\n{command}\nstatus=$?\npwd > "$HOME/.folder"\nexit $status'
+        )
         done = subprocess.run(
-            ["sh", "-c", f'simplemem() {{ "$PYTHON" -m simplemem "$@"; }}\n{command}'],
-            cwd=self.room / "vault-example",
+            ["sh", "-c", shell],
+            cwd=self.folder,
             env=self._environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             check=False,
         )
-        text = done.stdout.decode().replace(str(self.room), "~")
+        self.folder = Path((self.home / ".folder").read_text(encoding="utf-8").strip())
+        text = done.stdout.decode().replace(str(self.home), "~").replace(sys.executable, "/usr/bin/python3")
         if "Traceback (most recent call last)" in text:
             raise RuntimeError(f"{command} broke:\n{text}")
         return [line.rstrip() for line in text.strip("\n").split("\n")]
@@ -81,8 +110,44 @@ class Shell:
     def _environment(self) -> dict[str, str]:
         unbuffered = {"PYTHONUNBUFFERED": "1"}  # so that what goes to stderr stands where it would in a terminal
         columns = {"COLUMNS": str(WIDTH), "TERMINAL_WIDTH": str(WIDTH)}
-        home = {"PATH": os.environ["PATH"], "HOME": str(self.room), "TZ": "UTC", "PYTHON": sys.executable}
-        return home | columns | unbuffered
+        home = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TZ": "UTC", "PYTHON": sys.executable}
+        return home | columns | unbuffered | _GIT_USER
+
+
+_GIT_USER = {
+    f"GIT_{role}_{key}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for key, value in {"NAME": "Ida Marsh", "EMAIL": "ida@example.org"}.items()
+}
+
+
+def _start_in_example(home: Path) -> Path:
+    folder = home / "vault-example"
+    copy_example(folder)
+    return folder
+
+
+def _start_with_obsidian(home: Path) -> Path:
+    """Make `~/Notes`, a vault that Obsidian uses and simplemem has not seen; return the home folder."""
+    copy_example(home / "Notes")
+    (home / "Notes" / ".simplemem").rmdir()
+    (home / "Notes" / ".obsidian").mkdir(exist_ok=True)
+    return home
+
+
+def _start_in_project(home: Path) -> Path:
+    """Make `~/sailplan`, a git repository with some code; return the home folder."""
+    project = home / "sailplan"
+    project.mkdir()
+    (project / "README.md").write_text("# Sailplan\n\nRoutes from wind data.\n", encoding="utf-8")
+    (project / "wind.py").write_text("def load_wind(year): ...\n", encoding="utf-8")
+    git = ["git", "-C", str(project)]
+    for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "Start"]):
+        subprocess.run([*git, *command], env=os.environ | _GIT_USER | {"HOME": str(home)}, check=True)
+    return home
+
+
+STARTS = {"example": _start_in_example, "obsidian": _start_with_obsidian, "project": _start_in_project}
 
 
 def copy_example(folder: Path) -> None:

@@ -8,6 +8,8 @@ import importlib.util
 import inspect
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,7 +32,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = REPOSITORY / "docs"
 FAULTS = REPOSITORY / "tests" / "faults.md"
 PROGRAM: Any = typer.main.get_command(app)
-PAGES = sorted([*REPOSITORY.glob("*.md"), *DOCS.glob("*.md")])
+PAGES = sorted([*REPOSITORY.glob("*.md"), *DOCS.rglob("*.md")])
 WITH_PYTHON = [page for page in PAGES if re.search(r"^```py", page.read_text(encoding="utf-8"), re.MULTILINE)]
 
 of_every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -54,6 +56,12 @@ def test_sessions_and_settings_are_what_the_program_prints(generate: ModuleType)
     assert {page: page.read_text(encoding="utf-8") for page in pages} == pages
 
 
+def test_the_reference_lists_what_the_program_has() -> None:
+    command = [sys.executable, str(DOCS / "generate_reference.py"), "--check"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+
+
 def test_the_page_of_the_command_line_names_every_command() -> None:
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")
     assert [name for name in PROGRAM.commands if not re.search(rf"\b{name}\b", text)] == []
@@ -75,9 +83,10 @@ def test_the_notes_that_the_page_of_conversations_shows_lie_in_the_example() -> 
 # ------------------------------------------------------------------ links
 
 
-def test_the_map_of_the_docs_leads_to_every_page() -> None:
-    text = (DOCS / "index.md").read_text(encoding="utf-8")
-    assert [page.name for page in DOCS.glob("*.md") if page.name != "index.md" and f"]({page.name})" not in text] == []
+def test_the_navigation_of_the_site_leads_to_every_page() -> None:
+    navigation = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    listed = set(re.findall(r": ([\w/-]+\.md)$", navigation, re.MULTILINE))
+    assert listed == {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
 
 
 @of_every_page

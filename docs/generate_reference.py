@@ -1,0 +1,261 @@
+"""Write the reference pages that list what the program has: its commands, the tools of each profile, its HTTP routes.
+
+    python docs/generate_reference.py            write the pages
+    python docs/generate_reference.py --check    end with 1 if a page differs from the program
+
+Everything on these pages comes from the program. To change a description, change it there.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+import typer.main
+
+from simplemem.cli.app import app
+from simplemem.cli.serve import _EXAMPLES as serve_examples
+from simplemem.cli.serve import _parser as serve_parser
+from simplemem.faces.face import PROFILES, Face, Tool, choose
+from simplemem.network.openapi import document
+
+REFERENCE = Path(__file__).resolve().parent / "reference"
+_GENERATED = "<!-- Written by docs/generate_reference.py from the program. -->"
+
+
+def pages() -> dict[Path, str]:
+    """Return each generated page with the text it should have."""
+    texts = {
+        REFERENCE / "cli.md": _cli_page(),
+        REFERENCE / "rest.md": _rest_page(),
+    }
+    for profile in PROFILES.values():
+        texts[REFERENCE / "profiles" / f"{profile.name}.md"] = _profile_page(profile)
+    return texts
+
+
+# ------------------------------------------------------------------ the command line
+
+
+def _cli_page() -> str:
+    program: Any = typer.main.get_command(app)
+    lines = ["# Command line", "", _GENERATED, ""]
+    lines += [
+        "Each command takes `--json` for programs and `--help` for its description. A command exits with 0 if it did"
+    ]
+    lines += ["what was asked, with 1 if it failed, and with 2 if it was called wrongly.", ""]
+    panel = ""
+    for command_panel, name, summary in program.summaries(None):
+        if command_panel != panel:
+            panel = command_panel
+            lines += [f"## {panel}", ""]
+        lines += _command_lines(f"simplemem {name}", program.commands[name], summary, level=3)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _command_lines(path: str, command: Any, summary: str, level: int) -> Iterator[str]:
+    """Yield the section of a command and, for a group, those of its subcommands."""
+    yield f"{'#' * level} {path}"
+    yield ""
+    yield _description(command) or summary
+    yield ""
+    if path == "simplemem serve":  # which reads its options by itself, to start quickly
+        yield from _serve_lines()
+        return
+
+    context = typer.Context(command, info_name=path)
+    if hasattr(command, "list_commands"):
+        for name in command.list_commands(context):
+            subcommand = command.get_command(context, name)
+            if subcommand is not None and not subcommand.hidden:
+                yield from _command_lines(f"{path} {name}", subcommand, "", level + 1)
+        return
+
+    yield f"```text\n{command.get_usage(context).removeprefix('Usage: ')}\n```"
+    yield ""
+    yield from _parameter_rows(command, context)
+    yield from _example_lines(command)
+
+
+def _serve_lines() -> Iterator[str]:
+    """Yield the options of `serve`. The text of its help differs between versions of Python."""
+    yield "| Option | Meaning |"
+    yield "|---|---|"
+    for action in serve_parser()._actions:  # noqa: SLF001  # argparse has no other list of them
+        value = f" {action.metavar}" if action.metavar else ""
+        value = f" {'|'.join(action.choices)}" if action.choices else value
+        spelling = ", ".join(f"{name}{value}" for name in action.option_strings)
+        yield f"| `{_cell(spelling)}` | {_cell(action.help or '')} |"
+    yield ""
+    yield "```sh"
+    yield from (line.strip().partition("   ")[0] for line in serve_examples.splitlines() if "simplemem serve" in line)
+    yield "```"
+    yield ""
+
+
+def _description(command: Any) -> str:
+    """Return the help of a command as Markdown paragraphs."""
+    paragraphs = (command.help or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs).strip()
+
+
+def _parameter_rows(command: Any, context: typer.Context) -> Iterator[str]:
+    records = [parameter.get_help_record(context) for parameter in command.params]
+    rows = [record for record in records if record is not None]
+    if not rows:
+        return
+    yield "| Argument or option | Meaning |"
+    yield "|---|---|"
+    for spelling, meaning in rows:
+        yield f"| `{_cell(' '.join(spelling.split()))}` | {_cell(' '.join(meaning.split()))} |"
+    yield ""
+
+
+def _example_lines(command: Any) -> Iterator[str]:
+    examples = [line.removeprefix("$ ") for line in (command.epilog or "").splitlines() if line.startswith("$ ")]
+    if examples:
+        yield "```sh"
+        yield from examples
+        yield "```"
+        yield ""
+
+
+# ------------------------------------------------------------------ the tools of the profiles
+
+
+def _profile_page(profile: Face) -> str:
+    tools = choose(profile)
+    count = "one tool" if len(tools) == 1 else f"{len(tools)} tools"
+    lines = [f"# Profile {profile.name}", "", _GENERATED, "", f"{profile.title}."]
+    lines += ["", "```sh", f"simplemem serve --profile {profile.name}", "```", ""]
+    lines += [f"The profile has {count}. The server sends the descriptions below to the agent's model.", ""]
+    for tool in tools:
+        lines += _tool_lines(tool)
+    if profile.instructions:
+        lines += ["## Instructions", "", "The server sends these instructions when a client connects:", ""]
+        lines += _quoted(profile.instructions)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _tool_lines(tool: Tool) -> Iterator[str]:
+    listing = tool.listing()
+    yield f"## {tool.name}"
+    yield ""
+    yield from _quoted(str(listing.get("description") or tool.description))
+    yield ""
+    effects = ["changes notes" if tool.writes else "reads only"]
+    if tool.deletes:
+        effects.append("may delete")
+    yield f"Effect: {', '.join(effects)}."
+    yield ""
+    properties = tool.input.get("properties", {})
+    if properties:
+        yield "| Argument | Type | Default | Meaning |"
+        yield "|---|---|---|---|"
+        for name, shape in properties.items():
+            yield f"| `{name}` | {_type_of(shape)} | {_default_of(tool, name, shape)} | {_cell(_meaning_of(shape))} |"
+        yield ""
+    fields = (tool.output or {}).get("properties", {})
+    if fields:
+        yield f"Fields of the answer: {', '.join(f'`{name}`' for name in fields)}."
+        yield ""
+
+
+def _default_of(tool: Tool, name: str, shape: Mapping[str, Any]) -> str:
+    if name in tool.input.get("required", []):
+        return "required"
+    return f"`{json.dumps(shape['default'])}`" if "default" in shape else ""
+
+
+def _meaning_of(shape: Mapping[str, Any]) -> str:
+    values = " or ".join(f"`{value}`" for value in shape.get("enum", []))
+    description = str(shape.get("description") or "")
+    return ": ".join(part for part in (description, values) if part)
+
+
+def _type_of(shape: Mapping[str, Any]) -> str:
+    """Return the JSON type of a schema in words."""
+    variants = shape.get("anyOf") or shape.get("oneOf")
+    if variants:
+        names = [_type_of(variant) for variant in variants]
+        return " or ".join(dict.fromkeys(name for name in names if name != "null"))
+    kind = shape.get("type", "any")
+    if kind == "array":
+        return f"array of {_type_of(shape.get('items', {}))}"
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+
+
+# ------------------------------------------------------------------ HTTP
+
+
+def _rest_page() -> str:
+    api = document()
+    lines = ["# HTTP routes", "", _GENERATED, ""]
+    lines += ["`simplemem serve --http` serves these routes beside MCP. The machine-readable form is"]
+    lines += ["[openapi.json](../openapi.json), which the server also answers at `/openapi.json`.", ""]
+    for path, operations in api["paths"].items():
+        for method, operation in operations.items():
+            if method != "parameters":
+                lines += _operation_lines(f"{method.upper()} {path}", operation)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _operation_lines(route: str, operation: Mapping[str, Any]) -> Iterator[str]:
+    yield f"## {route}"
+    yield ""
+    for text in (operation.get("summary"), operation.get("description")):
+        if text:
+            yield text
+            yield ""
+    parameters = operation.get("parameters", [])
+    if parameters:
+        yield "| Parameter | In | Meaning |"
+        yield "|---|---|---|"
+        for parameter in parameters:
+            place = parameter.get("in", "")
+            yield f"| `{parameter.get('name', '')}` | {place} | {_cell(str(parameter.get('description') or ''))} |"
+        yield ""
+    answers = operation.get("responses", {})
+    if answers:
+        yield "| Status | Answer |"
+        yield "|---|---|"
+        for status, answer in answers.items():
+            yield f"| {status} | {_cell(str(answer.get('description', '')))} |"
+        yield ""
+
+
+# ------------------------------------------------------------------ shared
+
+
+def _quoted(text: str) -> Iterator[str]:
+    for line in text.strip().splitlines():
+        yield f"> {line}".rstrip()
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def main() -> int:
+    texts = pages()
+    stale = [page for page, text in texts.items() if not page.exists() or page.read_text(encoding="utf-8") != text]
+    unknown = sorted(set((REFERENCE / "profiles").glob("*.md")) - set(texts))
+    if "--check" in sys.argv[1:]:
+        for page in [*stale, *unknown]:
+            print(f"{page} differs from the program; run: python docs/generate_reference.py", file=sys.stderr)
+        return 1 if stale or unknown else 0
+
+    for page in unknown:
+        page.unlink()
+    for page in stale:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(texts[page], encoding="utf-8", newline="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
