@@ -17,9 +17,8 @@ from typing import Any
 import typer
 import typer.main
 
+from simplemem.cli import serve
 from simplemem.cli.app import app
-from simplemem.cli.serve import _EXAMPLES as serve_examples
-from simplemem.cli.serve import _parser as serve_parser
 from simplemem.faces.face import PROFILES, Face, Tool, choose
 from simplemem.network.openapi import document
 
@@ -85,14 +84,14 @@ def _serve_lines() -> Iterator[str]:
     """Yield the options of `serve`. The text of its help differs between versions of Python."""
     yield "| Option | Meaning |"
     yield "|---|---|"
-    for action in serve_parser()._actions:  # noqa: SLF001  # argparse has no other list of them
+    for action in serve._parser()._actions:  # argparse has no other list of them
         value = f" {action.metavar}" if action.metavar else ""
         value = f" {'|'.join(action.choices)}" if action.choices else value
         spelling = ", ".join(f"{name}{value}" for name in action.option_strings)
         yield f"| `{_cell(spelling)}` | {_cell(action.help or '')} |"
     yield ""
     yield "```sh"
-    yield from (line.strip().partition("   ")[0] for line in serve_examples.splitlines() if "simplemem serve" in line)
+    yield from (line.strip().partition("   ")[0] for line in serve._EXAMPLES.splitlines() if "simplemem serve" in line)
     yield "```"
     yield ""
 
