@@ -1,6 +1,7 @@
 """Make the pictures of the README and the documentation from the real program.
 
     python docs/pictures.py            or: make pictures
+    python docs/pictures.py --check    end with 1 if the picture of the terminal differs from what the program prints
 
 `images/terminal.svg` shows a real session: commands and tool calls on a copy of the example vault. The pictures of the web
 page need Chromium and are left as they are if there is none.
@@ -10,11 +11,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -224,21 +225,35 @@ def take_page_pictures(vault: Path, chromium: str) -> None:
         browser.close()
 
 
-def main() -> None:
+def comparable(svg: str) -> list[str]:
+    """Return the lines of a picture without what differs from run to run: times and hashes."""
+    lines = re.findall(r"<text [^>]*>(.*?)</text>", svg)
+    return [re.sub(r"\d{4}-\d\d-\d\dT[\d:]+|\b[0-9a-f]{64}\b|just now|\d+ seconds? ago", "…", line) for line in lines]
+
+
+def main() -> int:
     os.umask(0o022)
     with example_vault() as vault:
         recording = anyio.run(record, vault)
+    if "--check" in sys.argv[1:]:
+        drawn = (IMAGES / "terminal.svg").read_text(encoding="utf-8")
+        is_current = comparable(drawn) == comparable(recording.svg())
+        if not is_current:
+            print("docs/images/terminal.svg is not what the program prints; run: make pictures", file=sys.stderr)
+        return 0 if is_current else 1
+
     (IMAGES / "terminal.svg").write_text(recording.svg(), encoding="utf-8", newline="\n")
     print("docs/images/terminal.svg")
 
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         print("no Chromium here: the pictures of the page stay as they are", file=sys.stderr)
-        return
-    with example_vault() as vault, tempfile.TemporaryDirectory():
+        return 0
+    with example_vault() as vault:
         take_page_pictures(vault, chromium)
     print("docs/images/page.png, page-dark.png, page-phone.png, graph.png")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
