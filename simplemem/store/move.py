@@ -6,7 +6,9 @@ from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Invalid, NotFound
 from simplemem.memory import By, Deleted, Moved
+from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
+from simplemem.note.scopes import check_move_keeps_scope
 from simplemem.store.core import Core, change_by
 from simplemem.store.unseen import check_unseen_links
 from simplemem.store.write import indexed, judge, rewrites_for
@@ -34,6 +36,9 @@ def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
             hint = "Choose another name, or move or delete that memory first."
             raise AlreadyExists(f"there is already a memory called {name_of(new)}", hint=hint, name=name_of(new))
         file = core.vault.read(old)
+        if core.vault.access.is_partial:
+            properties = read_header(file.data.decode("utf-8", "replace")).properties
+            check_move_keeps_scope(old, new, properties, core.vault.access.hides)
         warnings = judge(core.settings, "", name_of(old), name_of(new))
         rewrites, stuck = rewrites_for(core, old, new)
         own = next((each.data for each in rewrites if each.path == old), None)
