@@ -56,7 +56,7 @@ def is_small_talk(sentence: str) -> bool:
 def _is_question(text: str, language: _Language) -> bool:
     """Return whether a text asks something, and states nothing in the form of a question."""
     words = text.rstrip(_END_OF_QUESTION)
-    if any(known.statement.fullmatch(words) for known in _LANGUAGES):
+    if any(other.statement.fullmatch(words) for other in _LANGUAGES):
         return False
 
     has_question_mark = _QUESTION_MARK_AT_END.search(text) is not None
@@ -78,7 +78,7 @@ def _is_courtesy(text: str, language: _Language) -> bool:
         return True
     if _is_question(rest, language):
         return True
-    if any(known.assertion.search(rest) for known in _LANGUAGES):
+    if any(other.assertion.search(rest) for other in _LANGUAGES):
         return False
 
     if last_courtesy.kind == "thanks" and language.reason.fullmatch(rest):

@@ -72,7 +72,7 @@ class Language:
     stems: str  # the stemmer's name for the language; "" for English
     contractions: Mapping[str, str]
     speaker: Words  # pronouns of the speaker
-    unknown: Words  # pronouns of somebody whom the statement does not name
+    unnamed_persons: Words  # pronouns of somebody whom the statement does not name
     empty: Words  # words that name nothing
     determiners_of_others: Words  # "her", "their"
     determiners_of_speaker: Words  # those of a thing that the speaker has part in, whoever changed it
@@ -112,7 +112,7 @@ class Language:
         tokens = _TOKEN.findall(person.lower().removesuffix("'s"))
         if not tokens or tokens[-1] in self.speaker:
             return SPEAKER
-        if not self.unknown.isdisjoint(tokens):
+        if not self.unnamed_persons.isdisjoint(tokens):
             return None
         return self.words(person)
 
@@ -156,7 +156,7 @@ class _LanguageReader:
             stems=self._stems,
             contractions=table["contractions"],
             speaker=self._word_set("self"),
-            unknown=self._word_set("nobody"),
+            unnamed_persons=self._word_set("nobody"),
             empty=self._empty,
             determiners_of_others=self._word_set("others"),
             determiners_of_speaker=self._word_set("known"),
