@@ -237,10 +237,11 @@ def move_memory(
     try:
         found = arguments.to_change(store, name)
     except NotFound:  # the same move may be asked for again because its answer was lost
-        fate = store.bench.fate_of(name)
-        if fate is None or fate.now is None or compare_key(fate.now) != compare_key(new_name):
+        former = store.bench.find_former_note(name)
+        current_name = former.current_name if former is not None else None
+        if current_name is None or compare_key(current_name) != compare_key(new_name):
             raise
-        there = store.read(fate.now)
+        there = store.read(current_name)
         return _reply(Renamed, there, f"It is {render.name_of(there.name)} already.", rewritten=[], warnings=[])
     moved = store.move(found, new_name, reason=reason, **caller)
     session.record_step(store, moved.version)

@@ -107,7 +107,7 @@ class Bench:
         self.read_only = core.read_only or core.vault.read_only
         self.must_be_writable = core.must_be_writable
         self.look_at = core.look_at
-        self.fate_of = core.fate_of
+        self.find_former_note = core.find_former_note
         self.prepare = core.prepare
         self.catch_up = core.catch_up  # index what a person or another program wrote; not while the vault is held
         self.judge = partial(judge, core.settings)  # whether a text may be written, and what is to be said of it
