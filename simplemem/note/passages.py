@@ -130,8 +130,10 @@ def with_line(text: str, section: str, line: str, at: int | None = None) -> str:
 
 
 def _heading_key(text: str) -> str:
-    """Headings are compared without case, ASCII punctuation and double spaces (obsidian.md §1.1)."""
-    return " ".join(re.sub(r"[!-/:-@\[-`{-~]", " ", text).casefold().split())
+    """Headings are compared without case, ASCII punctuation and double spaces (obsidian.md §1.1), and without HTML
+    comments, which answers do not quote."""
+    shown = without_html_comments(text)
+    return " ".join(re.sub(r"[!-/:-@\[-`{-~]", " ", shown).casefold().split())
 
 
 def _pieces(text: str, body: Body) -> list[_Piece]:

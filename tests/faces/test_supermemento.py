@@ -308,3 +308,10 @@ def test_a_passage_is_outdated_by_a_later_document(contract: Contract, day: Any)
     results = asking.json("superrag_search", query="deadline of Apollo", container_tag="ann")["results"]
     marks = {each["source"]["title"]: each.get("outdated") for each in results}
     assert marks == {"Plan 2026-01-10": "2026-02-10T09:00:00Z", "Plan 2026-02-10": None}
+
+
+def test_a_passage_that_answers_holds_no_comment(ask: Any) -> None:
+    text = "# Crane\n\nThe zinc crane <!-- secret --> lifts ten tons."
+    ask.json("ingest_text", content=text, container_tag="ann", title="Crane")
+    results = ask.json("superrag_search", query="zinc crane", container_tag="ann", search_mode="rag")["results"]
+    assert "The zinc crane lifts ten tons." in results[0]["text"]

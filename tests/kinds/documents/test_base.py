@@ -134,3 +134,9 @@ def test_a_folder_that_cannot_be_one_is_said(opened: Opened, vault: Path, place:
 def test_without_a_folder_there_is_none(plain_store: EnhancedStore) -> None:
     with pytest.raises(NotFound):
         base_of(plain_store)
+
+
+def test_a_passage_of_it_holds_no_comment(opened: Opened, folder: Path) -> None:
+    (folder / "crane.md").write_text("# Crane\n\nThe zinc crane <!-- secret --> lifts %%aside%% ten tons.\n")
+    [passage] = opened().query("zinc crane", 5)[0]
+    assert passage["content"] == "# Crane\n\nThe zinc crane lifts ten tons."
