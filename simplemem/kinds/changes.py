@@ -28,6 +28,7 @@ _MIN_PHONE_DIGITS: Final = 4
 _WORK: Final = "work"  # the topic of employers
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[.:@'-][^\W_]+)*")
 _CLAUSE_END: Final = re.compile(r"[,;:.(–—]| (?:because|so|but|since|porque|pero|así que|ya que) ")
+_ACRONYMS: Final = re.compile(r"\b([A-Z]{2,6})s\b")  # "GPs": no stemmer takes their plural off
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 
 
@@ -38,6 +39,7 @@ class _Naming:
     names: Words = frozenset()  # "alarm code"
     value: Words = frozenset()
     main_value: Words = frozenset()  # the value without where, when and with whom, of the speaker only
+    provided: Words = frozenset()  # "insurance", if the value is the company that provides it
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Change:
     language: int  # its place among the languages
     things: frozenset[Words] = frozenset()
     topics: frozenset[Topic] = frozenset()
+    provided: frozenset[Words] = frozenset()  # "insurance", if the company that provides it has changed
     left: frozenset[Words] = frozenset()  # values that no longer hold
     employers: frozenset[Words] = frozenset()  # what somebody left, which may be a place as well
     is_over: bool = False  # a value that the statement names is gone
@@ -78,6 +81,7 @@ class _Language:
         self.synonyms = {word: name for name, words in data["same"].items() for word in words.split()}
         self.phones = self.words(data["numbers"])
         self.number: str = data["number"]
+        self.providers = self.words(data["providers"])
         self.patterns = {name: self.compile(source) for name, source in data["patterns"].items()}
         self.things = [self.compile(each["form"]) for each in data["things"]]
         self.topics = [_TopicRule(self, each) for each in data["topics"]]
@@ -97,7 +101,8 @@ class _Language:
 
     def plain(self, text: str) -> str:
         """Return a statement as the patterns see it."""
-        plain = " ".join(text[:_MAX_LENGTH].lower().replace("’", "'").split())
+        singular = _ACRONYMS.sub(r"\1", text[:_MAX_LENGTH])
+        plain = " ".join(singular.lower().replace("’", "'").split())
         for short, full in self.contractions.items():
             plain = plain.replace(short, full)
 
@@ -168,6 +173,7 @@ def is_in_doubt(subject: Subject, change: Change, since_year: int | None = None)
         return True
 
     is_same_thing = bool(naming.names) and naming.names in change.things
+    is_same_thing |= bool(naming.provided) and naming.provided in change.provided
     is_same_topic = not subject.topics.isdisjoint(change.topics)
     return (is_same_thing or is_same_topic) and not _is_still_so(naming, change)
 
@@ -216,7 +222,9 @@ def _naming(language: _Language, plain: str, key: str, value: str) -> _Naming:
 
     if names & language.phones and sum(map(str.isdigit, value or plain)) >= _MIN_PHONE_DIGITS:
         names |= language.words(language.number)
-    return _Naming(names, values, _main_value(language, plain))
+    is_provided = names & language.providers or language.patterns["at_a_provider"].match(plain)
+    provided = names - language.providers if is_provided else frozenset()
+    return _Naming(names, values, _main_value(language, plain), provided)
 
 
 def _topics_of_fact(language: _Language, plain: str) -> Iterator[Topic]:
@@ -292,6 +300,7 @@ class _Collected:
             language,
             frozenset(self.things),
             frozenset(self.topics),
+            frozenset(thing - self.language.providers for thing in self.things if thing & self.language.providers),
             frozenset(self.left),
             frozenset(self.employers),
             self.is_over,
