@@ -71,7 +71,7 @@ def _facts_of(hits: Sequence[Hit]) -> list[Known]:
     by_id = {hit.result["id"]: hit for hit in hits}
     facts = list[Known]()
     for hit in hits:
-        if hit.atom is None or hit.atom.slot is None or hit.result["score"] <= _ASKED_FOR:
+        if hit.atom is None or hit.atom.slot is None or hit.rank <= _ASKED_FOR:
             continue
         slot = hit.atom.slot
         key = " ".join(filter(None, slot[:2]))

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from simplemem.errors import Conflict, SimplememError
+from simplemem.note.body import count_lines
 from simplemem.note.names import path_of
 from simplemem.note.words import counted
 
@@ -81,11 +82,18 @@ def describe_replaced(store: EnhancedStore, name: str, previous_sha256: str) -> 
     facts = []
     with suppress(SimplememError):  # the text may no longer be kept; the write has happened all the same
         replaced = store.read(name, version=previous_sha256)
-        facts.append(counted(len(replaced.content.splitlines()), "line"))
+        facts.append(counted(_number_of_lines(replaced.content), "line"))
     with suppress(SimplememError):
         facts.append(_last_author(store, name, previous_sha256))
     facts.append(f"sha256 {previous_sha256[:_SHOWN_DIGITS]}")
     return f"this replaced a text that was not read in this session: {', '.join(facts)}"
+
+
+def _number_of_lines(text: str) -> int:
+    """Count the lines of a note's text. A last one without a line end counts too."""
+    ends = count_lines(text, 0, len(text))
+    is_ended = not text or text.endswith(("\n", "\r"))
+    return ends if is_ended else ends + 1
 
 
 def _last_author(store: EnhancedStore, name: str, sha256: str) -> str:
