@@ -177,6 +177,7 @@ class Bench:
         """How like a question each of these notes is, or the `most` like it. Those without vectors, or without a word of
         it, are absent."""
         self._core.prepare()
+        self._core.state_of_answer(self._core.state_if_behind())
         if not (query := read_query(as_words(question))).words:
             return Likeness({}, {}, "The question has no word.")
         vector, missing = self._core.embedding.question(query.text)

@@ -65,11 +65,11 @@ def test_what_is_in_it_is_in_no_answer_of_the_store_beside_it(opened: Opened, fo
 def test_a_file_is_written_to_the_byte_again_too(opened: Opened, folder: Path, text: str) -> None:
     base = opened()
     made = base.update("docs/fog horn.md", text)
-    assert (folder / "docs" / "fog horn.md").read_bytes() == text.encode() and made["created"]
+    assert (folder / "docs" / "fog horn.md").read_bytes() == text.encode() and made.is_new
     again = base.update("docs/fog horn.md", f"{text}More.\r\n", who="agent")
     assert (folder / "docs" / "fog horn.md").read_bytes() == f"{text}More.\r\n".encode()
-    assert not again["created"] and again["sha256"] != made["sha256"] and again["file_path"] == "docs/fog horn.md"
-    assert base.update("docs/fog horn.md", f"{text}More.\r\n")["created"] is False
+    assert not again.is_new and again.sha256 != made.sha256 and again.replaced == made.sha256
+    assert base.update("docs/fog horn.md", f"{text}More.\r\n").is_new is False
     assert "docs/fog horn.md" in told(base, "fog horn") or not text
 
 
