@@ -50,8 +50,9 @@ def puts_in_doubt(subject: Subject, change: Change, stated_year: int | None = No
         return True
 
     is_same_thing = bool(naming.name) and naming.name in change.things
+    is_same_service = bool(naming.provided) and naming.provided in change.provided
     is_same_topic = not subject.topics.isdisjoint(change.topics)
-    return (is_same_thing or is_same_topic) and not _keeps_value(change, naming)
+    return (is_same_thing or is_same_service or is_same_topic) and not _keeps_value(change, naming)
 
 
 def _is_partly_named(stated: StatedSubject, change: Change) -> bool:

@@ -21,6 +21,7 @@ SPEAKER: Final[Words] = frozenset()
 _MAX_CHARACTERS: Final = 300  # of a statement that are read
 _FILE: Final = Path(__file__).with_name("changes.toml")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[.:@'-][^\W_]+)*")
+_ACRONYM_PLURAL: Final = re.compile(r"\b([A-Z]{2,6})s\b")  # "GPs": no stemmer takes their plural off
 _POSSESSIVE_ENDING: Final = re.compile(r"['’]s\b")
 _PIECE: Final = re.compile(r"\{(?P<name>[a-z_]+)\}")
 _GROUP: Final = re.compile(r"\(\?P<(?P<name>[a-z]+)\d*>")
@@ -61,6 +62,7 @@ class Patterns:
     before_is: re.Pattern[str]  # a fact of the form "the alarm code is 4711"
     other_value: re.Pattern[str]  # a fact of the form "I drive a Volvo"
     lived_in: re.Pattern[str]  # a fact of the form "I live in Rome"
+    at_a_provider: re.Pattern[str]  # a fact of the form "my insurance is with Acme"
     value_end: re.Pattern[str]  # the end of a value that says where, when or with whom
 
 
@@ -80,6 +82,7 @@ class Language:
     synonyms: Mapping[str, str]
     phones: Words  # words for a phone; their value, if it is a number, is a phone number
     number: Words  # the word "number"
+    providers: Words  # words for a company that provides something: "supplier"
     patterns: Patterns
     things: tuple[re.Pattern[str], ...]  # how a statement names a changed thing
     topics: tuple[TopicRule, ...]
@@ -87,7 +90,8 @@ class Language:
 
     def normalize(self, statement: str) -> str:
         """Return the beginning of a statement in small letters and full verbs, with the user as speaker."""
-        text = " ".join(statement[:_MAX_CHARACTERS].lower().replace("’", "'").split())
+        singular = _ACRONYM_PLURAL.sub(r"\1", statement[:_MAX_CHARACTERS])
+        text = " ".join(singular.lower().replace("’", "'").split())
         for contraction, full in self.contractions.items():
             text = text.replace(contraction, full)
 
@@ -164,6 +168,7 @@ class _LanguageReader:
             synonyms=self._synonyms,
             phones=self._reduced(table["numbers"]),
             number=self._reduced(table["number"]),
+            providers=self._reduced(table["providers"]),
             patterns=Patterns(**{name: self._compile(source) for name, source in table["patterns"].items()}),
             things=tuple(self._compile(thing["form"]) for thing in table["things"]),
             topics=tuple(self._read_topic(topic) for topic in table["topics"]),

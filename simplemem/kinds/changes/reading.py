@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -29,6 +29,7 @@ class Change:
     language: str  # the code of the language in which the statement was read
     things: frozenset[Words]
     topics: frozenset[Topic]
+    provided: frozenset[Words]  # "insurance", if the company that provides it has changed
     ended_values: frozenset[Words]  # values that are no longer true
     left_employers: frozenset[Words]  # what the speaker left: an employer, but possibly a place
     ends_named_value: bool  # a value that the statement names is no longer true, and not the new value
@@ -96,12 +97,20 @@ class _ChangeReader:
             language=language.code,
             things=frozenset(self._things),
             topics=frozenset(self._topics),
+            provided=frozenset(self._provided_things()),
             ended_values=frozenset(self._ended_values),
             left_employers=frozenset(self._left_employers),
             ends_named_value=self._ends_named_value,
             words=language.words(self._text),
             year=max(map(int, _YEAR.findall(self._text)), default=None),
         )
+
+    def _provided_things(self) -> Iterator[Words]:
+        """Yield what the companies provide that have changed: "insurance" for "insurance company"."""
+        providers = self._language.providers
+        for thing in self._things:
+            if thing & providers:
+                yield thing - providers
 
     def _is_hedged(self, match: re.Match[str]) -> bool:
         """Return whether the clause of a match is a plan, a wish, a condition or what others say."""

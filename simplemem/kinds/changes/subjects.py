@@ -19,6 +19,7 @@ class Naming:
     name: Words  # of the thing: "alarm code"
     value: Words
     own_value: Words  # of the speaker only: the value without where, when and with whom
+    provided: Words  # "insurance", if the value is the company that provides it; else no words
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,20 @@ def _read_naming(language: Language, text: str, key: str, value: str) -> Naming:
     digits = sum(character.isdigit() for character in value or text)
     if name & language.phones and digits >= _MIN_PHONE_DIGITS:
         name |= language.number
-    return Naming(name, named_value.value, _read_own_value(language, text))
+    return Naming(
+        name=name,
+        value=named_value.value,
+        own_value=_read_own_value(language, text),
+        provided=_read_provided(language, text, name),
+    )
+
+
+def _read_provided(language: Language, text: str, name: Words) -> Words:
+    """Return what a company provides whose name is the value of a fact; no words if the fact names no company."""
+    names_company = bool(name & language.providers)
+    if names_company or language.patterns.at_a_provider.match(text):
+        return name - language.providers
+    return frozenset()
 
 
 def _read_named_value(language: Language, text: str) -> _NamedValue | None:

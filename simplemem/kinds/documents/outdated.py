@@ -26,11 +26,15 @@ from simplemem.note.words import words_in_order
 
 
 class Hit(NamedTuple):
-    """Something that answers, the note it stands in, and the statement it is."""
+    """Something that answers, the note it stands in, and the statement it is.
+
+    `result` has the score that is shown. `rank` is what hits are ordered by, where the best of each kind has 1.
+    """
 
     result: Result
     path: str
     atom: Atom | None = None
+    rank: float = 0.0
 
 
 @dataclass(frozen=True)
