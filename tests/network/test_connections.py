@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from simplemem.network.connections import Connections, Listener, PendingConnection, client_block
-from simplemem.network.serve import Address
+from simplemem.network.serve import Address, _max_connections
 
 
 class Wire:
@@ -255,6 +255,15 @@ def no_more_files_than(number: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_connections_take_at_most_half_of_the_files_that_the_system_allows() -> None:
+    import resource
+
+    with no_more_files_than(100):
+        max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert _max_connections() == max_files // 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
