@@ -250,10 +250,10 @@ def confidence(core: Core, ranking: Ranking, share: float | None = None, text: s
     by_meaning = judgement.confidence_by_meaning(judgement.z_score(similarity, others))
     coverage = core.embedding.coverage()
     if coverage is None:
-        if not best.has_word:
-            return by_meaning
-        by_words = judgement.confidence_by_words(word_count, _share_held(core, ranking, best, text), lead)
-        return max(by_meaning, by_words)
+        # Of another embedder it is not known how well it compares words, so words or meaning alone suffice.
+        share = _share_held(core, ranking, best, text)
+        by_words = judgement.confidence_by_words(word_count, share, lead)
+        return max(by_meaning, by_words) if share else by_meaning
 
     matched = _matched_words(core, ranking, text)
     # By meaning alone, the index was not asked for words.
