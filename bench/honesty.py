@@ -319,6 +319,9 @@ def together(tallies: Iterable[Tally]) -> Tally:
 
 
 def print_row(name: str, mode: str, tally: Tally) -> None:
+    if not (tally.answered or tally.absent):
+        return
+
     figures: list[Any] = [share(tally.answered), share(tally.right_first), share(tally.absent)]
     print(f"| {name} | {mode} | {' | '.join(figures)} |", flush=True)
 

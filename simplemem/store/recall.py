@@ -255,12 +255,13 @@ def confidence(core: Core, ranking: Ranking, share: float | None = None, text: s
         by_words = judgement.confidence_by_words(word_count, share, lead)
         return max(by_meaning, by_words) if share else by_meaning
 
-    matched = _matched_words(core, ranking, text)
-    # By meaning alone, the index was not asked for words.
-    has_word = bool(matched) if ranking.mode == "semantic" else best.has_word
-    if not has_word:
+    is_by_meaning = ranking.mode == "semantic"
+    if not best.has_word and not is_by_meaning:
         return by_meaning
-    return judgement.confidence(evidence_of(core, ranking, coverage, similarity, matched, text))
+
+    by_vectors = judgement.confidence(evidence_of(core, ranking, coverage, similarity, text))
+    # A search by meaning alone may be answered by meaning alone.
+    return max(by_meaning, by_vectors) if is_by_meaning else by_vectors
 
 
 def _share_held(core: Core, ranking: Ranking, found: Ranked, text: str | None) -> float:
@@ -283,11 +284,11 @@ def _matched_words(core: Core, ranking: Ranking, text: str | None) -> set[str]:
 
 
 def evidence_of(
-    core: Core, ranking: Ranking, coverage: Coverage, similarity: float, matched: set[str], text: str | None = None
+    core: Core, ranking: Ranking, coverage: Coverage, similarity: float, text: str | None = None
 ) -> Evidence:
     """Return what the best hit has in common with the question, by the bundled word vectors.
 
-    `similarity` is that of the hit, `matched` the words that it contains, and `text` the note's, where it is known.
+    `similarity` is that of the hit, and `text` the note's, where it is known.
     """
     query = ranking.query
     note = ranking.shown[ranking.best[0].note]
@@ -300,6 +301,7 @@ def evidence_of(
     similarities, passage_number = coverage.by_word(weights, called, key, texts)
 
     missing_similarity: float | None = None
+    matched = _matched_words(core, ranking, text)
     informative = [word for word in query.words if judgement.is_informative(word)]
     missing = [word for word in informative if word not in matched]
     if missing and matched and matched <= rank.names_in(query.text):
