@@ -198,7 +198,7 @@ def update_memory(
         replaced = _replaced(store, saved, is_known=sha256 is not None)
         session.record_whole_write(saved)
     else:
-        session.record_change(saved)
+        session.record_change(saved, named_hash=sha256 is not None)
 
     shown = render.name_of(saved.name)
     first = f"Changed {shown}." if saved.changed else f"{shown} already says so."
@@ -220,7 +220,7 @@ def change_tag(
     found = arguments.to_change(store, name)
     sha256 = arguments.whole_hash(store, found, if_sha256)
     saved = store.change_tags(found, tags, if_sha256=sha256, reason=reason, **caller)
-    session.record_change(saved)
+    session.record_change(saved, named_hash=sha256 is not None)
     shown, as_map = render.name_of(saved.name), f"as a map {json.dumps(saved.tag_map, ensure_ascii=False, default=str)}"
     first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
     if saved.warnings and not saved.changed:

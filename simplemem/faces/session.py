@@ -41,13 +41,16 @@ class Session:
         """Record that the client wrote the whole text of a note, which it therefore knows."""
         self.record_hash(saved.path, saved.sha256)
 
-    def record_change(self, saved: Saved) -> None:
+    def record_change(self, saved: Saved, *, named_hash: bool = False) -> None:
         """Record a change that the client made to part of a note.
 
         The client knows the result only if it knew the text that was changed: an append that follows
-        somebody else's edit does not show the client that edit.
+        somebody else's edit does not show the client that edit. With `named_hash` the client named the hash
+        of that text, so it knew the text.
         """
-        if saved.previous_sha256 is not None:
+        if named_hash:
+            self.record_hash(saved.path, saved.sha256)
+        elif saved.previous_sha256 is not None:
             self._follow(saved.path, saved.path, saved.previous_sha256, saved.sha256)
 
     def record_step(self, store: EnhancedStore, version: str) -> None:

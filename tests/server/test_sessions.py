@@ -161,6 +161,28 @@ def test_an_append_does_not_make_the_client_know_an_edit_that_it_followed(vault:
 
 
 @both
+def test_a_client_that_named_the_hash_of_an_edit_knows_the_text_that_it_then_wrote(
+    vault: Path, write: Write, mode: str
+) -> None:
+    note = write("tea.md", READ_TEXT)
+
+    async def body() -> None:
+        async with connected(vault, mode, "default") as client:
+            await client.call_tool("read_memory", {"name": "tea"})
+            note.write_text(EDITED_TEXT)
+            stale = {"name": "tea", "append": "Hot.", "if_sha256": "0" * 64}
+            refused = await client.call_tool("update_memory", stale)
+            assert refused.is_error and refused.structured_content is not None
+            current = refused.structured_content["error"]["current_sha256"]
+            appended = await client.call_tool("update_memory", {"name": "tea", "append": "Hot.", "if_sha256": current})
+            assert not appended.is_error
+            deleted = await client.call_tool("delete_memory", {"name": "tea"})
+            assert not deleted.is_error, text_of(deleted)
+
+    run(body)
+
+
+@both
 def test_a_client_that_alone_changed_a_note_goes_on_without_reading_it_again(
     vault: Path, write: Write, mode: str
 ) -> None:
