@@ -5,7 +5,7 @@ VENV    ?= .venv
 MINUTES ?= 30
 BIN     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test lint bench soak docs site dist dist-check clean
+.PHONY: demo test lint bench soak docs site pictures dist dist-check clean
 
 demo: $(VENV)/.installed            ## set up, and show an agent at work with the example vault
 	@$(BIN)/python docs/demo.py
@@ -56,6 +56,10 @@ docs: $(VENV)/.installed-dev        ## write the generated pages again, and buil
 	@$(BIN)/python docs/generate_tools.py
 	@$(BIN)/python docs/generate_reference.py
 	@$(MAKE) --no-print-directory site
+
+pictures: $(VENV)/.installed-dev    ## make the pictures of the README and the site, from the real program and Chromium
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'playwright>=1.50,<2'
+	@$(BIN)/python docs/pictures.py
 
 site: $(VENV)/.installed-dev        ## build the documentation into build/site; a broken link fails
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

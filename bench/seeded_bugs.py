@@ -167,12 +167,12 @@ FAULTS = (
     Fault(
         "moves", "the relative links of the moved note itself stay as they were",
         "simplemem.vault.obsidian",
-        [("if resolve(link.target, here, after).path", "if resolve(link.target, source, after).path")],
+        [("is_same = resolve(link.target, moves.after(source), after)", "is_same = resolve(link.target, source, after)")],
     ),
     Fault(
         "moves", "nobody asks whether the new name is another note's already",
         "simplemem.store.write",
-        [("if name_key(new) == key else files", "if name_key(new) == key and not files else files")],
+        [("sorted(files | arriving.get(key, set()))", "sorted(files or arriving.get(key, set()))")],
     ),
     Fault(
         "moves", "a blank in a Markdown link is not encoded",

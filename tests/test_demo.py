@@ -125,9 +125,11 @@ def block(page: Path, kind: str, after: str = "") -> str:
     return found[1]
 
 
-def test_the_transcript_in_the_readme_is_an_excerpt_of_the_demo(demo: Shown) -> None:
-    excerpt = [line for line in block(README, "text").rstrip("\n").split("\n") if line != "…"]
-    assert len(excerpt) > 10 and in_order(excerpt, demo.out) is None
+def test_the_picture_in_the_readme_shows_what_the_program_prints() -> None:
+    assert "](docs/images/terminal.svg)" in README.read_text(encoding="utf-8")
+    script = [sys.executable, str(REPOSITORY / "docs" / "pictures.py"), "--check"]
+    checked = subprocess.run(script, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX shell")
@@ -155,20 +157,22 @@ def test_the_commands_and_the_program_in_the_readme_do_what_it_says(tmp_path: Pa
 def test_the_readme_is_short_and_begins_with_what_it_is_and_how_to_see_it() -> None:
     text = README.read_text(encoding="utf-8")
     assert len(text.split("\n")) <= 150
-    opening = text.split("\n\n")[1]
-    assert len(opening.split("\n")) <= 5
-    assert text.index("```text") < text.index("make demo\nmake test\n") < text.index("## Why")
+    lines = [line for line in text.split("\n") if line and not line.startswith("<!--")]
+    assert lines[0] == "# simplemem" and len(lines[1]) <= 120
+    order = ["docs/images/terminal.svg", "pip install .", "make demo", "make test", "## Five reasons", "## Compared"]
+    places = [text.index(each) for each in order]
+    assert places == sorted(places)
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
-@pytest.mark.parametrize("target", ["demo", "test", "lint", "bench", "soak", "docs"])
+@pytest.mark.parametrize("target", ["demo", "test", "lint", "bench", "soak", "docs", "site", "pictures"])
 def test_what_make_would_run_is_there(target: str) -> None:
     would = subprocess.run(
         ["make", "--dry-run", target], cwd=REPOSITORY, capture_output=True, encoding="utf-8", check=True
     )
     scripts = re.findall(r"\b(?:docs|bench)/\w+\.py\b", would.stdout)
     assert [script for script in scripts if not (REPOSITORY / script).is_file()] == []
-    assert scripts or target in ("test", "lint")
+    assert scripts or target in ("test", "lint", "site")
 
 
 def test_the_page_of_the_tools_is_what_they_say() -> None:

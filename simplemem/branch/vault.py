@@ -112,6 +112,9 @@ class BranchVault(Vault):
     def scan(self) -> list[Entry]:
         return self.entries_below("")
 
+    def paths(self) -> list[str]:
+        return [entry.path for entry in self.scan()]
+
     def entries_below(self, folder: str) -> list[Entry]:
         tree, problems = at(self.branch.tree(self.newest()), folder), dict[str, str]()
         prefix = f"{'/'.join(check_path(folder))}/" if folder else ""

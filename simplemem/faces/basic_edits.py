@@ -247,8 +247,10 @@ def move_note(vault: Project, a: Any) -> Reply[Result]:
         if not (names := _below(vault, a)):
             raise vault.refused("no_files_move", "Directory not found or empty: no files matched", **facts)
         old = len(a.identifier.removeprefix("memory://").strip("/"))
-        moved = [_moved(vault, name, to.strip("/") + name[old:]).path for name in names]
-        return vault.reply("directory_moved", facts | _all(names, moved))
+        new_paths = {path_of(name): path_of(to.strip("/") + name[old:]) for name in names}
+        moved = vault.store.bench.move(new_paths, **vault.caller)
+        vault.session.record_step(vault.store, moved[0].version)
+        return vault.reply("directory_moved", facts | _all(names, [note.path for note in moved]))
     try:
         note = vault.find(a.identifier)
         facts["destination"] = path = to or f"{folder.strip('/')}/{note.path.rpartition('/')[2]}".lstrip("/")

@@ -7,9 +7,10 @@ import gc
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import changes, notes, text
@@ -54,20 +55,28 @@ class Sync:
     moved_from: dict[str, str] = field(default_factory=dict)  # of notes at a new path, until they are put again there
 
     def put(
-        self, written: Sequence[tuple[str, Note, Entry]], *, gone: Collection[str] = (), moved: Sequence[str] = ()
+        self,
+        written: Sequence[tuple[str, Note, Entry]],
+        *,
+        gone: Collection[str] = (),
+        moved: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Index notes that we have just written, deleted or moved in one step. One that moved keeps its vectors."""
+        """Index notes that we have just written, deleted or moved in one step. One that moved keeps its vectors.
+
+        `moved` has the new path of each that moved, by its old one.
+        """
         if self.vault.is_branch:
             self.scan()
             return
         read = [understood(path, note, stat_of(entry)) for path, note, entry in written]
-        gone = {*gone, *moved[:1]}
+        gone = {*gone, *moved}
         self._follow_log_about([each.path for each in read])
         with self.database.writing() as db:
-            if moved:
-                self.remove_at(db, moved[1])  # if its file went, and nobody told us
-                if (known := notes.known(db, moved[0])) is not None:
-                    notes.rename(db, known.id, moved[1])
+            for old, new in moved.items():
+                self.remove_at(db, new)  # if its file went, and nobody told us
+                known = notes.known(db, old)
+                if known is not None:
+                    notes.rename(db, known.id, new)
             for path in gone:
                 self.remove_at(db, path)
             notes.follow_files(db, [each.path for each in read], gone)

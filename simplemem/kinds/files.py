@@ -5,6 +5,7 @@ behind its name in the vault, and is shown without."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, Unpack
 
 from simplemem.errors import Conflict, Invalid, SimplememError
@@ -128,18 +129,17 @@ def rename(store: EnhancedStore, old_path: str, new_path: str, by: By) -> str:
         raise Invalid(f"The destination {new_path} already exists")
     if new.startswith(f"{old}/"):
         raise Invalid(f"{old_path} cannot be moved into itself")
-    if (file := _file(store, old)) is not None:
+    file = _file(store, old)
+    if file is not None:
         store.move(name_of(file), check_name(name_of(_stored(new))), **by)
         return f"Successfully renamed {old_path} to {new_path}"
-    if not (paths := _paths(store, old)):
+    paths = _paths(store, old)
+    if not paths:
         raise Invalid(f"The path {old_path} does not exist")
 
-    def moved() -> Iterator[Draft]:
-        for each in store.bench.read(paths):
-            yield Draft(each.path, None, each.text)
-            yield Draft(f"{FOLDER}/{new}{each.path[len(FOLDER) + 1 + len(old) :]}", each.text)
-
-    _change(store, lambda: [*moved()], by)
+    old_folder, new_folder = f"{FOLDER}/{old}", f"{FOLDER}/{new}"
+    with _conflicts_in_words():
+        store.bench.move({path: new_folder + path.removeprefix(old_folder) for path in paths}, **by)
     return f"Successfully renamed {old_path} to {new_path}"
 
 
@@ -216,8 +216,15 @@ def _edit(store: EnhancedStore, path: str, change: Callable[[str], str], by: By)
 
 
 def _change(store: EnhancedStore, draft: Callable[[], list[Draft]], by: By) -> None:
-    try:
+    with _conflicts_in_words():
         store.bench.change(draft, **by)
+
+
+@contextmanager
+def _conflicts_in_words() -> Iterator[None]:
+    """Turn a Conflict of the block into the words that the tool has for it."""
+    try:
+        yield
     except Conflict as error:
         raise Invalid("The file was changed by somebody else at the same moment. Please try again.") from error
 

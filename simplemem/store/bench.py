@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Unpack
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Unpack
 from simplemem.errors import Conflict, SimplememError
 from simplemem.index.door import Narrow, Question
 from simplemem.index.notes import named_in_memory
-from simplemem.memory import By, Filter, Listed
+from simplemem.memory import By, Filter, Listed, Moved
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, name_of
 from simplemem.note.note import decoded, private_reason, read_note
@@ -21,6 +21,7 @@ from simplemem.search.judgement import notice_of
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
 from simplemem.store.history import notes_then
+from simplemem.store.move import move_files
 from simplemem.store.packs import Piece, pieces_of, sources_of
 from simplemem.store.recall import list_page, only_nearest, quality, ranked
 from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
@@ -255,6 +256,10 @@ class Bench:
                         raise
                     before = drafts
                     self.look_at(each.path for each in drafts)
+
+    def move(self, new_paths: Mapping[str, str], **by: Unpack[By]) -> tuple[Moved, ...]:
+        """Give files other paths as one step, all or none, with one undo. Every link goes on meaning what it meant."""
+        return move_files(self._core, new_paths, **by)
 
     def _carry_out(self, drafts: Sequence[Draft], change: Change) -> Carried:
         """Carry out drafts. Conflict, and nothing written, when a note is not what its draft was made of."""

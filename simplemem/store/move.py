@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Invalid, NotFound
+from simplemem.index.notes import is_note
 from simplemem.memory import By, Deleted, Moved
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.store.core import Core, change_by
 from simplemem.store.unseen import check_unseen_links
 from simplemem.store.write import indexed, judge, rewrites_for
 from simplemem.vault.history import Version
-from simplemem.vault.obsidian import Move, resolve
-from simplemem.vault.vault import Wish
+from simplemem.vault.obsidian import Moves, resolve
+from simplemem.vault.vault import Change, File, Wish, Written
 
 
 def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
@@ -25,26 +27,81 @@ def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
         if (done := _last_change(core, name, "move")) is not None and done.new_path == new:
             return Moved(name_of(new), new, name_of(done.path), done.after or "", (), done.id, ())
         raise
-    if old == new:
-        raise Invalid(f"{name_of(old)} already has this name")
-    check_unseen_links(core.vault, Move(old, new))
+    return move_files(core, {old: new}, **by)[0]
+
+
+def move_files(core: Core, new_paths: Mapping[str, str], **by: Unpack[By]) -> tuple[Moved, ...]:
+    """Give files other paths as one change, all or none. Every link goes on meaning what it meant, in its own form.
+
+    Raises AlreadyExists if a new path is taken. Raises ReadOnly if a rule forbids one of the changes, or if a link
+    would break that this view cannot follow.
+    """
+    core.must_be_writable()
+    for old, new in new_paths.items():
+        check_name(name_of(new))
+        if old == new:
+            raise Invalid(f"{name_of(old)} already has this name")
+        # Before anything is looked at, so that the answer is the same whatever lies in a place that is closed here.
+        core.vault.access.check(old, asked=True)
+        core.vault.access.check(new, asked=True)
+
     core.catch_up()  # a link saved a moment ago is to follow as well
     with core.vault.lock():
-        if compare_key(old) != compare_key(new) and core.entry(new) is not None:
-            hint = "Choose another name, or move or delete that memory first."
-            raise AlreadyExists(f"there is already a memory called {name_of(new)}", hint=hint, name=name_of(new))
-        file = core.vault.read(old)
-        warnings = judge(core.settings, "", name_of(old), name_of(new))
-        rewrites, stuck = rewrites_for(core, old, new)
-        own = next((each.data for each in rewrites if each.path == old), None)
-        others = [each for each in rewrites if each.path != old]
-        wish = Wish("move", old, file.sha256, new, own)
-        written = core.vault.carry_out([wish, *others], change_by(by, "move"))[0]
-        texts = {new: file.data if own is None else own, **{each.path: each.data or b"" for each in others}}
-        warnings += stuck + indexed(core, texts, [written], moved=(old, new))
-    rewritten = [name_of(each.path) for each in others] + ([name_of(new)] if own is not None else [])
-    sha256 = written.sha256 or file.sha256
-    return Moved(name_of(new), new, name_of(old), sha256, tuple(rewritten), written.version, tuple(warnings))
+        return _move_in_lock(core, Moves(new_paths), change_by(by, "move"))
+
+
+def _move_in_lock(core: Core, moves: Moves, change: Change) -> tuple[Moved, ...]:
+    """Move files while the vault is locked."""
+    files, warnings = dict[str, File](), list[str]()
+    for old, new in moves.new_paths.items():
+        _check_free(core, old, new)
+        files[old] = core.vault.read(old)
+        warnings += judge(core.settings, "", name_of(old), name_of(new))
+
+    rewrites, stuck = rewrites_for(core, moves)
+    own_texts = {wish.path: wish.data for wish in rewrites if wish.path in files and wish.data is not None}
+    others = [wish for wish in rewrites if wish.path not in files]
+    check_unseen_links(core.vault, moves, own_texts)
+
+    wishes = [Wish("move", old, file.sha256, moves.after(old), own_texts.get(old)) for old, file in files.items()]
+    written = core.vault.carry_out([*wishes, *others], change)[: len(wishes)]
+    texts = {moves.after(old): own_texts.get(old, file.data) for old, file in files.items()}
+    texts |= {wish.path: wish.data or b"" for wish in others}
+    warnings += stuck + _index_moved(core, texts, written, moves)
+
+    rewritten = [name_of(wish.path) for wish in others] + [name_of(moves.after(path)) for path in own_texts]
+    return tuple(
+        Moved(
+            name=name_of(result.path),
+            path=result.path,
+            previous_name=name_of(old),
+            sha256=result.sha256 or file.sha256,
+            rewritten=tuple(rewritten),
+            version=result.version,
+            warnings=tuple(warnings),
+        )
+        for (old, file), result in zip(files.items(), written, strict=True)
+    )
+
+
+def _check_free(core: Core, old: str, new: str) -> None:
+    """Raise AlreadyExists if another note has the new name. A note may change the case of its own."""
+    if compare_key(old) != compare_key(new) and core.entry(new) is not None:
+        hint = "Choose another name, or move or delete that memory first."
+        raise AlreadyExists(f"there is already a memory called {name_of(new)}", hint=hint, name=name_of(new))
+
+
+def _index_moved(core: Core, texts: Mapping[str, bytes], written: Sequence[Written], moves: Moves) -> list[str]:
+    """Index what moved and the notes whose links followed, by their paths now. Returns warnings."""
+    warnings = list[str]()
+    attachments = {
+        path for old, new in moves.new_paths.items() if not is_note(old) or not is_note(new) for path in (old, new)
+    }
+    if attachments:  # first: notes link to them
+        warnings += core.indexed(attachments, lambda: core.look_at(attachments))
+    notes = {path: data for path, data in texts.items() if path not in attachments}
+    moved = {old: new for old, new in moves.new_paths.items() if new in notes}
+    return warnings + indexed(core, notes, written, moved=moved)
 
 
 def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:

@@ -25,7 +25,7 @@ from simplemem.store.undo import carry_out
 from simplemem.store.write import encoded, named_after
 from simplemem.vault.disk import sha256
 from simplemem.vault.lock import FileLock
-from simplemem.vault.obsidian import Move, rewrite_links
+from simplemem.vault.obsidian import Moves, rewrite_links
 from simplemem.vault.paths import SIDECAR, is_path
 from simplemem.vault.vault import Wish
 
@@ -92,13 +92,14 @@ def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> 
 def _follow(core: Core, ex: Exchange, files: _Files, moves: Mapping[str, str]) -> None:
     """Let links follow what moved on one side, in notes that the other side wrote."""
     for old, new in moves.items():
-        before, after = named_after(core, new, old), named_after(core, old, new)
+        move = Moves({old: new})
+        before, after = named_after(core, Moves({new: old})), named_after(core, move)
         for path in core.index.sources_that_could_mean([old, new]):
             if (held := ex.held(path)) is not None:
                 files.setdefault(path, held)
         for path, data in [*files.items()]:
             if data is not None and path.endswith(".md") and not (note := read_note(data)).problem:
-                text = rewrite_links(note, path, Move(old, new), before, after, core.conventions.link_format)
+                text = rewrite_links(note, path, move, before, after, core.conventions.link_format)
                 files[path] = encoded(text) if text != note.text else data
     for path in [path for path, data in files.items() if data is not None and data == ex.held(path)]:
         del files[path]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
 
@@ -17,8 +17,10 @@ from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store import history
 from simplemem.store.core import Core, change_by
+from simplemem.store.unseen import check_unseen_links, would_break_unseen_links
 from simplemem.store.write import judge
 from simplemem.vault.history import Version
+from simplemem.vault.obsidian import Moves
 from simplemem.vault.vault import Change, Wish, Written
 
 _Step = tuple[Version, str | None, str | None]  # a change of a path, with what it found and left there
@@ -37,6 +39,7 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
     version = _change_to_undo(core, version_or_name)
     with core.vault.lock():
         steps = core.changes.step(version.group)
+        _check_unseen_links(core, steps)
         asked, done = history.main_of(steps), "undid"
         main_path = (asked.path, asked.new_path)
         if former := undone_by(asked):
@@ -54,6 +57,19 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
     also = f" and {counted(more, 'more change')} of the same step" if more and (asked.op == "undo" or not to) else ""
     what = f"{done} the {asked.op} of {name_of(asked.path)}{to}{also}"
     return Undone(name_of(main.path), main.sha256, main.version, what)
+
+
+def _check_unseen_links(core: Core, steps: Sequence[Version]) -> None:
+    """Raise ReadOnly if to take back the moves among these changes would break a link that this view cannot follow."""
+    new_paths, texts = dict[str, str](), dict[str, bytes]()
+    for step in steps:
+        if step.new_path is None or step.before is None:
+            continue
+        new_paths[step.new_path] = step.path
+        text = core.vault.history.kept(step.before) if step.before != step.after else None
+        if text is not None:
+            texts[step.new_path] = text
+    check_unseen_links(core.vault, Moves(new_paths), texts)
 
 
 def _change_to_undo(core: Core, version_or_name: str) -> Version:
@@ -191,6 +207,9 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     moved = {new: old for new, old in moves.items() if new in then and old in then and then[new] is now[old] is None}
     groups = {path: {version.group for version, _, _ in chains[path] if is_called(version.who, by)} for path in then}
     whys = {path: _why_left(core, by, path, chains[path], now[path], path in moved) for path in then}
+    moving = {new: old for new, old in moved.items() if not whys[new]}
+    if would_break_unseen_links(core.vault, Moves(moving), _texts_then(core, moving, then)):
+        whys |= dict.fromkeys(moving, "a link in a place that is closed here, or to one, would break")
     todo = [path for path, why in whys.items() if why]
     while todo:  # what shares an operation with something that is left is left too
         other = todo.pop()
@@ -211,6 +230,17 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     left = tuple(LeftAsIs(name_of(path), why) for path, why in whys.items() if why)
     digest = hashlib.sha256(repr(notes).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return UndoneMany(by, since, "", tuple(notes), left, digest), wishes
+
+
+def _texts_then(core: Core, moving: Mapping[str, str], then: Mapping[str, str | None]) -> dict[str, bytes]:
+    """Return the texts that notes get that move back, by their paths now. One that is not kept is absent."""
+    texts = dict[str, bytes]()
+    for new, old in moving.items():
+        sha256 = then[old]
+        text = None if sha256 is None else history.text_of(core, sha256)
+        if text is not None:
+            texts[new] = text
+    return texts
 
 
 def _why_left(core: Core, by: str, path: str, chain: Sequence[_Step], now: str | None, moves: bool) -> str:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack
 
 from simplemem.config import Settings
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong
 from simplemem.index.database import Damaged
 from simplemem.index.door import Question, Row, Term
+from simplemem.index.notes import is_note
 from simplemem.memory import By, Saved
 from simplemem.note.appending import append_content, open_at_end
 from simplemem.note.body import newline_of
@@ -29,7 +31,8 @@ from simplemem.note.tags import change_tags as with_tags
 from simplemem.note.tags import parse_tag_request, tags_for_new_note, tags_left_in_text
 from simplemem.note.words import content_words, words_in_order
 from simplemem.store.core import Core, change_by
-from simplemem.vault.obsidian import Move, name_key, resolve, rewrite_links
+from simplemem.store.unseen import check_new_path
+from simplemem.vault.obsidian import Moves, name_key, resolve, rewrite_links
 from simplemem.vault.vault import Change, File, Wish, Written
 
 MAX_TEXT = 10 * 1024 * 1024  # characters that a note may be given
@@ -83,11 +86,12 @@ def create(
             message = f"there is already a memory called {clean}"
             raise AlreadyExists(message, hint=hint, name=clean, current_sha256=old.sha256)
         warnings = judge(core.settings, "", "", clean) + judge(core.settings, clean, "", text)
-        rewrites, stuck = rewrites_for(core, None, path)
+        rewrites, stuck = rewrites_for(core, Moves({}, (path,)))
         if (rewrites or stuck) and not overwrite:
             linking = ", ".join(name_of(each.path) for each in rewrites[:_MOST_NAMED]) or stuck[0]
             hint = "Choose another name; with overwrite those links are written out first, and keep their meaning."
             raise AlreadyExists(f"links to another note would lead to {clean}, in {linking}", hint=hint, name=clean)
+        check_new_path(core.vault, path)
         written = core.vault.create(path, data, change, rewrites=rewrites)
         saved = answer(core, written, data, [*warnings, *stuck], rewrites)
     with suppress(SimplememError, Damaged):  # it is written, whatever the index says
@@ -234,18 +238,21 @@ def _words_of(note: Note) -> set[str]:
     return {*content_words(words_in_order(note.content[:_COMPARED]))}
 
 
-def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], list[str]]:
-    """The notes whose links must be written again so that a new name changes no link's meaning; and what cannot be."""
-    before, after = core.index.files_named, named_after(core, old, new)
-    sources = core.index.sources_that_could_mean([new] if old is None else [old, new])
+def rewrites_for(core: Core, moves: Moves) -> tuple[list[Wish], list[str]]:
+    """The notes whose links must be written again so that moves and new files change no link's meaning; and what cannot
+    be. The wishes name each note by its path before the moves."""
+    before, after = core.index.files_named, named_after(core, moves)
+    link_format, is_unseen = core.conventions.link_format, _is_unseen(core)
     rewrites, warnings = list[Wish](), list[str]()
-    for path in dict.fromkeys([*sources, *([] if old is None else [old])]):
+    for path in dict.fromkeys([*core.index.sources_that_could_mean(moves.paths()), *moves.new_paths]):
+        if not is_note(path):
+            continue
         try:
             file = core.vault.read(path)
         except SimplememError:
             continue
         note = read_note(file.data)
-        text = rewrite_links(note, path, Move(old, new), before, after, core.conventions.link_format)
+        text = rewrite_links(note, path, moves, before, after, link_format, is_unseen=is_unseen)
         if text != note.text and note.problem is not None:
             warnings.append(f"{name_of(path)} has a link that should follow, but cannot be changed: {note.problem}")
         elif text != note.text:
@@ -253,12 +260,21 @@ def rewrites_for(core: Core, old: str | None, new: str) -> tuple[list[Wish], lis
     return rewrites, warnings
 
 
-def named_after(core: Core, old: str | None, new: str) -> Callable[[str], Sequence[str]]:
-    """Which files have a name once `old` is called `new`."""
+def _is_unseen(core: Core) -> Callable[[str], bool]:
+    """Whether the path of a link, which may lack its `.md`, is one that this view does not show."""
+    hides = core.vault.access.hides
+    return lambda path: hides(path) or hides(path_of(name_of(path)))
+
+
+def named_after(core: Core, moves: Moves) -> Callable[[str], Sequence[str]]:
+    """Which files have a name after the moves."""
+    arriving = dict[str, set[str]]()
+    for path in (*moves.new_paths.values(), *moves.created):
+        arriving.setdefault(name_key(path), set()).add(path)
 
     def named(key: str) -> Sequence[str]:
-        files = {path for path in core.index.files_named(key) if path != old}
-        return sorted(files | {new} if name_key(new) == key else files)
+        files = {path for path in core.index.files_named(key) if path not in moves.new_paths}
+        return sorted(files | arriving.get(key, set()))
 
     return named
 
@@ -269,9 +285,12 @@ def indexed(
     written: Iterable[Written],
     *,
     gone: Sequence[str] = (),
-    moved: Sequence[str] = (),
+    moved: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
-    """Index notes that were written as `written` has them, or went, and tell who listens; with what is to be said."""
+    """Index notes that were written as `written` has them, or went, and tell who listens; with what is to be said.
+
+    `moved` has the new path of each that moved, by its old one.
+    """
     warnings: list[str] = []
     entries = {each.entry.path: each.entry for each in written if each.entry is not None}
     notes = []
@@ -280,10 +299,10 @@ def indexed(
             notes.append((path, read_note(data), entry))
             if entry.size > core.rows.max_note_bytes:
                 warnings.append("written, but too large to be indexed; index.max_note_mb says how large notes may be")
-    if changed := {*texts, *gone, *moved}:
+    if changed := {*texts, *gone, *moved, *moved.values()}:
         warnings += core.indexed(changed, lambda: core.rows.put(notes, gone=gone, moved=moved))
     came = [each.path for each in written if each.previous_sha256 is None and each.sha256 is not None]
-    return warnings + hidden_from_search(core, [*came, *moved[1:]])
+    return warnings + hidden_from_search(core, [*came, *moved.values()])
 
 
 def hidden_from_search(core: Core, paths: Collection[str]) -> list[str]:

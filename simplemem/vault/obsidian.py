@@ -99,15 +99,19 @@ _SPECIAL = ' ()"' + _SPECIAL_IN_ANGLES
 _ENTITY = re.compile(r"&(?=#?[A-Za-z0-9]+;)")
 
 
-class Move(NamedTuple):
-    """`old` became `new`. `old` is None when the note is new, so that only theft is undone."""
+class Moves(NamedTuple):
+    """Files that get other paths in one step, by their paths before, and the paths of files that are new."""
 
-    old: str | None
-    new: str
+    new_paths: Mapping[str, str]
+    created: tuple[str, ...] = ()
 
     def after(self, path: str) -> str:
         """What a file is called afterwards."""
-        return self.new if path == self.old else path
+        return self.new_paths.get(path, path)
+
+    def paths(self) -> list[str]:
+        """Every path that a file leaves or comes to."""
+        return [*self.new_paths, *self.new_paths.values(), *self.created]
 
 
 class Aim(NamedTuple):
@@ -117,27 +121,72 @@ class Aim(NamedTuple):
     was: str = ""
 
 
-def rewrite_links(note: Note, source: str, move: Move, before: Named, after: Named, link_format: LinkFormat) -> str:
-    """The text of the note at `source` in which every link means the same file after the move as before it."""
+def rewrite_links(
+    note: Note,
+    source: str,
+    moves: Moves,
+    before: Named,
+    after: Named,
+    link_format: LinkFormat,
+    *,
+    is_unseen: Callable[[str], bool] = lambda _path: False,
+) -> str:
+    """The text of the note at `source` in which every link means the same file after the moves as before them.
+
+    A relative link to a path that `is_unseen` means that path after the moves too, whether or not a file is there:
+    `before` and `after` know no such files, and which links are rewritten must not tell who reads them.
+    """
+    new_source = moves.after(source)
+    unseen = dict[str, list[str]]()  # the paths of such links, by their keys
 
     def aim_of(link: Link) -> Aim | None:
-        return _aim_after(link, source, move, before, after)
+        aim = _aim_after(link, source, moves, before, after)
+        if aim is None and posixpath.dirname(new_source) != posixpath.dirname(source):
+            path = _relative_path(link.target, source)
+            if path is not None and resolve(link.target, source, before).path is None and is_unseen(path):
+                unseen.setdefault(name_key(path), []).append(path)
+                return Aim(path, path)
+        return aim
 
-    return _rewritten(note, move.after(source), aim_of, after, link_format)
+    def named(key: str) -> Sequence[str]:
+        return [*after(key), *unseen.get(key, ())]
+
+    return _rewritten(note, new_source, aim_of, named, link_format)
 
 
-def would_break_links(note: Note, source: str, move: Move, before: Named, after: Named) -> bool:
-    """Whether a link of the note at `source` would mean another file after the move, or none."""
-    return any(_aim_after(link, source, move, before, after) is not None for link in note.links)
+def _relative_path(target: str, source: str) -> str | None:
+    """Return the vault path that a relative target spells in `source`; None for another, or one that leaves the vault."""
+    if not target.startswith(("./", "../")):
+        return None
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+    return None if path == "." or path == ".." or path.startswith("../") else path
 
 
-def _aim_after(link: Link, source: str, move: Move, before: Named, after: Named) -> Aim | None:
-    """Return where a link has to lead after a move so that it means the same file; None if it does already."""
+def find_changed_links(
+    old: Note, new: Note, source: str, moves: Moves, before: Named, after: Named
+) -> list[tuple[str, str | None]]:
+    """Return what each link of the note at `source` meant that means another file after the moves, and what it means then.
+
+    `old` is the note before the moves, and `new` after them: with the same links, in the same order.
+    """
+    changed = list[tuple[str, str | None]]()
+    for old_link, new_link in zip(old.links, new.links, strict=False):
+        meant = resolve(old_link.target, source, before).path if old_link.target else None
+        if meant is None:
+            continue
+        means = resolve(new_link.target, moves.after(source), after).path
+        if means != moves.after(meant):
+            changed.append((meant, means))
+    return changed
+
+
+def _aim_after(link: Link, source: str, moves: Moves, before: Named, after: Named) -> Aim | None:
+    """Return where a link has to lead after the moves so that it means the same file; None if it does already."""
     meant = resolve(link.target, source, before).path
     if not link.target or meant is None:
         return None
-    wanted = move.after(meant)
-    is_same = resolve(link.target, move.after(source), after).path == wanted
+    wanted = moves.after(meant)
+    is_same = resolve(link.target, moves.after(source), after).path == wanted
     return None if is_same else Aim(wanted, meant)
 
 

@@ -21,6 +21,7 @@ from simplemem.store import open_store
 
 DATA = Path(__file__).parents[1] / "data"
 SEEN = tomllib.loads((DATA / "basic_memory.toml").read_text(encoding="utf-8"))
+Write = Callable[[str, str | bytes], Path]
 Ask = Callable[[str, dict[str, Any]], Awaitable[Any]]
 
 
@@ -70,6 +71,39 @@ def test_a_directory_is_deleted_as_one_step(vault: Path) -> None:
     with open_store(vault) as store:
         store.undo(store.last_step())
     assert {path.name for path in vault.glob("old/**/*.md")} == {"Ginger Cake.md", "Tea- A Guide.md"}
+
+
+def move_docs(ask: Any) -> Any:
+    return ask("move_note", identifier="docs", destination_path="old", is_directory=True)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [{"old/c.md": "It has the name.\n"}, {"Private/quetzal.md": "See [[docs/c]].\n"}],
+    ids=["a name is taken", "a hidden link would break"],
+)
+def test_a_directory_is_moved_as_one_step_or_not_at_all(
+    asking_with: Callable[..., Any], vault: Path, write: Write, rest: dict[str, str]
+) -> None:
+    for path, text in ({f"docs/{name}.md": "See [[docs/b]].\n" for name in "abcd"} | rest).items():
+        write(path, text)
+    before = {path: path.read_text() for path in vault.glob("*/*.md")}
+    ask = asking_with("basic-memory", embed={"provider": "none"}, access={"hidden": ["Private/"]})
+    ask.in_step()
+    refused = move_docs(ask)
+    assert refused.failed
+    assert "quetzal" not in refused.text
+    assert {path: path.read_text() for path in vault.glob("*/*.md")} == before
+    for path in rest:
+        (vault / path).unlink()
+    ask.in_step()
+    assert not move_docs(ask).failed
+    assert {path.name: path.read_text() for path in vault.glob("old/*.md")} == {
+        f"{name}.md": "See [[old/b]].\n" for name in "abcd"
+    }
+    ask.store.undo(ask.store.last_step())
+    assert {path.name for path in vault.glob("docs/*.md")} == {"a.md", "b.md", "c.md", "d.md"}
+    assert not list(vault.glob("old/*.md"))
 
 
 def test_a_permalink_is_made_of_the_path() -> None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from simplemem import open_store
+from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.kinds.files import run
 from simplemem.store import EnhancedStore
@@ -119,6 +120,50 @@ def test_every_change_can_be_undone_and_a_folder_goes_and_moves_as_one(store: En
     assert not list((store.root / "memories").rglob("*.md"))
     store.undo(store.last_step())
     assert {each: each.read_bytes() for each in (store.root / "memories").rglob("*.md")} == before
+
+
+def test_links_follow_a_folder_that_is_renamed_and_its_other_files_and_texts_come_along(store: EnhancedStore) -> None:
+    folder = store.root / "memories/d"
+    for name in ("a.md", "b.md"):
+        ours(store, command="create", path=f"/memories/d/{name}", file_text="See [[memories/d/a]] and [b](./b.md).\n")
+    store.create("diary", "About [[memories/d/b]] and ![](memories/d/photo.png).")
+    (folder / "photo.png").write_bytes(b"\x89PNG \xff")
+    (folder / "latin.md").write_bytes(b"Caf\xe9.\n")
+    answer = ours(store, command="rename", old_path="/memories/d", new_path="/memories/e")
+    assert answer == "Successfully renamed /memories/d to /memories/e"
+    assert not list(folder.iterdir())
+    assert (store.root / "memories/e/photo.png").read_bytes() == b"\x89PNG \xff"
+    assert (store.root / "memories/e/latin.md").read_bytes() == b"Caf\xe9.\n"
+    assert (store.root / "memories/e/b.md").read_text() == "See [[memories/e/a]] and [b](./b.md).\n"
+    assert "About [[memories/e/b]] and ![](memories/e/photo.png)." in (store.root / "diary.md").read_text()
+    assert [finding for finding in store.doctor() if finding.level == "error" and "latin" not in str(finding)] == []
+    assert {link.name for link in store.backlinks("memories/e/a", kinds=["link"])} == {"memories/e/b"}
+
+
+@pytest.mark.parametrize("is_hidden", [True, False], ids=["hidden", "seen"])
+@pytest.mark.parametrize("name", ["a", "e/c"])
+def test_a_folder_is_not_renamed_if_a_hidden_link_to_any_note_of_it_would_break(
+    tmp_path: Path, name: str, is_hidden: bool
+) -> None:
+    vault = tmp_path / "vault"
+    for path, text in {
+        "memories/d/a.md": "One.\n",
+        "memories/d/e/c.md": "Two.\n",
+        "Private/quetzal.md": f"See [[memories/d/{name}]].\n",
+    }.items():
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_text(text)
+    access = {"hidden": ["Private/"]} if is_hidden else {}
+    settings = Settings.model_validate({"embed": {"provider": "none"}, "access": access})
+    with open_store(vault, settings=settings) as store:
+        store.sync()
+        answer = ours(store, command="rename", old_path="/memories/d", new_path="/memories/x")
+    assert answer.startswith("failed: ") == is_hidden
+    assert "quetzal" not in answer
+    assert (vault / "memories/d/a.md").exists() == is_hidden
+    assert (vault / "memories/x/e/c.md").exists() != is_hidden
+    led = f"See [[memories/{'d' if is_hidden else 'x'}/{name}]].\n"
+    assert (vault / "Private/quetzal.md").read_text() == led
 
 
 @pytest.mark.parametrize(

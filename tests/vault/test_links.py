@@ -6,7 +6,7 @@ import pytest
 
 from simplemem.index.notes import named_in_memory
 from simplemem.note.note import read_note
-from simplemem.vault.obsidian import Move, resolve, rewrite_links
+from simplemem.vault.obsidian import Moves, resolve, rewrite_links
 
 FILES = [
     "Target.md", "Other Note.md", "Root.md", "folder/Root.md", "folder/Sub Note.md", "folder/deep/Deep.md",
@@ -62,7 +62,8 @@ def test_a_tie_is_decided_by_path_and_reported() -> None:
 
 def rewritten(text: str, files: list[str], old: str | None, new: str, source: str = "A.md") -> str:
     after = named_in_memory([path for path in files if path != old] + [new])
-    return rewrite_links(read_note(text.encode()), source, Move(old, new), named_in_memory(files), after, "shortest")
+    moves = Moves({}, (new,)) if old is None else Moves({old: new})
+    return rewrite_links(read_note(text.encode()), source, moves, named_in_memory(files), after, "shortest")
 
 
 MOVED_AMONG = ["A.md", "Target.md", "a/Dup.md", "b/Other.md", "a/M.md", "a/N.md", "T.md"]

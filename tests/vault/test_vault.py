@@ -14,6 +14,7 @@ import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, TooLong
 from simplemem.vault.disk import MOST_BYTES, sha256
+from simplemem.vault.paths import Access
 from simplemem.vault.vault import Change, Vault, Wish, Written
 
 CHANGE = Change("test")
@@ -66,17 +67,31 @@ class TestLooking:
         assert entry in entries and entry is not None and entry == opened.read("a/x.md").entry
         assert (entry.size, entry.mtime_ns, entry.inode) == (found.st_size, found.st_mtime_ns, found.st_ino)
         assert opened.problems == {}
+        assert opened.paths() == [e.path for e in entries]
         assert [e.path for e in opened.entries_below("a")] == ["a/pic.png", "a/x.md"]
         assert opened.entries_below("") == entries
         assert opened.entries_below("nowhere") == opened.entries_below("a.md") == []
         assert opened.entry("nowhere.md") is None and opened.entry("a") is None and opened.entry("a.md/b") is None
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no such files")
+    def test_only_regular_files_that_may_be_seen_have_paths(self, vault: Path) -> None:
+        (vault / "Private").mkdir()
+        (vault / "folder.md").mkdir()
+        for name in ("Private/diary.md", "good.md"):
+            (vault / name).write_bytes(b"x")
+        os.mkfifo(vault / "pipe.md")
+        (vault / "link.md").symlink_to("good.md")
+        (vault / "linked").symlink_to("Private")
+        seeing_all = Vault(vault)
+        assert seeing_all.paths() == [e.path for e in seeing_all.scan()] == ["Private/diary.md", "good.md"]
+        assert Vault(vault, access=Access(hidden=("Private/",))).paths() == ["good.md"]
 
     @pytest.mark.skipif(sys.platform != "linux", reason="other systems know no such names")
     def test_names_that_cannot_be_spelled_are_reported_not_listed(self, vault: Path, opened: Vault) -> None:
         (vault / "back\\slash.md").write_bytes(b"x")
         (Path(os.fsdecode(os.fsencode(vault) + b"/latin\xe9.md"))).write_bytes(b"x")
         (vault / "good.md").write_bytes(b"x")
-        assert [e.path for e in opened.scan()] == ["good.md"]
+        assert [e.path for e in opened.scan()] == opened.paths() == ["good.md"]
         assert len(opened.problems) == 2 and all(path.isascii() for path in opened.problems)
 
     @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may look everywhere")
